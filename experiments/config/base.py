@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -17,8 +18,10 @@ from pydantic import (
     field_validator,
 )
 
-from faithscope.interp.errors import UserError
+from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.settings import as_several, without_repeats
+
+T = TypeVar("T")
 
 
 class ConfigError(UserError):
@@ -27,6 +30,28 @@ class ConfigError(UserError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+def expanded(path: str | None) -> Path | None:
+    """A path of a config, if it gives one, with `~` for the home folder."""
+    return None if path is None else Path(path).expanduser()
+
+
+def named(key: str, what: str, names: Collection[str], known: Mapping[str, T]) -> dict[str, T]:
+    """Name -> thing, of the names that a config gives.
+
+    Args:
+        key: that gives them.
+        what: the things are, for the message.
+
+    Raises:
+        ConfigError: there is none of a name.
+    """
+    for name in names:
+        if name not in known:
+            guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
+            raise ConfigError([f"{key}: unknown {what} {name!r}{guess}"])
+    return {name: known[name] for name in names}
 
 
 MOST = 10**15

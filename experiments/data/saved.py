@@ -45,6 +45,12 @@ class SavedBenchmark:
             },
         }
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """Every file as it is written, the manifest last."""
+        manifest = json.dumps(self.manifest, indent=1, ensure_ascii=False)
+        return {**self.files, MANIFEST: f"{manifest}\n"}
+
     def save(self, folder: Path) -> None:
         """Write every file, the manifest last.
 
@@ -52,10 +58,8 @@ class SavedBenchmark:
             StoreError: one cannot be written.
         """
         make_folder(folder)
-        for name, text in self.files.items():
+        for name, text in self.texts.items():
             write_atomically(folder / name, text)
-        text = json.dumps(self.manifest, indent=1, ensure_ascii=False)
-        write_atomically(folder / MANIFEST, f"{text}\n")
 
     @classmethod
     def load(cls, folder: Path) -> SavedBenchmark:

@@ -30,6 +30,7 @@ from faithscope.experiments.engine.folder import (
 )
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models import account
+from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.engine.planfile import Shard, StoredItem, StoredPlan
 from faithscope.experiments.engine.store import hold, record_file
 from faithscope.experiments.engine.units import API_REPLIES
@@ -151,7 +152,7 @@ def join(folders: Sequence[Path], into: Path) -> None:
         _copy_units(folders, into, sessions)
 
 
-ASKED = ("benchmark", "prompts")
+ASKED = (BENCHMARK, PROMPTS)
 """Folders of what was asked, where a run keeps it: equal plans have asked the same."""
 ANNOTATIONS = "annotations"
 """Folder of a run in which labels stand that people gave to its chains."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -198,6 +198,14 @@ class Shard:
         nor another number of parts changes the company in which an item is generated."""
         batches = [list(items[i : i + batch_size]) for i in range(0, len(items), batch_size)]
         return batches[self.index :: self.of]
+
+
+def cut_again(batches: Mapping[str, Sequence[Sequence[T]]], size: int) -> list[list[T]]:
+    """Batches of a judge, cut from whole batches of all subjects' items, so that another number of
+    parts changes nothing about which items are judged together."""
+    return [
+        list(b[i : i + size]) for of in batches.values() for b in of for i in range(0, len(b), size)
+    ]
 
 
 def parse_shard(text: str | None) -> Shard:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
@@ -18,59 +18,14 @@ from faithscope.experiments.engine import made, planfile
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.folder import check_config, shown_otherwise, stored_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.planfile import Shard, StoredPlan
+from faithscope.experiments.engine.plan import RunPlan
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.store import Store, outputs_lock
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.interp.plain import visible
 
-
-class Work(Protocol):
-    """One worker's part of a run."""
-
-    problems: list[str]
-    """A line per model that could not be used; the others were."""
-    stopped: str
-    """Why it ended before all was done, though nothing is wrong: a spent budget."""
-    has_outputs: bool
-    """Whether there are tables and a page to be made of it."""
-
-    def go(self) -> None:
-        """Do all that is missing."""
-        ...
-
-    def failures(self) -> list[str]: ...
-
-    def done(self) -> str:
-        """How far it is, in words."""
-        ...
-
-
-class AnyPlan(Protocol):
-    """What there is to do, whatever is measured; made without reading weights."""
-
-    @property
-    def config(self) -> FolderConfig: ...
-
-    def stored(self) -> StoredPlan:
-        """What of it is kept in the run folder."""
-        ...
-
-    def summary(self) -> str:
-        """What a run would do, for `--dry-run`."""
-        ...
-
-    @property
-    def prepares(self) -> str:
-        """What it makes, in words, where that is only what another plan is made of: one process
-        does it, before the work can be shared out, and plans anew. Else empty."""
-        ...
-
-    def write_inputs(self, store: Store) -> None:
-        """Put into the run folder what is asked, before anyone is."""
-        ...
-
-    def work(self, store: Store, shard: Shard) -> Work: ...
+AnyPlan = RunPlan[Any, Any]
 
 
 @dataclass
@@ -116,7 +71,10 @@ def run(config: FolderConfig, shard: Shard | None = None, mixed: bool = False) -
 
 
 def work_through(
-    whole: AnyPlan, shard: Shard | None = None, build_only: bool = False, mixed: bool = False
+    whole: AnyPlan,
+    shard: Shard | None = None,
+    build_only: bool = False,
+    mixed: bool = False,
 ) -> Outcome:
     """`run` of a plan that is already made.
 
@@ -169,11 +127,9 @@ def has_nothing_to_do(whole: AnyPlan) -> bool:
     planned = whole.stored()
     if planfile.digest(run_dir) != planned.digest or shown_otherwise(config):
         return False
-    # a plan may read files that decide no unit and yet are in the outputs
-    if getattr(whole, "inputs_differ", False):
-        return False
     index = Index.of(run_dir)
-    return all(planfile.is_finished(index, item) for item in planned.items)
+    finished = all(planfile.is_finished(index, item) for item in planned.items)
+    return finished and not whole.inputs_differ()
 
 
 def write_outputs(run_dir: Path) -> Path:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Protocol, TypeVar
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
@@ -19,9 +19,9 @@ from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import API_REPLIES, Key, storable
-from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.experiments.engine.worker import Worker
 from faithscope.probes.judge.form import Ask, Judge, Reply, Usage, Writer, Writing, no_reply
-from faithscope.probes.record import head
+from faithscope.probes.record import Record, head
 
 _AT_ONCE = 512
 """Items whose asks to an API, or to vLLM, are in memory together."""
@@ -48,6 +48,18 @@ def _to_reply(record: dict[str, Any]) -> Reply:
     return Reply(**{**record, "usage": Usage(**record["usage"])})
 
 
+@dataclass(frozen=True)
+class OneAsk(Generic[Item]):
+    """One ask that was put to a model."""
+
+    model: str
+    item: Item
+    reading: Reading
+    about: Any
+    """What of the item it is about (`Asker.asks`)."""
+    ask: Any
+
+
 class Asker(Worker[Item]):
     """One worker's part of asking models, whatever it is they are asked."""
 
@@ -72,15 +84,13 @@ class Asker(Worker[Item]):
         self.config, self.judge, self.readings = config, judge, readings
 
     @abstractmethod
-    def asks_of(self, item: Item) -> Sequence[Ask | Writing]:
-        """What is asked about an item; nothing where there is nothing to ask, and the unit is then
-        stored empty."""
+    def asks(self, item: Item) -> Sequence[tuple[Any, Ask | Writing]]:
+        """What is asked about an item, each ask behind what of the item it is about; nothing where
+        there is nothing to ask, and the unit is then stored empty."""
 
     @abstractmethod
-    def records(
-        self, model: str, item: Item, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
-        """What is stored of a model's replies, in the order of the asks."""
+    def record(self, asked: OneAsk[Item], reply: Reply) -> Record:
+        """What is stored of a model's reply."""
 
     def asked_later(self) -> Mapping[str, JudgeConfig]:
         """Judges that a later phase will need, checked now so that a missing key is found before
@@ -192,28 +202,26 @@ class Asker(Worker[Item]):
     def _ask(
         self, judge: Judge, model: str, stage: str, reading: Reading, items: Sequence[Item]
     ) -> None:
-        by_ask: dict[tuple[str, str], tuple[Any, int]] = {}
+        by_ask: dict[tuple[str, str], tuple[Item, int]] = {}
         replies: dict[int, dict[int, Reply]] = {id(i): {} for i in items}
-        wanted: dict[int, int] = {}
+        asks_of = {id(i): self.asks(i) for i in items}
         everything: list[Ask | Writing] = []
         for item in items:
-            asks = self.asks_of(item)
-            wanted[id(item)] = len(asks)
-            for place, ask in enumerate(asks):
+            for place, (_, ask) in enumerate(asks_of[id(item)]):
                 by_ask[_name(ask)] = (item, place)
                 key = self._key_of_reply(model, stage, item, place)
                 if self.index.is_done(key, key[-1]):
                     replies[id(item)][place] = _to_reply(self.index.records(key)[0]["reply"])
                 else:
                     everything.append(ask)
-            if not asks and stage in self.missing(item):
+            if not asks_of[id(item)] and stage in self.missing(item):
                 self.keep(item, stage, [])
 
         def keep(ask: Any, reply: Reply) -> None:
             item, place = by_ask[_name(ask)]
-            so_far = replies[id(item)]
+            so_far, asks = replies[id(item)], asks_of[id(item)]
             so_far[place] = reply
-            whole = len(so_far) == wanted[id(item)]
+            whole = len(so_far) == len(asks)
             lost = next((r for r in so_far.values() if r.outcome == "failed"), None)
             if model.startswith(API) and not no_reply(reply) and not (whole and lost is None):
                 # also the last one, where another was lost: the unit fails, and is asked again
@@ -223,9 +231,14 @@ class Asker(Worker[Item]):
                 self.store.add(key[-1], key, storable([record | {"reply": asdict(reply)}]))
             if not whole or stage not in self.missing(item):
                 return
-            inorder = [so_far[i] for i in range(len(so_far))]
-            failed = RuntimeError(lost.problem) if lost else None
-            self.keep(item, stage, failed or self.records(model, item, reading, inorder))
+            if lost:
+                self.keep(item, stage, RuntimeError(lost.problem))
+                return
+            records = [
+                self.record(OneAsk(model, item, reading, *one), so_far[i])
+                for i, one in enumerate(asks)
+            ]
+            self.keep(item, stage, storable(records))
 
         if writings := [a for a in everything if isinstance(a, Writing)]:
             assert isinstance(judge, Writer), judge.name

@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
+from faithscope.experiments.config.base import ConfigError, expanded
 from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.units import versions
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.parse import sent
+from faithscope.probes.judge.parse import REPLIES, sent
 
 if TYPE_CHECKING:
     from faithscope.interp.backends import Backend
     from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
     from faithscope.probes.judge.api import ApiJudge
-    from faithscope.probes.judge.form import Judge, Reply
+    from faithscope.probes.judge.form import Ask, Judge, Reply
     from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
     from faithscope.probes.judge.spend import Budget
-from faithscope.experiments.engine.units import versions
-from faithscope.probes.judge.parse import REPLIES
 
+STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
+"""The stages in which verdicts are read, where a stage is the same for every judge."""
+READINGS: dict[str, Reading] = {stage: reading for reading, stage in STAGES.items()}
 _OF_MODELS_HERE = ("thinking", "batch_size", "dtype", "device", "revision", "quantize")
 _OF_MODELS_HERE += ("device_map",)
 
 
-def decides(model: str, judge: JudgeConfig) -> dict[str, Any]:
-    """What decides a judge's replies besides its weights; how fast it is asked does not."""
+def stage_of(base: str, judge: str) -> str:
+    """Names a stage that every judge of a run has for itself."""
+    return f"{base}.{re.sub(r'[^A-Za-z0-9]+', '-', judge).strip('-')}"
+
+
+def check_stages(judges: Iterable[str]) -> None:
+    """See that each of some judges has stages of its own (`stage_of`).
+
+    Raises:
+        ConfigError: two of them have the same.
+    """
+    names = list(judges)
+    if len({stage_of("", name) for name in names}) < len(names):
+        raise ConfigError(
+            [f"judge.model: {', '.join(names)}: two of these names differ in marks only"]
+        )
+
+
+def decides(model: str, judge: JudgeConfig, seed: int) -> dict[str, Any]:
+    """What decides a judge's replies, whatever it is asked; how fast it is asked does not."""
     values = judge.model_dump(mode="json")
     of_api = model.startswith(API)
     how = (*DECIDES, "structured", *(DECIDES_API if of_api else _OF_MODELS_HERE))
     backend = {} if of_api else judge.decides()
-    read = versions(replies=REPLIES)
-    return {"model": model, "judge": {name: values[name] for name in how} | backend, **read}
+    return {
+        "schema": SCHEMA,
+        "seed": seed,
+        "weights": fingerprint(model, judge.revision),
+        "model": model,
+        "judge": {name: values[name] for name in how} | backend,
+        **versions(replies=REPLIES),
+    }
 
 
 def replied(reply: Reply) -> dict[str, Any]:
@@ -50,6 +79,21 @@ def replied(reply: Reply) -> dict[str, Any]:
         "from_cache": reply.from_cache,
         "served": reply.served,
         "seconds": reply.seconds,
+    }
+
+
+def judged(ask: Ask, reply: Reply) -> dict[str, Any]:
+    """What a record keeps of a judgement, word for word; `verdict` is None where the reply is not
+    of the form."""
+    return {
+        "verdict": reply.values.get(ask.form.verdict),
+        "values": dict(reply.values),
+        "probabilities": list(reply.probabilities),
+        "mass": reply.mass,
+        "form_sha256": ask.form.sha256,
+        "system": ask.system,
+        "asked": ask.prompt,
+        **replied(reply),
     }
 
 
@@ -79,7 +123,7 @@ def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:
         max_connections=c.max_connections,
         max_retries=c.max_retries,
         timeout=c.timeout,
-        cache=None if c.cache is None else Path(c.cache).expanduser(),
+        cache=expanded(c.cache),
         extra_body=c.extra_body,
         budget=budget,
     )

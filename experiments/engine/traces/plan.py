@@ -4,30 +4,27 @@ behind APIs would use. Reads no weights."""
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.given.asked import Asked, asked_about
-from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.prices import prices_of
-from faithscope.experiments.engine.planfile import StoredPlan, is_finished, missing
+from faithscope.experiments.engine.plan import RunPlan
+from faithscope.experiments.engine.planfile import is_finished, missing
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
-from faithscope.experiments.engine.traces.given import UNREAD, read_given, unread_text
+from faithscope.experiments.engine.traces.given import UNREAD, unread_text
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, words
 from faithscope.experiments.engine.units import API_REPLIES, UnitIds, versions
-from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.interventions.segment import SEGMENTATION
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
@@ -40,77 +37,54 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Every item of a run, in the order it is worked on."""
+class TracePlan(RunPlan[TracesConfig, Item]):
+    """Every question that a model of the run is asked, or chain that it reads."""
 
-    config: TracesConfig
-    items: tuple[Item, ...]
     chains: str = ""
     """Where they were written elsewhere, from what and how many."""
     unread: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(writer, task) -> chains that are left out because their writer is no model of the run."""
 
-    def of(self, model: str) -> list[Item]:
-        return [i for i in self.items if i.model == model]
+    @property
+    def batch_size(self) -> int:
+        return self.config.generation.batch_size
 
-    def stored(self) -> StoredPlan:
-        """What of it is kept in the run folder."""
-        return StoredPlan.of(self.items, self.config.generation.batch_size)
-
-    def summary(self) -> str:
-        """What a run would do, for `--dry-run`."""
+    def lines(self, index: Index) -> list[str]:
         config = self.config
-        index = Index.of(config.run_dir)
-        lines = [f"run folder  {config.run_dir}", f"probes      {', '.join(config.probes)}"]
+        lines = [f"probes      {', '.join(config.probes)}"]
         if self.chains:
             lines.append(f"chains      {self.chains}")
         lines += [
             f"left out    {n} by {writer or 'an unknown writer'} on {task}: not in model.name"
             for (writer, task), n in self.unread.items()
         ]
-        lines.append("")
         traces_to = "traces to write" if config.traces.path is None else "traces to encode"
         header = ("model", "task", "items", traces_to, "items to probe", "branches, about")
         table = []
         for model, task in dict.fromkeys((i.model, i.task) for i in self.items):
             items = [i for i in self.items if (i.model, i.task) == (model, task)]
             traces = sum(not index.is_done(i.key(TRACE), i.units[TRACE]) for i in items)
-            probes = sum(not is_finished(index, i) for i in items)
+            left = [i for i in items if not is_finished(index, i)]
             of_model = config.of(model)
             of_probes = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in of_model.probes}
-            branches = sum(
-                of_probes[p] for i in items if not is_finished(index, i) for p in i.probes
-            )
-            table.append((model, task, len(items), traces, probes, branches))
-        lines += columns([header, *table, total(table)])
+            branches = sum(of_probes[p] for i in left for p in i.probes)
+            table.append((model, task, len(items), traces, len(left), branches))
+        lines += ["", *columns([header, *table, total(table)])]
         lines += ["", f"branches are estimated at {GUESS.steps} steps per trace"]
-        lines += api_lines(config, self.items, index)
-        return "\n".join(lines)
+        return lines + api_lines(config, self.items, index)
 
-    @property
-    def prepares(self) -> str:
-        """Nothing: the units are what the run is for."""
-        return ""
-
-    def write_inputs(self, store: Store) -> None:
-        """Keep how many chains are left out; the questions are in the traces."""
-        path = store.run_dir / UNREAD
-        with store.shared():
-            if self.unread:
-                write_atomically(make_folder(path.parent) / path.name, unread_text(self.unread))
-            else:
-                path.unlink(missing_ok=True)
+    def inputs(self) -> dict[str, str | None]:
+        """How many chains are left out; the questions are in the traces."""
+        return {UNREAD: unread_text(self.unread) if self.unread else None}
 
     def work(self, store: Store, shard: Shard) -> TraceWork:
         # it brings torch, which a dry run need not wait for
         from faithscope.experiments.engine.traces.work import TraceWork
 
-        size = self.config.generation.batch_size
-        own_batches = {m: shard.mine(self.of(m), size) for m in self.config.model.name}
-        return TraceWork(self.config, own_batches, store)
+        return TraceWork(self.config, self.batches(self.config.model.name, shard), store)
 
 
-def plan(config: TracesConfig) -> Plan:
+def plan(config: TracesConfig) -> TracePlan:
     """Load the questions and name every unit.
 
     Raises:
@@ -120,25 +94,19 @@ def plan(config: TracesConfig) -> Plan:
     if config.traces.path is not None:
         return _given(config)
     questions = {task: _questions(config, get_task(task)) for task in config.tasks}
-    weights = {model: fingerprint(model, config.model.revision) for model in config.model.name}
-    traces = {
-        m: UnitIds(**_asked(config, m), model=m, weights=weights[m]) for m in config.model.name
-    }
-    probes = {m: _probe_ids(config.of(m)) for m in config.model.name}
-    limits = {name: config.settings(name).limit for name in config.probes}
+    names = {model: _Names(config, model) for model in config.model.name}
     items = [
-        _item(traces[model], _within(probes[model], limits, n), model, get_task(task), question)
+        names[model].item(get_task(task), question)
         for model, task in config.pairs
-        for n, question in enumerate(questions[task], start=1)
+        for question in questions[task]
     ]
-    return Plan(config, tuple(items))
+    return TracePlan(config, tuple(items))
 
 
-def _given(config: TracesConfig) -> Plan:
+def _given(config: TracesConfig) -> TracePlan:
     """The plan of chains that were written elsewhere."""
     t = config.traces
-    path = Path(str(t.path)).expanduser()
-    read = read_given(path, t.format, t.limit, t.writers, config.seed)
+    read = t.read(config.seed)
     told = [asked_about(c, read.file, read.format, t.task, t.kind) for c in read.chains]
     items = []
     for model in config.model.name:
@@ -147,19 +115,12 @@ def _given(config: TracesConfig) -> Plan:
             raise ConfigError(
                 [f"model.name: {model!r} can read none of the chains of {t.path}; take it out"]
             )
-        weights = fingerprint(model, config.model.revision)
-        traces = UnitIds(**_asked(config, model), model=model, weights=weights)
-        probes = _probe_ids(config.of(model))
-        limits = {name: config.settings(name).limit for name in config.probes}
-        n: Counter[str] = Counter()
-        for asked in able:
-            if t.read_by == "writer" and asked.chain.model != model:
-                continue
-            n[asked.task.name] += 1
-            of_item = _within(probes, limits, n[asked.task.name])
-            items.append(_item(traces, of_item, model, asked.task, asked.question, asked))
-    if t.format == AUTO:
-        print(f"note: traces.path: {read.file} is read as {read.format}", file=sys.stderr)
+        names = _Names(config, model)
+        items += [
+            names.item(asked.task, asked.question, asked)
+            for asked in able
+            if t.read_by == "all" or asked.chain.model == model
+        ]
     what = f"{len(told)} of {read.file}, read as {read.format}"
     unread = Counter(
         (asked.chain.model, asked.task.name)
@@ -176,41 +137,19 @@ def _given(config: TracesConfig) -> Plan:
                 "(traces.read_by: all)"
             ]
         )
-    return Plan(config, tuple(items), what, unread)
+    return TracePlan(config, tuple(items), what, unread)
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     """What the config says that determines every trace of a model."""
     rules = {"version": SEGMENTATION, **config.steps.model_dump()}
     steps = {"schema": SCHEMA, "steps": rules, **versions(answers=ANSWERS)}
-    if config.traces.path is not None:
-        held = {k: v for k, v in config.model.model_dump().items() if k != "name"}
-        return steps | {"held": held, "seed": config.seed}
-    if model.startswith(API):
+    given = config.traces.path is not None
+    if model.startswith(API) and not given:
         return steps | {"api": api_decides(config)}
-    return steps | {
-        "held": {k: v for k, v in config.model.model_dump().items() if k != "name"},
-        "generation": config.generation.decides(),
-        "seed": config.seed,
-    }
-
-
-def _probe_ids(config: TracesConfig) -> dict[str, UnitIds]:
-    return {
-        name: UnitIds(
-            probe=name,
-            settings=config.settings(name).decides(),
-            **versions(measure=PROBES[name].version),
-        )
-        for name in config.probes
-    }
-
-
-def _within(
-    probes: dict[str, UnitIds], limits: dict[str, int | None], n: int
-) -> dict[str, UnitIds]:
-    """Those of the probes that are asked of the n-th item of a task."""
-    return {name: ids for name, ids in probes.items() if n <= (limits[name] or n)}
+    written = {} if given else {"generation": config.generation.decides()}
+    held = config.model.model_dump(exclude={"name"})
+    return steps | {"held": held, "seed": config.seed} | written
 
 
 def _questions(config: TracesConfig, task: Task) -> list[Question]:
@@ -234,23 +173,41 @@ def _questions(config: TracesConfig, task: Task) -> list[Question]:
     return questions
 
 
-def _item(
-    traces: UnitIds,
-    probes: dict[str, UnitIds],
-    model: str,
-    task: Task,
-    question: Question,
-    given: Asked | None = None,
-) -> Item:
-    if given is None:
-        begun = {"reply_prefix": task.reply_prefix} if task.reply_prefix else {}
-        trace = traces.of(question=vars(question), prompt=task.cot_prompt(question), **begun)
-    else:
-        trace = traces.of(question=vars(question), prompt=given.prompt, chain=given.sha256)
-    of_probes = {
-        name: ids.of(trace=trace, words=words(name, task, question)) for name, ids in probes.items()
-    }
-    return Item(model, task, question, {TRACE: trace, **of_probes}, given)
+class _Names:
+    """Names the units of one model: an id is a hash of all that decides the result."""
+
+    def __init__(self, config: TracesConfig, model: str) -> None:
+        self.model = model
+        weights = fingerprint(model, config.model.revision)
+        self.traces = UnitIds(**_asked(config, model), model=model, weights=weights)
+        of_model = config.of(model)
+        settings = {name: of_model.settings(name) for name in of_model.probes}
+        self.limits = {name: of.limit for name, of in settings.items()}
+        self.probes = {
+            name: UnitIds(
+                probe=name, settings=of.decides(), **versions(measure=PROBES[name].version)
+            )
+            for name, of in settings.items()
+        }
+        self.n = Counter[str]()
+        """Items of each task so far."""
+
+    def item(self, task: Task, question: Question, given: Asked | None = None) -> Item:
+        """The next item of a task; probes with a limit are of its first ones."""
+        self.n[task.name] += 1
+        n = self.n[task.name]
+        if given is None:
+            begun = {"reply_prefix": task.reply_prefix} if task.reply_prefix else {}
+            about = {"prompt": task.cot_prompt(question), **begun}
+        else:
+            about = {"prompt": given.prompt, "chain": given.sha256}
+        trace = self.traces.of(question=vars(question), **about)
+        of_probes = {
+            name: ids.of(trace=trace, words=words(name, task, question))
+            for name, ids in self.probes.items()
+            if n <= (self.limits[name] or n)
+        }
+        return Item(self.model, task, question, {TRACE: trace, **of_probes}, given)
 
 
 ANSWER_TOKENS = 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -17,12 +18,12 @@ from pydantic import (
 )
 
 from faithscope.experiments.config.backend import BackendSection
-from faithscope.experiments.config.base import OneOrMany, Section
+from faithscope.experiments.config.base import OneOrMany, Section, expanded
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import SubjectName
-from faithscope.experiments.data.given.reading import AUTO
+from faithscope.experiments.data.given.reading import AUTO, Chains
 from faithscope.experiments.data.tasks import base_name, task_problem
-from faithscope.experiments.engine.traces.given import format_problem
+from faithscope.experiments.engine.traces.given import format_problem, read_given
 from faithscope.interventions.segment import MIN_CHARS, Mode
 from faithscope.interventions.trace import AnswerKind
 
@@ -132,6 +133,21 @@ class GivenConfig(Section):
     """`all`: every model reads every chain. `writer`: each reads those that it wrote; chains of
     other writers are read by none, and are counted in `exclusions.csv`."""
 
+    def read(self, seed: int) -> Chains:
+        """The chains, whose layout is told where it was not named.
+
+        Args:
+            seed: of the draw of `limit` chains.
+
+        Raises:
+            UserError: a file that cannot be read, or a row that does not fit.
+        """
+        path = Path(str(self.path)).expanduser()
+        chains = read_given(path, self.format, self.limit, self.writers, seed)
+        if self.format == AUTO:
+            print(f"note: traces.path: {chains.file} is read as {chains.format}", file=sys.stderr)
+        return chains
+
 
 class DataConfig(Section):
     """Which questions."""
@@ -148,8 +164,7 @@ class DataConfig(Section):
         return _of_task(self.limit, task)
 
     def path_of(self, task: str) -> Path | None:
-        path = _of_task(self.path, task)
-        return None if path is None else Path(path).expanduser()
+        return expanded(_of_task(self.path, task))
 
 
 class GenerationConfig(BackendSection):

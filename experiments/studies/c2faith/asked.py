@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.config.base import ConfigError, expanded, named
 from faithscope.experiments.studies.c2faith.benchmark.injection import Injection, injections
 from faithscope.experiments.studies.c2faith.benchmark.items import Settings
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
-from faithscope.interp.errors import did_you_mean
 
 
 def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
@@ -19,16 +17,10 @@ def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
     Raises:
         ConfigError: a name without a form, or no reference form for a scale.
     """
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    known = judge_forms(folder)
-    asked: dict[str, TaskForm] = {}
-    for name in config.forms:
-        if name not in known:
-            guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-            raise ConfigError([f"forms: unknown form {name!r}{guess}"])
-        if known[name].task == "coverage_reference":
+    asked = named("forms", "form", config.forms, judge_forms(expanded(config.prompts)))
+    for name, form in asked.items():
+        if form.task == "coverage_reference":
             raise ConfigError([f"forms: {name!r} is asked of the reference; name one in reference"])
-        asked[name] = known[name]
     return asked
 
 
@@ -39,13 +31,8 @@ def injections_of(config: C2FaithConfig) -> list[Injection]:
         ConfigError: a name without a text.
         UserError: a file of texts that cannot be used.
     """
-    path = config.injection.texts
-    known = injections(None if path is None else Path(path).expanduser())
-    for name in config.injection.kinds:
-        if name not in known:
-            guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-            raise ConfigError([f"injection.kinds: unknown injection {name!r}{guess}"])
-    return [known[name] for name in config.injection.kinds]
+    known = injections(expanded(config.injection.texts))
+    return list(named("injection.kinds", "injection", config.injection.kinds, known).values())
 
 
 def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dict[str, TaskForm]:
@@ -56,8 +43,8 @@ def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dic
     """
     if config.reference is None:
         return {}
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    known = [f for f in judge_forms(folder).values() if f.task == "coverage_reference"]
+    of_task = judge_forms(expanded(config.prompts)).values()
+    known = [form for form in of_task if form.task == "coverage_reference"]
     form_of_scale = {}
     for scale in dict.fromkeys(f.scale for f in forms.values() if f.task == "coverage"):
         of_scale = [f for f in known if f.scale == scale]

@@ -12,11 +12,11 @@ from __future__ import annotations
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.c2faith.inside import step_rows
 from faithscope.experiments.studies.c2faith.judgements import (
     COLUMNS,
     INJECTION,
-    READINGS,
     judgements,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import SHAPES

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pandas as pd
 
 from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.models.judges import as_sent, replied
+from faithscope.experiments.engine.models.judges import READINGS, STAGES, as_sent, judged
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.c2faith.asks import Condition, ask_of, cases
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
@@ -25,11 +25,10 @@ from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.inside import DATASET
 from faithscope.experiments.studies.c2faith.metrics.frames import NO_STEP
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
-from faithscope.experiments.studies.c2faith.units import INJECTED, STAGES, Judged
+from faithscope.experiments.studies.c2faith.units import INJECTED, Judged
 from faithscope.probes.judge.form import Ask, Reply
 from faithscope.probes.record import head
 
-READINGS: dict[str, Reading] = {stage: reading for reading, stage in STAGES.items()}
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 _ABOUT = ("judge", "form", "task", "reading", "item", "ask", "chain", "condition")
 _ITEM = ("level", "scale", "target", "n_steps", "n_middle", "n_removed")
@@ -201,7 +200,6 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         about |= {"level": of.level, "n_middle": of.n_middle, "n_removed": len(of.removed)}
     if item.injected is not None:
         about |= vars(item.injected)
-    verdict = reply.values.get(item.ask.form.verdict)
     return {
         **head(
             dataset=DATASET,
@@ -215,14 +213,7 @@ def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> di
         ),
         "ask": item.ask.id,
         **about,
-        "verdict": verdict,
-        "values": dict(reply.values),
-        "probabilities": list(reply.probabilities),
-        "mass": reply.mass,
-        "form_sha256": item.ask.form.sha256,
-        "system": item.ask.system,
-        "asked": item.ask.prompt,
-        **replied(reply),
+        **judged(item.ask, reply),
     }
 
 
@@ -244,6 +235,6 @@ def lost_judgements(
             injected = injected_into(known[name, twin][0], forms[name], *about)
         of, condition, ask = known[name, twin]
         ask = replace(ask, id=unit.item)
-        judged = Judged(unit.model, forms[name], ask, of, condition, {}, injected)
+        item = Judged(unit.model, forms[name], ask, of, condition, {}, injected)
         reply = Reply("failed", problem=unit.failed or "")
-        yield judged_record(judged, READINGS[unit.stage], reply, seed)
+        yield judged_record(item, READINGS[unit.stage], reply, seed)

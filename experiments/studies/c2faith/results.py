@@ -14,13 +14,14 @@ from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import summed
 from faithscope.experiments.data.saved import MANIFEST
+from faithscope.experiments.engine.models.judges import READINGS
+from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.c2faith.benchmark.features import features
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, inside_rows, not_inside
 from faithscope.experiments.studies.c2faith.judgements import (
-    READINGS,
     TEXTS,
     USAGE,
     Row,
@@ -34,7 +35,6 @@ from faithscope.experiments.studies.c2faith.judgements import (
 from faithscope.experiments.studies.c2faith.metrics.calibration import mass_table
 from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY, Frames
 from faithscope.experiments.studies.c2faith.metrics.words import TEXT, words_table
-from faithscope.experiments.studies.c2faith.plan import FOLDER, FORMS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.tables import tables
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
@@ -164,15 +164,15 @@ def results(run: Run) -> C2Results:
     Raises:
         StoreError: no judge was asked anything yet.
     """
-    if not ((run.path / FOLDER / MANIFEST).is_file() and (run.path / FORMS).is_dir()):
+    if not ((run.path / BENCHMARK / MANIFEST).is_file() and (run.path / PROMPTS).is_dir()):
         raise StoreError(
             f"{run.path}: nothing is judged there yet, and there is nothing to tell; "
             "`faithscope run` goes on with it"
         )
-    forms = judge_forms(run.path / FORMS)
+    forms = judge_forms(run.path / PROMPTS)
     # the texts are most of a record, and are dropped as each is read
     judged = [_counted(record, forms) for record in run.records(*READINGS)]
-    config, benchmark = cast("C2FaithConfig", run.config), Benchmark.load(run.path / FOLDER)
+    config, benchmark = cast("C2FaithConfig", run.config), Benchmark.load(run.path / BENCHMARK)
     lost = [u for u in run.failures if u.stage in READINGS]
     judged += [_counted(r, forms) for r in lost_judgements(lost, benchmark, forms, config.seed)]
     return C2Results(

@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print
 from faithscope.experiments.analysis.page import Block, Fold, Grid, Heading, Paragraph, Verbatim
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.engine.models.judges import READINGS, as_sent
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS
 from faithscope.experiments.studies.c2faith.benchmark.injection import twin_of
@@ -21,7 +21,6 @@ from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, C
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.inside import steps_of
 from faithscope.experiments.studies.c2faith.judgements import (
-    READINGS,
     expected_verdict,
     is_injected,
     right_verdict,

@@ -7,11 +7,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from faithscope.experiments.config.api import API
 from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.fingerprint import fingerprint
-from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.engine.models.judges import decides
+from faithscope.experiments.engine.models.judges import STAGES, decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.c2faith.asked import forms_of, injections_of, reference_forms
@@ -30,7 +27,6 @@ from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.probes.broken_chain import BROKEN_STEP
 from faithscope.probes.judge.form import Ask
 
-STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
 INSIDE = "broken_step"
 INJECTED = "+injected"
 """Behind the form's name, in the task of an ask with something put into its chain."""
@@ -84,9 +80,9 @@ class Units:
         self.references = {f.form.name: f for f in reference_forms(config, self.forms).values()}
 
     @cached_property
-    def weights(self) -> dict[str, str | None]:
-        here = [m for m in self.config.models if not m.startswith(API)]
-        return {m: fingerprint(m, self.config.judge.revision) for m in here}
+    def decided(self) -> dict[str, dict[str, Any]]:
+        """Model -> what decides all that it replies."""
+        return {m: decides(m, self.config.judge, self.config.seed) for m in self.config.models}
 
     def items(self, benchmark: Benchmark) -> Iterator[Judged | Inside]:
         """Everything that is asked or read, in the order in which it is worked on."""
@@ -101,7 +97,7 @@ class Units:
             if model in c.internals.model:
                 settings = c.internals.model_dump(mode="json")
                 version = versions(measure=BROKEN_STEP)
-                ids = UnitIds(**self._decides(model), settings=settings, **version)
+                ids = UnitIds(**self.decided[model], settings=settings, **version)
                 for item in benchmark.causal:
                     if not_inside(item):
                         continue
@@ -133,14 +129,9 @@ class Units:
 
     def _ids(self, model: str, form: TaskForm) -> dict[Reading, UnitIds]:
         return {
-            r: UnitIds(**self._decides(model), reading=r, form=form.form.sha256)
+            r: UnitIds(**self.decided[model], reading=r, form=form.form.sha256)
             for r in self.config.judge.readings_of(model)
         }
-
-    def _decides(self, model: str) -> dict[str, Any]:
-        weights = self.weights.get(model)
-        of_judge = decides(model, self.config.judge)
-        return {"schema": SCHEMA, "seed": self.config.seed, "weights": weights, **of_judge}
 
 
 def _about(ask: Ask) -> dict[str, Any]:

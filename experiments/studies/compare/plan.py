@@ -18,7 +18,8 @@ from faithscope.experiments.config.study import study_of
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns
-from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
+from faithscope.experiments.engine.plan import RunPlan
+from faithscope.experiments.engine.planfile import Shard, is_finished
 from faithscope.experiments.engine.run import plan as run_plan
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import UnitIds
@@ -35,20 +36,14 @@ from faithscope.interp.errors import UserError
 
 
 @dataclass(frozen=True)
-class ComparePlan:
-    """Every run that the comparison makes, in order."""
+class ComparePlan(RunPlan[CompareConfig, Made]):
+    """Every run that the comparison makes, in order; each source has a run folder of its own."""
 
-    config: CompareConfig
-    items: tuple[Made, ...]
-    prepares = ""
+    @property
+    def batch_size(self) -> int:
+        return 1
 
-    def stored(self) -> StoredPlan:
-        """What of it is kept in the run folder."""
-        return StoredPlan.of(self.items, 1)
-
-    def summary(self) -> str:
-        """What a run would do, for `--dry-run`."""
-        index = Index.of(self.config.run_dir)
+    def lines(self, index: Index) -> list[str]:
         table: list[tuple[Any, ...]] = [("source", "of", "state")]
         made = {item.item: item for item in self.items}
         for source in self.config.sources:
@@ -57,13 +52,10 @@ class ComparePlan:
             else:
                 state = "is read"
             table.append((source.title, source.run or source.config, state))
-        lines = [f"run folder  {self.config.run_dir}", "", *columns(table)]
+        lines = ["", *columns(table)]
         for item in self.items:
             lines += ["", f"source {item.item}", *_summary(item)]
-        return "\n".join(lines)
-
-    def write_inputs(self, store: Store) -> None:
-        """Nothing: each source has a run folder of its own."""
+        return lines
 
     def work(self, store: Store, shard: Shard) -> SourceWork:
         """The runs that are still to be made.

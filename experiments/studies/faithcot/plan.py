@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.data.given.reading import read_chains
+from faithscope.experiments.data.saved import json_lines
 from faithscope.experiments.data.traces import to_trace
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.judges import stage_of
 from faithscope.experiments.engine.models.prices import spending_lines
-from faithscope.experiments.engine.planfile import StoredPlan, missing
+from faithscope.experiments.engine.plan import RunPlan
+from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.traces.units import TRACE
-from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
 from faithscope.experiments.studies.faithcot.edits import writings
 from faithscope.experiments.studies.faithcot.judging import asks_of
@@ -28,7 +29,6 @@ from faithscope.experiments.studies.faithcot.units import (
     WRITTEN,
     FaithUnits,
     Pair,
-    judge_stage,
     units_of,
 )
 from faithscope.interventions import Trace, from_ids
@@ -45,39 +45,36 @@ LABELS = "labels.jsonl"
 
 
 @dataclass(frozen=True)
-class FaithPlan:
+class FaithPlan(RunPlan[FaithCotConfig, Pair]):
     """All that is to be done, in the order it is worked on."""
 
-    config: FaithCotConfig
     units: FaithUnits
     labels: tuple[Mapping[str, Any], ...] | None
     """Of `labels.path`, one for each chain that it holds; None without it."""
 
-    def stored(self) -> StoredPlan:
-        """What of it is kept in the run folder."""
-        return StoredPlan.of(self.units.pairs, self.config.generation.batch_size)
+    @property
+    def batch_size(self) -> int:
+        return self.config.generation.batch_size
 
-    def summary(self) -> str:
-        """What a run would do, for `--dry-run`."""
-        index = Index.of(self.config.run_dir)
-        lines = [self.units.traces.summary(), ""]
+    def lines(self, index: Index) -> list[str]:
+        lines = [*self.units.traces.lines(index), ""]
         rows = {
             "chains asked again with shuffled options": SHUFFLED,
             "chains to be answered with written edits": EDITED,
         }
         for what, stage in rows.items():
-            planned = [p for p in self.units.pairs if stage in p.units]
+            planned = [p for p in self.items if stage in p.units]
             if planned:
                 left = sum(stage in missing(index, p) for p in planned)
                 lines.append(f"{what}: {len(planned)}, left {left}")
         if self.labels is not None:
             lines.append(f"labels for chains of {self.config.labels.path}: {len(self.labels)}")
-        return "\n".join([*lines, *self._subject_lines(index), *self._judge_lines(index)])
+        return [*lines, *self._subject_lines(index), *self._judge_lines(index)]
 
     def _subject_lines(self, index: Index) -> list[str]:
         """What models behind APIs are asked by this study, beside traces and probes."""
         asks: dict[str, list[Ask | Writing]] = {}
-        for pair in self.units.pairs:
+        for pair in self.items:
             if not pair.model.startswith(API):
                 continue
             mine, lacking = asks.setdefault(pair.model, []), missing(index, pair)
@@ -98,9 +95,9 @@ class FaithPlan:
         for judge in self.config.judges:
             mine = asks.setdefault(judge, [])
             guessed = 0
-            for pair in self.units.pairs:
+            for pair in self.items:
                 lacking = missing(index, pair)
-                wanted = [f for f in JUDGES if judge_stage(f, judge) in lacking]
+                wanted = [f for f in JUDGES if stage_of(f, judge) in lacking]
                 writes = judge == self.config.writer and WRITTEN in lacking
                 if not (wanted or writes):
                     continue
@@ -120,31 +117,12 @@ class FaithPlan:
             )
         return ["", *lines, *spending_lines(asks, self.config.judge, self.config.spend)]
 
-    @property
-    def prepares(self) -> str:
-        """Nothing: the units are what the run is for."""
-        return ""
-
-    @property
-    def _label_lines(self) -> str:
-        return "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in self.labels or ())
-
-    @property
-    def inputs_differ(self) -> bool:
-        """Whether other labels are given now than lie in the run folder."""
-        path = self.config.run_dir / LABELS
-        stored = path.read_text("utf-8") if path.is_file() else ""
-        return stored != self._label_lines
-
-    def write_inputs(self, store: Store) -> None:
-        """Keep the labels that are given for the chains of this run; without any, none."""
-        self.units.traces.write_inputs(store)
-        with store.shared():
-            path = make_folder(store.run_dir) / LABELS
-            if self.labels is not None:
-                write_atomically(path, self._label_lines)
-            else:
-                path.unlink(missing_ok=True)
+    def inputs(self) -> dict[str, str | None]:
+        """The labels that are given for the chains of this run; without any, none."""
+        return {
+            **self.units.traces.inputs(),
+            LABELS: None if self.labels is None else json_lines(self.labels),
+        }
 
     def work(self, store: Store, shard: Shard) -> Phases:
         """Traces and probes; the same questions with other options; edits, and answers to them;
@@ -153,10 +131,10 @@ class FaithPlan:
         from faithscope.experiments.engine.phases import Phases
         from faithscope.experiments.studies.faithcot import work
 
-        whole, meter, size = self.units, Meter(), self.config.generation.batch_size
+        whole, meter = self.units, Meter()
         # a subject that judges comes last, so that its weights are read once
         subjects = sorted(self.config.model.name, key=lambda m: m in self.config.judges)
-        batches = {m: shard.mine(whole.of(m), size) for m in subjects}
+        batches = self.batches(subjects, shard)
         to_shuffle = {
             m: [[p for p in b if SHUFFLED in p.units] for b in of] for m, of in batches.items()
         }
@@ -191,7 +169,8 @@ def plan(config: FaithCotConfig) -> FaithPlan:
             }
             for c in read.chains
         )
-    return FaithPlan(config, units_of(config, plan_of_traces(config)), labels)
+    units = units_of(config, plan_of_traces(config))
+    return FaithPlan(config, units.pairs, units, labels)
 
 
 def _stored(index: Index, pair: Pair) -> Trace | None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from faithscope.experiments.config.api import API
-from faithscope.experiments.config.base import ConfigError
-from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.config.base import expanded
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.forms import trace_forms
-from faithscope.experiments.engine.models.judges import decides
-from faithscope.experiments.engine.traces.plan import Plan
+from faithscope.experiments.engine.models.judges import check_stages, decides, stage_of
+from faithscope.experiments.engine.traces.plan import TracePlan
 from faithscope.experiments.engine.traces.units import TRACE, Item
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
@@ -31,7 +27,7 @@ WRITTEN = "written_edits"
 EDITED = "edited_answers"
 STEP_JUDGE, FAITHFUL_JUDGE = "step_judge", "faithful_judge"
 JUDGES = (STEP_JUDGE, FAITHFUL_JUDGE)
-"""Stages of judges, with the judge behind them (`judge_stage`); also the names of their forms."""
+"""Stages of judges, with the judge behind them (`stage_of`); also the names of their forms."""
 VERSIONS = {SHUFFLED: 1, EDITED: 1}
 """See `probes.probe.Probe.version`."""
 EDITS = ("mistake", "paraphrase")
@@ -61,7 +57,7 @@ class FaithUnits:
     """Every pair of a run, and what judges are asked with."""
 
     config: FaithCotConfig
-    traces: Plan
+    traces: TracePlan
     forms: Mapping[str, Form]
     pairs: tuple[Pair, ...]
 
@@ -76,17 +72,6 @@ def edit_prompts() -> Mapping[str, str]:
     return yaml.safe_load(file.read_text("utf-8"))
 
 
-def judge_stage(form: str, judge: str) -> str:
-    """Names the stage in which a judge is asked by a form; it differs for every judge of a run."""
-    return f"{form}.{re.sub(r'[^A-Za-z0-9]+', '-', judge).strip('-')}"
-
-
-def sub_batches(batches: Batches, size: int) -> list[list[Pair]]:
-    """Batches of a judge, cut from whole batches of pairs, so that another number of parts changes
-    nothing about which pairs are judged together."""
-    return [b[i : i + size] for of in batches.values() for b in of for i in range(0, len(b), size)]
-
-
 def shown_question(question: Question) -> str:
     """The question as judges and writers see it, with lettered options."""
     labels, options = question.labels or (), question.options or ()
@@ -96,20 +81,15 @@ def shown_question(question: Question) -> str:
     return "\n".join((question.text, *listed))
 
 
-def units_of(config: FaithCotConfig, traces: Plan) -> FaithUnits:
+def units_of(config: FaithCotConfig, traces: TracePlan) -> FaithUnits:
     """Everything that is done about the items of a run over traces.
 
     Raises:
         ConfigError: two judges of one stage.
         UserError: forms that cannot be used.
     """
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    forms = trace_forms(folder)
-    stages = [judge_stage("", judge) for judge in config.judges]
-    if len(set(stages)) < len(stages):
-        raise ConfigError(
-            [f"judge.model: {', '.join(config.judges)}: two of these names differ in marks only"]
-        )
+    forms = trace_forms(expanded(config.prompts))
+    check_stages(config.judges)
     names = _Names(config, {name: forms[name].form for name in JUDGES})
     pairs = tuple(
         Pair(
@@ -126,8 +106,7 @@ class _Names:
 
     def __init__(self, config: FaithCotConfig, forms: Mapping[str, Form]) -> None:
         self.config, self.forms = config, forms
-        shared = {"schema": SCHEMA, "seed": config.seed}
-        self.shared = UnitIds(**shared)
+        self.shared = UnitIds(schema=SCHEMA, seed=config.seed)
         self.judged = {
             (form, judge): self._judge(judge, form=forms[form].sha256)
             for judge in config.judges
@@ -140,15 +119,7 @@ class _Names:
 
     def _judge(self, judge: str, **how: Any) -> UnitIds:
         assert self.config.judge is not None
-        revision = self.config.judge.revision
-        weights = None if judge.startswith(API) else fingerprint(judge, revision)
-        return UnitIds(
-            schema=SCHEMA,
-            seed=self.config.seed,
-            weights=weights,
-            **decides(judge, self.config.judge),
-            **how,
-        )
+        return UnitIds(**decides(judge, self.config.judge, self.config.seed), **how)
 
     def of(self, item: Item) -> Iterator[tuple[str, str]]:
         trace = item.units[TRACE]
@@ -164,7 +135,7 @@ class _Names:
             }
             yield EDITED, self._other(EDITED, trace=trace, written=written, **of_task)
         for (form, judge), ids in self.judged.items():
-            yield judge_stage(form, judge), ids.of(trace=trace)
+            yield stage_of(form, judge), ids.of(trace=trace)
 
     def _shuffles(self, item: Item) -> bool:
         given = item.given

@@ -10,13 +10,14 @@ from faithscope import interp
 from faithscope.experiments.config.api import API, ApiSection
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.data.traces import to_trace
-from faithscope.experiments.engine.models.asking import Asker
+from faithscope.experiments.engine.models.asking import Asker, OneAsk
+from faithscope.experiments.engine.models.judges import stage_of
 from faithscope.experiments.engine.models.writing import Start, Unit
+from faithscope.experiments.engine.planfile import cut_again
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.units import TRACE, Item
 from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork
-from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.faithcot import edits
 from faithscope.experiments.studies.faithcot.judging import asks_of, judged_record
@@ -27,14 +28,13 @@ from faithscope.experiments.studies.faithcot.units import (
     Batches,
     FaithUnits,
     Pair,
-    judge_stage,
-    sub_batches,
 )
 from faithscope.interp.generation import Generation
 from faithscope.interp.language import Speaks
 from faithscope.interp.prompts import Prompt
 from faithscope.interventions import Step, Trace
 from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.record import Record
 from faithscope.probes.text_model import TextModel
 
 
@@ -143,7 +143,7 @@ class _OfTraces(Asker[Pair]):
 
 def _judges_batches(whole: FaithUnits, batches: Batches, judges: Sequence[str]) -> Batches:
     assert whole.config.judge is not None
-    cut = sub_batches(batches, whole.config.judge.batch_size)
+    cut = cut_again(batches, whole.config.judge.batch_size)
     return dict.fromkeys(judges, cut)
 
 
@@ -155,25 +155,18 @@ class Judging(_OfTraces):
     ) -> None:
         self.base, judges = base, whole.config.judges
         assert whole.config.judge is not None
-        stages = {judge: judge_stage(base, judge) for judge in judges}
+        stages = {judge: stage_of(base, judge) for judge in judges}
         cut = _judges_batches(whole, batches, judges)
         super().__init__(whole, stages, cut, whole.config.judge, store, meter)
 
-    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
-        form = self.whole.forms[self.base]
-        return [ask for _, ask in asks_of(item, self.trace(item), form, self.base)]
+    def asks(self, item: Pair) -> list[tuple[tuple[Trace, int | None], Ask]]:
+        trace = self.trace(item)
+        asks = asks_of(item, trace, self.whole.forms[self.base], self.base)
+        return [((trace, step), ask) for step, ask in asks]
 
-    def records(
-        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
-        trace, form = self.trace(item), self.whole.forms[self.base]
-        asked = asks_of(item, trace, form, self.base)
-        return storable(
-            [
-                judged_record(trace, model, self.base, step, ask, reply, self.seed)
-                for (step, ask), reply in zip(asked, replies, strict=True)
-            ]
-        )
+    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
+        trace, step = asked.about
+        return judged_record(trace, asked.model, self.base, step, asked.ask, reply, self.seed)
 
 
 class EditWriting(_OfTraces):
@@ -187,23 +180,15 @@ class EditWriting(_OfTraces):
         how = whole.config.judge.model_copy(update={"structured": "prompt"})
         super().__init__(whole, {writer: WRITTEN}, cut, how, store, meter)
 
-    def _asked(self, item: Pair) -> list[tuple[str, Step, Writing]]:
+    def asks(self, item: Pair) -> list[tuple[tuple[Trace, str, Step], Writing]]:
         trace = self.trace(item)
-        return edits.writings(item, trace, self.whole.config.edits.steps, self.seed)
+        wanted = edits.writings(item, trace, self.whole.config.edits.steps, self.seed)
+        return [((trace, edit, step), writing) for edit, step, writing in wanted]
 
-    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
-        return [writing for _, _, writing in self._asked(item)]
-
-    def records(
-        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
-        trace = self.trace(item)
-        return storable(
-            [
-                edits.written_record(trace, model, edit, step, writing, reply, self.seed)
-                for (edit, step, writing), reply in zip(self._asked(item), replies, strict=True)
-            ]
-        )
+    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
+        trace, edit, step = asked.about
+        model, writing = asked.model, asked.ask
+        return edits.written_record(trace, model, edit, step, writing, reply, self.seed)
 
 
 class EditedAnswers(Worker[Item]):

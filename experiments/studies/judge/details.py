@@ -7,12 +7,12 @@ from functools import partial
 
 from faithscope.experiments.analysis.comparison.details import Detail, Details
 from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.results import JudgeResults, results
 from faithscope.experiments.studies.judge.scores import place
 from faithscope.experiments.studies.judge.show import chain_block, judgement_block
-from faithscope.experiments.studies.judge.units import READINGS
 
 
 def details(run: Run) -> Details:

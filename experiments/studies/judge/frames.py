@@ -14,9 +14,8 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.run import LABEL, Frame, Run
-from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.engine.models.judges import READINGS, as_sent
 from faithscope.experiments.studies.judge.results import results
-from faithscope.experiments.studies.judge.units import READINGS
 from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT, labels_of
 
 _CHAIN = {

@@ -13,14 +13,14 @@ from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
+from faithscope.experiments.engine.models.judges import READINGS
+from faithscope.experiments.engine.plan import PROMPTS
 from faithscope.experiments.engine.planfile import read as read_plan
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.judge import tables
 from faithscope.experiments.studies.judge.chains import FILE, JudgedChain, read_judged
 from faithscope.experiments.studies.judge.config import JudgeStudyConfig
-from faithscope.experiments.studies.judge.plan import FOLDER
-from faithscope.experiments.studies.judge.units import READINGS
 from faithscope.experiments.studies.judge.verdicts import (
     FAILED,
     NO_STEPS,
@@ -114,12 +114,12 @@ def results(run: Run) -> JudgeResults:
     Raises:
         StoreError: no judge was asked anything yet.
     """
-    if not ((run.path / FILE).is_file() and (run.path / FOLDER).is_dir()):
+    if not ((run.path / FILE).is_file() and (run.path / PROMPTS).is_dir()):
         raise StoreError(
             f"{run.path}: nothing is judged there yet, and there is nothing to tell; "
             "`faithscope run` goes on with it"
         )
     config = cast("JudgeStudyConfig", run.config)
-    known = trace_forms(run.path / FOLDER)
+    known = trace_forms(run.path / PROMPTS)
     forms = {name: known[name] for name in config.forms}
     return JudgeResults(run, config, read_judged(run.path), forms)

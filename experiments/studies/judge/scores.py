@@ -19,9 +19,10 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
+from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.results import results
-from faithscope.experiments.studies.judge.units import OF_STEPS, READINGS
+from faithscope.experiments.studies.judge.units import OF_STEPS
 from faithscope.probes.record import Record
 
 RULES = {"localisation": 0.5, "faithful_judge": 0.5, **dict.fromkeys(OF_STEPS, 0.0)}

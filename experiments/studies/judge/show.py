@@ -11,11 +11,10 @@ from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print
 from faithscope.experiments.analysis.page import Block, Fold, Heading, Step, Steps, Verbatim
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.engine.models.judges import READINGS, as_sent
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.results import JudgeResults, results
-from faithscope.experiments.studies.judge.units import READINGS
 from faithscope.experiments.studies.judge.verdicts import wrong
 from faithscope.interp.errors import UserError
 from faithscope.probes.record import Record

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from faithscope.experiments.config.api import API
-from faithscope.experiments.config.base import ConfigError
-from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.fingerprint import fingerprint
-from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.engine.forms import TaskForm, trace_forms
+from faithscope.experiments.engine.forms import TaskForm
 from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
-from faithscope.experiments.engine.models.judges import decides, replied
+from faithscope.experiments.engine.models.judges import STAGES, decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.config import JudgeStudyConfig
-from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.probes.judge.form import Ask, Reply
-from faithscope.probes.record import Record, head
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask
 
-STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
-READINGS: dict[str, Reading] = {stage: reading for reading, stage in STAGES.items()}
 OF_STEPS = ("step_judge", "detection")
 """Tasks that are asked about every step by itself, with those before it."""
 NOTHING_BEFORE = "(nothing; this is the first step)"
@@ -49,33 +40,12 @@ class Judging(Planned):
         return self.of.id
 
 
-def forms_of(config: JudgeStudyConfig) -> dict[str, TaskForm]:
-    """The forms of a run by name.
-
-    Raises:
-        ConfigError: a name without a form.
-        UserError: a folder of forms that cannot be used.
-    """
-    known = trace_forms(None if config.prompts is None else Path(config.prompts).expanduser())
-    for name in config.forms:
-        if name not in known:
-            guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-            raise ConfigError([f"forms: unknown form {name!r}{guess}"])
-    return {name: known[name] for name in config.forms}
-
-
 def judgings(
     config: JudgeStudyConfig, forms: Mapping[str, TaskForm], chains: Sequence[JudgedChain]
 ) -> Iterator[Judging]:
     """Everything that is asked, in the order in which it is worked on."""
     for model in config.judge.model:
-        weights = None if model.startswith(API) else fingerprint(model, config.judge.revision)
-        known = {
-            "schema": SCHEMA,
-            "seed": config.seed,
-            "weights": weights,
-            **decides(model, config.judge),
-        }
+        known = decides(model, config.judge, config.seed)
         for form in forms.values():
             ids = {
                 STAGES[reading]: UnitIds(**known, reading=reading, form=form.form.sha256)
@@ -118,36 +88,3 @@ def asks_of(chain: JudgedChain, form: TaskForm) -> Iterator[tuple[int | None, As
     # coverage calls the chain by another name
     shown = {"question": chain.question, "cot": cot, "degraded_cot": cot}
     yield None, Ask(chain.id, form.form, shown, high=high)
-
-
-def judged_record(
-    item: Judging, step: int | None, ask: Ask, reading: Reading, reply: Reply, seed: int
-) -> Record:
-    """One judgement, word for word; `verdict` is None where the reply is not of the form.
-
-    What localisation names is told as an index of the chain's steps, -1 for none.
-    """
-    verdict = reply.values.get(ask.form.verdict)
-    if item.form.task == "localisation" and verdict is not None and verdict >= 0:
-        verdict = item.of.places[verdict]
-    return {
-        **head(
-            dataset=item.of.dataset,
-            task=item.form.task,
-            item=item.of.id,
-            model=item.of.model or None,
-            judge=item.model,
-            probe=STAGES[reading],
-            variant=item.task,
-            seed=seed,
-        ),
-        "step": step,
-        "verdict": verdict,
-        "values": dict(reply.values),
-        "probabilities": list(reply.probabilities),
-        "mass": reply.mass,
-        "form_sha256": ask.form.sha256,
-        "system": ask.system,
-        "asked": ask.prompt,
-        **replied(reply),
-    }

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.models.asking import Asker
-from faithscope.experiments.engine.planfile import Shard
-from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.studies.judge.config import JudgeStudyConfig
-from faithscope.experiments.studies.judge.units import READINGS, Judging, judged_record
-from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.experiments.engine.models.asking import Asker, OneAsk
+from faithscope.experiments.engine.models.judges import STAGES, judged
+from faithscope.experiments.studies.judge.units import Judging
+from faithscope.probes.judge.form import Ask, Reply
+from faithscope.probes.record import Record, head
 
 
 class JudgeWork(Asker[Judging]):
     """One worker's part of judging."""
 
-    def __init__(
-        self, config: JudgeStudyConfig, items: Sequence[Judging], store: Store, shard: Shard
-    ) -> None:
-        judge = config.judge
-        batches = {
-            model: shard.mine([i for i in items if i.model == model], judge.batch_size)
-            for model in judge.model
-        }
-        super().__init__(config, batches, judge, READINGS, store)
+    def asks(self, item: Judging) -> Sequence[tuple[int | None, Ask]]:
+        return item.asks
 
-    def asks_of(self, item: Judging) -> Sequence[Ask | Writing]:
-        return [ask for _, ask in item.asks]
-
-    def records(
-        self, model: str, item: Judging, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
-        return [
-            judged_record(item, step, ask, reading, reply, self.config.seed)
-            for (step, ask), reply in zip(item.asks, replies, strict=True)
-        ]
+    def record(self, asked: OneAsk[Judging], reply: Reply) -> Record:
+        """One judgement. What localisation names is told as an index of the chain's steps, -1 for
+        none."""
+        item, said = asked.item, judged(asked.ask, reply)
+        verdict = said["verdict"]
+        if item.form.task == "localisation" and verdict is not None and verdict >= 0:
+            said["verdict"] = item.of.places[verdict]
+        about = head(
+            dataset=item.of.dataset,
+            task=item.form.task,
+            item=item.of.id,
+            model=item.of.model or None,
+            judge=item.model,
+            probe=STAGES[asked.reading],
+            variant=item.task,
+            seed=self.config.seed,
+        )
+        return about | {"step": asked.about} | said

@@ -16,7 +16,7 @@ from faithscope.experiments.config.api import (
     one_address_problem,
 )
 from faithscope.experiments.config.backend import WHERE
-from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section, expanded
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.studies.rfeval.config_sections import (
@@ -48,7 +48,7 @@ class ItemsConfig(Section):
     @property
     def file(self) -> Path | None:
         """`path` as a path."""
-        return None if self.path is None else Path(self.path).expanduser()
+        return expanded(self.path)
 
 
 class RfJudgeConfig(JudgeConfig):
@@ -245,7 +245,7 @@ class RFEvalConfig(FolderConfig):
     @property
     def prompts_folder(self) -> Path | None:
         """`prompts` as a path."""
-        return None if self.prompts is None else Path(self.prompts).expanduser()
+        return expanded(self.prompts)
 
     def framing_of(self, model: str) -> Framing:
         """How r′ comes into a model's conversation."""

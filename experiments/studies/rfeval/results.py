@@ -16,6 +16,7 @@ from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import groups, summed, where
 from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.config_sections import PREFIX
@@ -37,7 +38,7 @@ from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS, REWARDS, step_reward
 from faithscope.experiments.studies.rfeval.pairs import answer_readings, of_all_kinds, pair_row
-from faithscope.experiments.studies.rfeval.plan import FOLDER, FORMS, MODELS
+from faithscope.experiments.studies.rfeval.plan import MODELS
 from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
@@ -69,7 +70,7 @@ class RfResults:
     """
 
     def __init__(self, run: Run) -> None:
-        folder = run.path / FOLDER
+        folder = run.path / BENCHMARK
         stored = defaultdict[str, dict[PairKey, list[Record]]](dict)
         for unit in sorted(run.index.each(), key=lambda unit: unit.key):
             short = [{k: v for k, v in r.items() if k not in TEXTS} for r in unit.records]
@@ -82,7 +83,7 @@ class RfResults:
         assert isinstance(run.config, RFEvalConfig)
         self.run, self.run_dir, self.config = run, run.path, run.config
         self.index, self.failures, self.calls = run.index, run.failures, run.calls
-        words, items = questions(run.path / FORMS), read_rfeval(folder / ITEMS)[0]
+        words, items = questions(run.path / PROMPTS), read_rfeval(folder / ITEMS)[0]
         self.items = {item.id: item.posed(words, self.config.naming) for item in items}
         models = json.loads((folder / MODELS).read_text("utf-8"))["models"]
         self.models: Mapping[str, Mapping[str, Any]] = models
@@ -159,7 +160,7 @@ class RfResults:
             without_judge=pd.DataFrame(list(self._without_judge())),
             framings={model: known["framing"] for model, known in self.models.items()},
             inside=[r for r in self._all if r["probe"] == INSIDE],
-            filtering=read_filtering(self.run_dir / FOLDER),
+            filtering=read_filtering(self.run_dir / BENCHMARK),
         )
 
     @cached_property
@@ -303,7 +304,7 @@ class RfResults:
             reasons = [("total", len(of)), *sorted(counts.items()), ("included", included)]
             rows += [(*about.values(), *reason) for reason in reasons]
         # what became no item was put to no model
-        unbuilt = read_left_out(self.run_dir / FOLDER)
+        unbuilt = read_left_out(self.run_dir / BENCHMARK)
         rows += [("", "", one.task, f"r_prime: {one.reason}", 1) for one in unbuilt]
         rows += [("", u.model, u.task, f"failed: {u.stage}", 1) for u in self.failures]
         return summed((dict(zip(names, row, strict=True)) for row in rows), names[:4])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from faithscope.experiments.config.api import API
-from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.engine.models.judges import decides
+from faithscope.experiments.engine.models.judges import check_stages, decides, stage_of
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -94,20 +91,14 @@ def units_of(config: RFEvalConfig, items: Sequence[Item]) -> RfUnits:
     return replace(whole, pairs=tuple(_Names(whole).pairs()))
 
 
-def sub_batches(batches: Batches, size: int) -> list[list[Pair]]:
-    """Batches of a judge, cut from whole batches of pairs, so that another number of parts changes
-    nothing about which pairs are judged together."""
-    return [b[i : i + size] for of in batches.values() for b in of for i in range(0, len(b), size)]
-
-
 def judged_stage(judge: str) -> str:
     """Names the stage in which a judge reads outputs; it differs for every judge of a run."""
-    return f"{JUDGED}.{_plain(judge)}"
+    return stage_of(JUDGED, judge)
 
 
 def steps_stage(judge: str, reading: Reading) -> str:
     """Names the stage in which a judge reads steps, by how its verdicts are read."""
-    return f"{STEPS[reading]}.{_plain(judge)}"
+    return stage_of(STEPS[reading], judge)
 
 
 def first_of_tasks(items: Iterable[Item], n: int | None) -> set[str]:
@@ -118,49 +109,33 @@ def first_of_tasks(items: Iterable[Item], n: int | None) -> set[str]:
     return {i for ids in ids_of_task.values() for i in ids[:n]}
 
 
-def _plain(judge: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", judge).strip("-")
-
-
 class _Names:
     """Names the units of a run: the id is a hash of all that decides the result."""
 
     def __init__(self, whole: RfUnits) -> None:
         self.whole, self.config = whole, whole.config
-        config = whole.config
+        config = self.config
         shared = {"schema": SCHEMA, "seed": config.seed}
         self.outputs = {
             name: UnitIds(**shared, **s.decides(config.generate.batch_size))
             for name, s in whole.subjects.items()
         }
-        shared |= versions(parts=PARTS)
-        self.others = UnitIds(**shared)
-        hashes = [f.sha256 for f in whole.forms.values()]
-        self.judges = {j: self._judged(j, shared, hashes) for j in config.judge.model}
-        hashes = [f.sha256 for f in whole.step_forms.values()]
+        self.others = UnitIds(**shared, **versions(parts=PARTS))
+        forms = whole.forms.values()
+        self.judges = {judge: self._judged(judge, forms) for judge in config.judge.model}
+        check_stages(self.judges)
+        how = {"most_steps": config.per_step.most_steps}
         self.by_step: dict[tuple[str, Reading], UnitIds] = {
-            (judge, reading): self._judged(
-                *(judge, shared, hashes), reading=reading, most_steps=config.per_step.most_steps
-            )
+            (judge, reading): self._judged(judge, whole.step_forms.values(), reading=reading, **how)
             for judge in config.per_step.judge
             for reading in config.readings_by_step(judge)
         }
-        if len({judged_stage(judge) for judge in self.judges}) < len(self.judges):
-            raise ConfigError(
-                [f"judge.model: {', '.join(self.judges)}: two of these names differ in marks only"]
-            )
 
-    def _judged(
-        self, judge: str, shared: Mapping[str, Any], forms: list[str], **how: Any
-    ) -> UnitIds:
-        weights = None
-        if not judge.startswith(API):
-            weights = fingerprint(judge, self.config.judge.revision)
+    def _judged(self, judge: str, forms: Iterable[RfForm], **how: Any) -> UnitIds:
         return UnitIds(
-            **shared,
-            **decides(judge, self.config.judge),
-            weights=weights,
-            forms=forms,
+            **decides(judge, self.config.judge, self.config.seed),
+            **versions(parts=PARTS),
+            forms=[form.sha256 for form in forms],
             naming=self.config.naming,
             paper_compat=self.config.paper_compat,
             **how,

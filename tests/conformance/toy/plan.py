@@ -3,8 +3,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faithscope.experiments.config.api import API
+from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.prices import spending_lines
-from faithscope.experiments.engine.planfile import Planned, Shard, StoredPlan
+from faithscope.experiments.engine.plan import RunPlan
+from faithscope.experiments.engine.planfile import Planned, Shard
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.probes.judge.form import Writing
@@ -30,31 +32,24 @@ class Number(Planned):
 
 
 @dataclass(frozen=True)
-class ToyPlan:
-    config: ToyConfig
-    items: tuple[Number, ...]
-    prepares = ""
+class ToyPlan(RunPlan[ToyConfig, Number]):
+    @property
+    def batch_size(self) -> int:
+        return self.config.judge.batch_size
 
-    def of(self, model: str) -> list[Number]:
-        return [item for item in self.items if item.model == model]
-
-    def stored(self) -> StoredPlan:
-        return StoredPlan.of(self.items, self.config.judge.batch_size)
-
-    def summary(self) -> str:
+    def lines(self, index: Index) -> list[str]:
         judge = self.config.judge
         asks = {model: [item.ask for item in self.of(model)] for model in judge.model}
-        return "\n".join(spending_lines(asks, judge, self.config.spend))
-
-    def write_inputs(self, store: Store) -> None:
-        return
+        return spending_lines(asks, judge, self.config.spend)
 
     def work(self, store: Store, shard: Shard):
         from toy.work import ToyWork
 
         judge = self.config.judge
-        batches = {m: shard.mine(self.of(m), judge.batch_size) for m in judge.model}
-        return ToyWork(self.config, batches, judge, {"word": "generated"}, store, None, ["length"])
+        how = (judge, {"word": "generated"}, store)
+        return ToyWork(
+            self.config, self.batches(judge.model, shard), *how, after_judging=["length"]
+        )
 
 
 def plan(config: ToyConfig) -> ToyPlan:

@@ -10,11 +10,11 @@ from toy.plan import Number
 class ToyWork(Asker[Number]):
     """Two stages: what a model writes about a number, and how long that is."""
 
-    def asks_of(self, item):
-        return [item.ask]
+    def asks(self, item):
+        return [(None, item.ask)]
 
-    def records(self, model, item, reading, replies):
-        return [_head(item, "word") | replied(replies[0])]
+    def record(self, asked, reply):
+        return _head(asked.item, "word") | replied(reply)
 
     def after_judging(self, model):
         def length(item: Number) -> Records:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.config.api import API
+from faithscope.experiments.config.base import expanded
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.engine.fingerprint import fingerprint
-from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judges import decides
-from faithscope.experiments.engine.models.preparing import given_up_on
-from faithscope.experiments.engine.planfile import Planned, is_finished
+from faithscope.experiments.engine.plan import given_up_on, still_asked
+from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.benchmark.build import before_replies, by_replies
@@ -85,8 +82,7 @@ def writing_as(config: C2FaithConfig) -> JudgeConfig:
 
 def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPrompt, list[Request]]:
     """The writer's prompt, and what it is asked of each chain."""
-    folder = None if config.prompts is None else Path(config.prompts).expanduser()
-    prompt = acausal_prompt(folder)
+    prompt = acausal_prompt(expanded(config.prompts))
     chains = selection.chains[: config.data.limit]
     settings = settings_of(config)
     return prompt, list(rewrite_requests(chains, settings, prompt, config.perturb.seen))
@@ -111,9 +107,7 @@ def rewrites(
     """The units of the writer, of one draw."""
     writer = config.perturb.writer
     assert writer is not None
-    judge = writing_as(config)
-    weights = None if writer.startswith(API) else fingerprint(writer, judge.revision)
-    ids = UnitIds(schema=SCHEMA, seed=config.seed, weights=weights, **decides(writer, judge))
+    ids = UnitIds(**decides(writer, writing_as(config), config.seed))
     of_draw = "" if draw == 1 else f".draw{draw}"
     asks = [Writing(f"{r.id}{of_draw}", r.prompt, draw=draw) for r in requests]
     return tuple(Rewrite(writer, a, {STAGE: ids.of(prompt=a.prompt, ask=a.id)}) for a in asks)
@@ -160,7 +154,7 @@ def written(
     for draw in range(1, draws + 1):
         items = rewrites(config, wanted, draw)
         given_up = given_up_on(index, items)
-        if any(i.item not in given_up and not is_finished(index, i) for i in items):
+        if still_asked(index, items, given_up):
             if saved is None:
                 lost = {r.id for r, i in zip(wanted, items, strict=True) if i.item in given_up}
                 return Unwritten(items, given_up, expected(lost | failed.keys()), draw)

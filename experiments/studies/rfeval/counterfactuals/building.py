@@ -19,10 +19,11 @@ from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import differing
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.preparing import given_up_on
+from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.models.prompt_files import as_yaml
-from faithscope.experiments.engine.planfile import Shard, StoredPlan, is_finished
+from faithscope.experiments.engine.plan import PreparingPlan, given_up_on, still_asked
+from faithscope.experiments.engine.planfile import Shard, is_finished
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
@@ -40,9 +41,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
     VALIDATION,
     WRITING,
     BuildWork,
-    Phase,
     Request,
-    build_decides,
     validation_requests,
     writing_as,
     writing_requests,
@@ -60,49 +59,35 @@ _FORM = "rf_validate"
 
 
 @dataclass(frozen=True)
-class BuildPlan:
+class BuildPlan(PreparingPlan[RFEvalConfig, Request]):
     """All that the writer, or then the validator, is still asked before the benchmark is whole."""
 
-    config: RFEvalConfig
-    phase: Phase
-    items: tuple[Request, ...]
-    given_up: Mapping[str, str]
-    """Id -> why, of those that are not asked again."""
     expected: tuple[Item, ...]
     """The items that there will be if all that is still asked turns out well."""
 
     @property
     def how(self) -> JudgeConfig:
         """How its model is asked: as judges are, the writer at its own temperature and once."""
-        return writing_as(self.config) if self.phase == WRITING else self.config.judge
+        return writing_as(self.config) if self.stage == WRITING else self.config.judge
 
     @property
     def prepares(self) -> str:
         c = self.config.counterfactual
         return f"r′ is written by {c.writer} and validated by {c.validator} (counterfactual)"
 
-    def write_inputs(self, store: Store) -> None:
-        """Nothing: the benchmark is kept once it is whole."""
-
-    def stored(self) -> StoredPlan:
-        """What of it is kept in the run folder, until the runs of the models are planned."""
-        return StoredPlan.of(self.items, self.how.batch_size)
-
-    def summary(self) -> str:
-        """What a run would do, for `--dry-run`: what is done first, and the price of the whole."""
-        c, index = self.config, Index.of(self.config.run_dir)
-        left = [i for i in self.items if i.item not in self.given_up and not is_finished(index, i)]
-        who, what = ("writer", "written") if self.phase == WRITING else ("validator", "validated")
+    def lines(self, index: Index) -> list[str]:
+        """What is done first, and the price of the whole."""
+        c, left = self.config, self.left(index)
+        who, what = ("writer", "written") if self.stage == WRITING else ("validator", "validated")
         lines = [
-            f"run folder  {c.run_dir}",
             f"first       r′ of {len(left)} of {len(self.items)} items is to be {what} by "
-            f"{self.items[0].model}",
+            f"{self.model}",
             "            what follows is planned once it is there",
         ]
-        asks = {self.items[0].model: [i.ask for i in left]}
+        asks = {self.model: [i.ask for i in left]}
         lines += spending_lines(asks, self.how, c.spend, who)
         units = units_of(c, self.expected)
-        if self.phase == WRITING:
+        if self.stage == WRITING:
             form = judge_forms(c.prompts_folder)[_FORM]
             held_against = [validation_ask(item, form) for item in units.items]
             asks = {str(c.counterfactual.validator): held_against}
@@ -114,10 +99,10 @@ class BuildPlan:
                 f"r′ that is not written yet counts as a few words: its own tokens, at most "
                 f"{c.judge.max_tokens:,} each, come on top of the input"
             )
-        return "\n".join(lines)
+        return lines
 
     def work(self, store: Store, shard: Shard) -> BuildWork:
-        return BuildWork(self.config, self.phase, self.how, self.items, self.given_up, store, shard)
+        return BuildWork(self, store, shard)
 
 
 def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
@@ -152,13 +137,13 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
         return replace(saved, prompts=prompts)
     unwritten = given_up_on(index, writing)
     written, problem = _read(index, writing, unwritten)
-    if _left(index, writing, unwritten):
+    if still_asked(index, writing, unwritten):
         expected = tuple(
             written.get(i.item) or replace(i.of, r_prime=NOT_YET, explanation=NOT_YET)
             for i in writing
             if i.item not in unwritten and i.item not in problem
         )
-        return BuildPlan(config, WRITING, writing, unwritten, expected)
+        return BuildPlan(config, writing, unwritten, expected)
     validating = tuple(validation_requests(config, written.values(), form))
     unjudged = given_up_on(index, validating)
     replies = {item: Reply("failed", problem=why) for item, why in unjudged.items()}
@@ -166,11 +151,11 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
         if request.item not in unjudged and is_finished(index, request):
             (r,) = index.records(request.key(VALIDATION))
             replies[request.item] = Reply(r["outcome"], r["values"], problem=r["problem"])
-    if _left(index, validating, unjudged):
+    if still_asked(index, validating, unjudged):
         expected = tuple(
             item for id, item in written.items() if id not in replies or _lets_in(replies[id])
         )
-        return BuildPlan(config, VALIDATION, validating, unjudged, expected)
+        return BuildPlan(config, validating, unjudged, expected)
     whole = [written.get(item.id, item) for item in problems]
     items = tuple(i for i in whole if i.id in replies and _lets_in(replies[i.id]))
     left_out = tuple(_left_out(whole, items, unwritten, problem, replies))
@@ -202,13 +187,9 @@ def _made_of(
         "sources": [asdict(s) for s in sources],
         "requests_sha256": requests,
         "validation_sha256": form.form.sha256,
-        "validation": build_decides(config, str(c.validator), config.judge),
+        "validation": decides(str(c.validator), config.judge, config.seed),
     }
     return json.loads(json.dumps(made_of))
-
-
-def _left(index: Index, items: Sequence[Request], given_up: Mapping[str, str]) -> bool:
-    return any(i.item not in given_up and not is_finished(index, i) for i in items)
 
 
 def _read(

@@ -9,19 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
-from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.fingerprint import fingerprint
-from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.engine.models.asking import OneAsk
 from faithscope.experiments.engine.models.judges import decides, replied
 from faithscope.experiments.engine.models.preparing import Preparing
-from faithscope.experiments.engine.planfile import Shard
-from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.units import UnitIds, storable
-from faithscope.experiments.engine.worker import Records
+from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
     generation,
@@ -35,9 +30,9 @@ from faithscope.experiments.studies.rfeval.records import about
 from faithscope.experiments.studies.rfeval.units import Pair
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.record import Record
 
 WRITING, VALIDATION = "rf_writing", "rf_validation"
-Phase = Literal["rf_writing", "rf_validation"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ def writing_requests(
     writer = str(config.counterfactual.writer)
     shown = "of_source" not in request_words
     examples = examples_of(config) if shown else lambda _: []
-    ids = UnitIds(**build_decides(config, writer, writing_as(config)))
+    ids = UnitIds(**decides(writer, writing_as(config), config.seed))
     for item in problems:
         ask = generation(item, examples(item), request_words)
         told = {} if ask.system is None else {"system": ask.system}
@@ -73,16 +68,11 @@ def validation_requests(
     config: RFEvalConfig, items: Iterable[Item], form: RfForm
 ) -> Iterator[Request]:
     validator = str(config.counterfactual.validator)
-    ids = UnitIds(**build_decides(config, validator, config.judge), form=form.form.sha256)
+    ids = UnitIds(**decides(validator, config.judge, config.seed), form=form.form.sha256)
     for item in items:
         ask = validation_ask(item, form)
         unit = ids.of(item=item.sha256, values=dict(ask.values))
         yield Request(validator, item, {VALIDATION: unit}, ask)
-
-
-def build_decides(config: RFEvalConfig, model: str, how: JudgeConfig) -> dict[str, Any]:
-    weights = None if model.startswith(API) else fingerprint(model, how.revision)
-    return {"schema": SCHEMA, "seed": config.seed, "weights": weights, **decides(model, how)}
 
 
 def examples_of(config: RFEvalConfig) -> Callable[[Item], list[Item]]:
@@ -139,44 +129,31 @@ class BuildWork(Preparing[Request]):
 
     LEFT_OUT = "its item"
 
-    def __init__(
-        self,
-        config: RFEvalConfig,
-        phase: Phase,
-        how: JudgeConfig,
-        items: Sequence[Request],
-        given_up: Mapping[str, str],
-        store: Store,
-        shard: Shard,
-    ) -> None:
-        self.of_run, self.phase = config, phase
-        super().__init__(config, items[0].model, items, phase, how, given_up, store, shard)
+    config: RFEvalConfig
 
     def check(self) -> None:
         super().check()
-        needed = self.of_run.tests.run == "required" and any(i.of.tests for i in self.items)
+        needed = self.config.tests.run == "required" and any(i.of.tests for i in self.items)
         if needed and (why := unavailable()):
             raise UserError(f"tests.run is required, and code items cannot be run here: {why}")
 
     def asked_later(self) -> Mapping[str, JudgeConfig]:
         # a key that is missing must not be found out after the writing is paid for
-        later = [*self.of_run.judge.model]
-        if self.phase == WRITING:
-            later.append(str(self.of_run.counterfactual.validator))
-        return dict.fromkeys(later, self.of_run.judge)
+        later = [*self.config.judge.model]
+        if self.plan.stage == WRITING:
+            later.append(str(self.config.counterfactual.validator))
+        return dict.fromkeys(later, self.config.judge)
 
-    def asks_of(self, item: Request) -> Sequence[Ask | Writing]:
-        return (item.ask,)
+    def asks(self, item: Request) -> Sequence[tuple[None, Ask | Writing]]:
+        return [(None, item.ask)]
 
-    def records(
-        self, model: str, item: Request, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
+    def record(self, asked: OneAsk[Request], reply: Reply) -> Record:
         """What writer or validator was asked and what came back, word for word."""
-        (reply,) = replies
-        writer, judge = (model, None) if self.phase == WRITING else (None, model)
-        record = about(item.of, None, self.phase, "", self.config.seed, judge)
+        stage, ask = self.plan.stage, asked.ask
+        writer, judge = (asked.model, None) if stage == WRITING else (None, asked.model)
+        record = about(asked.item.of, None, stage, "", self.config.seed, judge)
         record |= {"writer": writer, "values": dict(reply.values)}
-        if isinstance(item.ask, Ask):
-            record["form_sha256"] = item.ask.form.sha256
-        record |= {"system": item.ask.system, "asked": item.ask.prompt}
-        return storable([record | replied(reply)])
+        if isinstance(ask, Ask):
+            record["form_sha256"] = ask.form.sha256
+        record |= {"system": ask.system, "asked": ask.prompt}
+        return record | replied(reply)

@@ -18,6 +18,7 @@ import pandas as pd
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of
 from faithscope.experiments.engine.listing import columns
+from faithscope.experiments.engine.plan import BENCHMARK
 from faithscope.experiments.files import unwritable, write_atomically
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import ITEMS, item_lines
 from faithscope.experiments.studies.rfeval.data import read_rfeval
@@ -29,7 +30,6 @@ from faithscope.experiments.studies.rfeval.metrics.people import (
     review_items,
     review_rates,
 )
-from faithscope.experiments.studies.rfeval.plan import FOLDER
 from faithscope.interp.errors import UserError
 from faithscope.interp.plain import as_cell, from_cell, visible
 
@@ -59,10 +59,10 @@ def items_in(place: str) -> list[Item]:
     """
     path = Path(place).expanduser()
     if (path / "config.yaml").is_file():
-        path = path / FOLDER / ITEMS
+        path = path / BENCHMARK / ITEMS
         if not path.is_file():
             raise UserError(
-                f"{place}: is a run folder without {FOLDER}/{ITEMS}: no run of RFEval, or not "
+                f"{place}: is a run folder without {BENCHMARK}/{ITEMS}: no run of RFEval, or not "
                 "built yet; `faithscope build` with its config, or give a data file"
             )
     items, _ = read_rfeval(path, key=place)

@@ -9,13 +9,11 @@ from dataclasses import replace
 
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.asking import Asker
+from faithscope.experiments.engine.models.asking import Asker, OneAsk
 from faithscope.experiments.engine.models.prices import spending_lines
-from faithscope.experiments.engine.planfile import missing
+from faithscope.experiments.engine.planfile import cut_again, missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.units import storable
-from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
     Kind,
@@ -43,9 +41,9 @@ from faithscope.experiments.studies.rfeval.units import (
     RfUnits,
     judged_stage,
     steps_stage,
-    sub_batches,
 )
 from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.record import Record
 
 
 class RfJudging(Asker[Pair]):
@@ -57,7 +55,7 @@ class RfJudging(Asker[Pair]):
         judges = sorted(whole.config.judge.model, key=lambda judge: judge not in last)
         self.of_judge = {judge: judged_stage(judge) for judge in judges}
         readings: dict[str, Reading] = dict.fromkeys(self.of_judge.values(), "generated")
-        cut = sub_batches(batches, whole.config.judge.batch_size)
+        cut = cut_again(batches, whole.config.judge.batch_size)
         super().__init__(
             whole.config, dict.fromkeys(judges, cut), whole.config.judge, readings, store, meter
         )
@@ -68,19 +66,12 @@ class RfJudging(Asker[Pair]):
     def ready(self, item: Pair) -> bool:
         return records_of(self.index, item) is not None
 
-    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
-        return [ask for _, ask in self._asks(item)]
+    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
+        pair, name = asked.item, asked.ask.form.name
+        of = about(pair.of, pair.model, JUDGED, name, self.config.seed, asked.model)
+        return judged_record(of, asked.about, asked.ask, reply)
 
-    def records(
-        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
-        judge_records = []
-        for (condition, ask), reply in zip(self._asks(item), replies, strict=True):
-            of = about(item.of, item.model, JUDGED, ask.form.name, self.config.seed, model)
-            judge_records.append(judged_record(of, condition, ask, reply))
-        return storable(judge_records)
-
-    def _asks(self, item: Pair) -> list[tuple[Condition, Ask]]:
+    def asks(self, item: Pair) -> list[tuple[Condition, Ask]]:
         """Gives no ask where an output cannot be judged: the pair then counts for nothing."""
         outputs = outputs_of(self.index, item, self.whole.config.paper_compat)
         if outputs is None or not all(output.usable for output in outputs.values()):
@@ -111,7 +102,7 @@ class StepJudging(Asker[Pair]):
         }
         cut = [
             [pair for pair in batch if any(stage in pair.units for stage in readings)]
-            for batch in sub_batches(batches, config.judge.batch_size)
+            for batch in cut_again(batches, config.judge.batch_size)
         ]
         of_judge = {judge: [batch for batch in cut if batch]}
         super().__init__(config, of_judge, config.judge, readings, store, meter)
@@ -121,19 +112,15 @@ class StepJudging(Asker[Pair]):
         there = self.index.is_done(item.key(stage), item.units[stage])
         return there and records_of(self.index, item) is not None
 
-    def asks_of(self, item: Pair) -> Sequence[Ask | Writing]:
-        return [ask for _, _, ask in step_asks(self.whole, self.index, item, self.name)]
+    def asks(self, item: Pair) -> list[tuple[tuple[Part, Kind], Ask]]:
+        asks = step_asks(self.whole, self.index, item, self.name)
+        return [((part, kind), ask) for part, kind, ask in asks]
 
-    def records(
-        self, model: str, item: Pair, reading: Reading, replies: Sequence[Reply]
-    ) -> Records:
-        asked = step_asks(self.whole, self.index, item, self.name)
-        stage = steps_stage(model, reading)
-        judge_records = []
-        for (part, kind, ask), reply in zip(asked, replies, strict=True):
-            of = about(item.of, item.model, stage, ask.form.name, self.config.seed, model)
-            judge_records.append(step_record(of, part, kind, ask, reply))
-        return storable(judge_records)
+    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
+        pair, name, stage = asked.item, asked.ask.form.name, steps_stage(asked.model, asked.reading)
+        of = about(pair.of, pair.model, stage, name, self.config.seed, asked.model)
+        part, kind = asked.about
+        return step_record(of, part, kind, asked.ask, reply)
 
 
 def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
