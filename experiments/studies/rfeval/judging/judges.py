@@ -165,7 +165,7 @@ def _writing_lines(whole: RfUnits, index: Index) -> list[str]:
     """States calls, tokens and cost of the outputs of models behind APIs."""
     asks: dict[str, list[Ask | Writing]] = {
         name: [
-            writing_of(pair, condition, subject.file.system)
+            writing_of(pair, condition, subject.system)
             for pair in whole.of(name)
             for condition, stage in OUTPUTS.items()
             if stage in missing(index, pair)

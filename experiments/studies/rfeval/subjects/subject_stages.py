@@ -13,7 +13,6 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
@@ -34,12 +33,7 @@ from faithscope.experiments.studies.rfeval.records import (
     untested_record,
     writing_of,
 )
-from faithscope.experiments.studies.rfeval.subjects.subjects import (
-    Forced,
-    forced,
-    output_of,
-    quoted,
-)
+from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, forced, output_of
 from faithscope.experiments.studies.rfeval.units import (
     INSIDE,
     LOG_PROBS,
@@ -129,19 +123,19 @@ class SubjectStages(TextWorker[Pair, Forced]):
             subject.max_new_tokens,
             self.whole.config.seed,
             repetition_penalty=subject.repetition_penalty,
-            trust_remote_code=subject.file.trust_remote_code,
+            trust_remote_code=subject.trust_remote_code,
             vllm=subject.for_vllm,
         )
 
     def marked(self, model: str, speaks: Spoken) -> Spoken:
-        return self.whole.subjects[model].file.marked(speaks)
+        return self.whole.subjects[model].marked(speaks)
 
     def prompt(self, speaks: Speaks, unit: Unit[Pair]) -> Forced:
         pair, stage = unit
         subject = self.whole.subjects[pair.model]
         r_prime = pair.of.r_prime if stage == OUTPUTS["intervened"] else ""
-        put = quoted if subject.framing == MULTI_TURN else forced
-        return put(speaks, pair.of.asked, r_prime, subject.file.system, subject.file.effort)
+        about = (subject.system, subject.effort, subject.framing)
+        return forced(speaks, pair.of.asked, r_prime, *about)
 
     def text_records(
         self, speaks: Speaks, start: Start[Pair, Forced], text: Generation, by: Mapping[str, str]
@@ -167,7 +161,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
 
     def conversation(self, unit: Unit[Pair]) -> Writing:
         pair, stage = unit
-        system = self.whole.subjects[pair.model].file.system
+        system = self.whole.subjects[pair.model].system
         return writing_of(pair, _CONDITION_OF[stage], system)
 
     def reply_records(self, unit: Unit[Pair], writing: Writing, reply: Reply) -> Records:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
 from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.config_sections import PREFIX, Framing
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     ModelFile,
     model_files,
@@ -34,25 +34,15 @@ HOW_FAST += ("swap_space", "cpu_offload_gb", "disable_log_stats")
 short."""
 
 
-@dataclass(frozen=True)
-class Subject:
-    """How one model is held, prompted and sampled; a run's config goes before its file."""
+class Subject(ModelFile):
+    """How one model is held, prompted and sampled: its file, and a run's config over it."""
 
-    name: str
-    file: ModelFile
-    max_new_tokens: int
-    repetition_penalty: float
-    dtype: Literal["auto", "float32", "bfloat16", "float16"]
+    max_new_tokens: int = MAX_NEW_TOKENS
     device: str
-    revision: str | None
-    quantize: Literal["8bit", "4bit"] | None
-    device_map: str | None
-    tensor_parallel_size: int
-    max_model_len: int | None
     backend: Literal["here", "vllm", "vllm-server", "api"]
-    framing: Framing = PREFIX
-    asked: ApiSection | None = None
-    """How it is asked, where it is behind an API: nothing above but its file's prompt holds."""
+    framing: Framing
+    asked: ApiSection | None
+    """How it is asked, where it is behind an API: nothing else but its system prompt holds."""
 
     @property
     def thinking(self) -> bool | None:
@@ -63,7 +53,7 @@ class Subject:
     def for_vllm(self) -> dict[str, Any]:
         """Keyword arguments of `vllm.LLM`, the file's own last."""
         sizes = ("tensor_parallel_size", "max_model_len")
-        return {key: getattr(self, key) for key in sizes} | self.file.vllm
+        return {key: getattr(self, key) for key in sizes} | self.vllm
 
     def decides(self, batch_size: int) -> dict[str, Any]:
         """All that decides its outputs but the items."""
@@ -72,7 +62,7 @@ class Subject:
             return {
                 "model": self.name,
                 "framing": self.framing,
-                "system": self.file.system,
+                "system": self.system,
                 "api": {name: how[name] for name in (*DECIDES, *DECIDES_API)},
             }
         settings: dict[str, Any] = {
@@ -81,9 +71,9 @@ class Subject:
             "backend": self.backend,
             "max_new_tokens": self.max_new_tokens,
             "repetition_penalty": self.repetition_penalty,
-            "system": self.file.system,
-            "effort": self.file.effort,
-            "marks": self.file.marks,
+            "system": self.system,
+            "effort": self.effort,
+            "marks": self.marks,
             "dtype": self.dtype,
             "revision": self.revision,
             "quantize": self.quantize,
@@ -92,13 +82,13 @@ class Subject:
         if self.backend == "here":
             return settings | {"batch_size": batch_size, "device_map": self.device_map}
         if self.backend == "vllm":
-            settings["vllm"] = {k: v for k, v in self.file.vllm.items() if k not in HOW_FAST}
+            settings["vllm"] = {k: v for k, v in self.vllm.items() if k not in HOW_FAST}
         return settings | {"max_model_len": self.max_model_len}
 
     def kept(self) -> dict[str, Any]:
         """What a run folder keeps of it for its tables and its reader."""
         of_file = ("label", "family", "base", "regime", "system", "system_source", "effort")
-        return {name: getattr(self.file, name) for name in of_file} | {
+        return {name: getattr(self, name) for name in of_file} | {
             "max_new_tokens": self.max_new_tokens,
             "repetition_penalty": None if self.asked else self.repetition_penalty,
             "backend": self.backend,
@@ -128,6 +118,11 @@ def subjects_of(config: RFEvalConfig) -> dict[str, Subject]:
     m, g = config.model, config.generate
     files = {} if m.profiles is None else model_files(m.profiles)
     subjects = {}
+    given = {
+        key: value
+        for key, value in (*m, *g)
+        if key in ModelFile.model_fields and key != "name" and value not in (None, "auto")
+    }
     for name in m.name:
         file = profile_of(name, files, _model_type(name))
         asked = None
@@ -135,22 +130,14 @@ def subjects_of(config: RFEvalConfig) -> dict[str, Subject]:
             effort = config.api.reasoning_effort or file.effort
             asked = config.api.model_copy(update={"reasoning_effort": effort})
         most = g.max_new_tokens or file.max_new_tokens or MAX_NEW_TOKENS
-        subjects[name] = Subject(
-            name=name,
-            file=file,
-            max_new_tokens=most if asked is None else asked.max_tokens,
-            repetition_penalty=g.repetition_penalty or file.repetition_penalty,
-            dtype=file.dtype if m.dtype == "auto" else m.dtype,
-            device=m.device,
-            revision=m.revision or file.revision,
-            quantize=m.quantize or file.quantize,
-            device_map=m.device_map or file.device_map,
-            tensor_parallel_size=g.tensor_parallel_size or file.tensor_parallel_size,
-            max_model_len=g.max_model_len or file.max_model_len,
-            backend=g.backend if asked is None else "api",
-            framing=config.framing_of(name),
-            asked=asked,
-        )
+        about_run = {
+            "max_new_tokens": most if asked is None else asked.max_tokens,
+            "device": m.device,
+            "backend": g.backend if asked is None else "api",
+            "framing": config.framing_of(name),
+            "asked": asked,
+        }
+        subjects[name] = Subject.model_validate(dict(file) | given | about_run)
     return subjects
 
 
@@ -182,56 +169,24 @@ def forced(
     r_prime: str = "",
     system: str | None = None,
     effort: str | None = None,
+    framing: Framing = PREFIX,
 ) -> Forced:
     """The ids of an intervened output's beginning, or without r′ of a baseline's.
 
-    r′ is encoded by itself, as text: control tokens that it spells are none.
+    r′ is encoded by itself, as text: control tokens that it spells are none. Of framing
+    `multi_turn` it is an earlier turn of the conversation: what a closed model is asked, of a
+    model that could be forced, for comparison (G.2).
 
     Args:
         system, effort: of the model's file (`experiments.studies.rfeval.subjects.model_files`).
 
     Raises:
         UserError: the conversation cannot be rendered (`interp.prompts.render`), or the chat
-            template alters the system prompt.
+            template leaves out or alters the system prompt, or what is quoted.
         ValueError: the tokenizer does not give r′ back word for word.
     """
-    prompt = _prompt(model, question, system, effort)
-    ids = tuple(model.encode(r_prime)) if r_prime else ()
-    if r_prime and "".join(model.pieces((*prompt.ids, *ids))[len(prompt.ids) :]) != r_prime:
-        raise ValueError(
-            f"{model.name}: its tokenizer does not read r′ back as it was written (it begins "
-            f"{r_prime[:40]!r}); use another model for these items, or leave them out"
-        )
-    return Forced(prompt, ids)
-
-
-def quoted(
-    model: Speaks,
-    question: str,
-    r_prime: str = "",
-    system: str | None = None,
-    effort: str | None = None,
-) -> Forced:
-    """As `forced`, but r′ is an earlier turn of the conversation: what a closed model is asked,
-    of a model that could be forced, for comparison (G.2). A baseline's is `forced`'s.
-
-    Raises:
-        UserError: as `forced`; or the chat template leaves out or alters what was quoted.
-    """
-    turns = multi_turn(question, r_prime) if r_prime else question
-    prompt = _prompt(model, turns, system, effort)
-    if r_prime.strip() not in prompt.text:
-        # templates take what looks like reasoning out of earlier turns
-        raise UserError(
-            f"{model.name}: its chat template alters r′ as an earlier turn (it begins "
-            f"{r_prime[:40]!r}); take generate.framing prefix, or leave this item out"
-        )
-    return Forced(prompt, ())
-
-
-def _prompt(
-    model: Speaks, turns: str | list[dict[str, str]], system: str | None, effort: str | None
-) -> Prompt:
+    quoted = framing == MULTI_TURN and r_prime
+    turns = multi_turn(question, r_prime) if quoted else question
     prompt = model.prompt(turns, system, True if model.format.marks else None, effort)
     if system and system.strip() not in prompt.text:
         # templates take switches out of it: Nemotron Super 1.5's reads one in `</think>`
@@ -239,7 +194,19 @@ def _prompt(
             f"{model.name}: its chat template alters the system prompt (it begins "
             f"{system[:40]!r}); give another `system` in the model's file, or null"
         )
-    return prompt
+    if quoted and r_prime.strip() not in prompt.text:
+        # templates take what looks like reasoning out of earlier turns
+        raise UserError(
+            f"{model.name}: its chat template alters r′ as an earlier turn (it begins "
+            f"{r_prime[:40]!r}); take generate.framing prefix, or leave this item out"
+        )
+    ids = () if quoted or not r_prime else tuple(model.encode(r_prime))
+    if ids and "".join(model.pieces((*prompt.ids, *ids))[len(prompt.ids) :]) != r_prime:
+        raise ValueError(
+            f"{model.name}: its tokenizer does not read r′ back as it was written (it begins "
+            f"{r_prime[:40]!r}); use another model for these items, or leave them out"
+        )
+    return Forced(prompt, ids)
 
 
 def multi_turn(question: str, r_prime: str) -> list[dict[str, str]]:

@@ -28,6 +28,7 @@ from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.records import output_of_reply
 from faithscope.experiments.studies.rfeval.report.verdict_text import (
@@ -36,7 +37,7 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     waterfall_sentences,
 )
 from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
-from faithscope.experiments.studies.rfeval.subjects.subjects import CONTINUE, multi_turn, quoted
+from faithscope.experiments.studies.rfeval.subjects.subjects import CONTINUE, forced, multi_turn
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.form import Reply, Usage
 
@@ -323,12 +324,13 @@ def test_what_cannot_be_is_refused(
 def test_an_open_model_can_be_quoted_r_prime_too() -> None:
     model = tiny("llama", max_position_embeddings=4096)
     r_prime = "The buyer paid first."
-    start = quoted(model, "Who is right?", r_prime)
+    start = forced(model, "Who is right?", r_prime, framing=MULTI_TURN)
     assert start.r_prime_ids == ()
     assert start.prompt == model.prompt(multi_turn("Who is right?", r_prime))
     assert start.prompt.text.index("Who is right?") < start.prompt.text.index(r_prime)
     assert start.prompt.text.index(r_prime) < start.prompt.text.index(CONTINUE)
-    assert quoted(model, "Who is right?").prompt == model.prompt("Who is right?")
+    bare = forced(model, "Who is right?", framing=MULTI_TURN)
+    assert bare.prompt == model.prompt("Who is right?")
 
 
 def test_a_reply_from_the_cache_says_nothing_of_its_length() -> None:
