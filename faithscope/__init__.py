@@ -57,7 +57,7 @@ __all__ = [
 
 
 def _planted(name: str) -> Path:
-    from faithscope.experiments.data.planted import verified_path
+    from faithscope.experiments.data.planted.verification import verified_path
 
     return verified_path(name)
 

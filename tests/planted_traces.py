@@ -7,8 +7,8 @@ from functools import cache, partial
 
 from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS, parse_answer
+from faithscope.experiments.data.planted.plants import path
 from faithscope.experiments.data.planted.questions import questions
-from faithscope.experiments.data.planted.shipped import path
 from faithscope.experiments.data.tasks.planted import cues
 from faithscope.interventions import Origin, Trace, from_ids, split_conclusion
 from faithscope.probes import Asking

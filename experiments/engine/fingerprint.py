@@ -17,8 +17,8 @@ def fingerprint(model: str, revision: str | None) -> str | None:
     if scheme == "bundled" and rest in PACKAGED:
         return PACKAGED[rest].sha256
     if scheme == "planted":
-        from faithscope.experiments.data import planted
+        from faithscope.experiments.data.planted.plants import path as planted_path
 
-        return folder_fingerprint(planted.path(rest))
+        return folder_fingerprint(planted_path(rest))
     path = Path(model).expanduser()
     return folder_fingerprint(path) if path.exists() else revision

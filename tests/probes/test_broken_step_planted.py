@@ -16,8 +16,8 @@ from faithscope.experiments.data.planted.data import (
     true_answer,
     write_steps,
 )
+from faithscope.experiments.data.planted.plants import path
 from faithscope.experiments.data.planted.questions import questions
-from faithscope.experiments.data.planted.shipped import path
 from faithscope.probes.broken_chain import BrokenChain
 from faithscope.probes.broken_step import BrokenStepSettings, broken_step, rows
 

@@ -88,7 +88,9 @@ def parsed(row: Row, name: str, kind: type[Parsed], of: str = "") -> Parsed:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise UserError(f"{row.where}: {what} is no JSON ({error}); give {wanted}") from error
+            raise UserError(
+                f"{row.where}: {what} is a str that is no JSON ({error}); give {wanted}"
+            ) from error
     if not isinstance(value, kind):
         problem = "missing" if name not in values else f"a {type(value).__name__}"
         raise UserError(f"{row.where}: {what} is {problem}; give {wanted}")

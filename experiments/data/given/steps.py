@@ -38,7 +38,7 @@ def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
 def labels_of(
     chain: GivenChain, parts: Sequence[tuple[int | None, str]]
 ) -> dict[str, tuple[Any, ...]]:
-    """The labels of steps, one for each part of `segments`; None where a part is no given step."""
+    """The labels of steps, one for each part of `segments`; None where it is no given step."""
     return {
         name: tuple(None if i is None else of_steps[i] for i, _ in parts)
         for name, of_steps in chain.step_labels.items()

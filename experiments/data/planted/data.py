@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.data.planted.plants import PLANTS, plant_named
 
 OPERATORS = ("+", "-")
 UNWRITTEN = (1, 2, 3)
@@ -23,7 +23,6 @@ learnt in one place of the text."""
 DIGITS = tuple(str(d) for d in range(10))
 ANSWER_CUE = " Therefore the answer is"
 _ANSWER = re.compile(rf"{re.escape(ANSWER_CUE.strip())} (\d)(?!\S)")
-VARIANTS = tuple(PLANTS)
 
 
 @dataclass(frozen=True)
@@ -317,11 +316,9 @@ def training_row(variant: str, rng: random.Random) -> Row:
     In all of them where an operation stays unwritten: it is not learnt where the hint gives its
     result away. A row of a mixture is one of `faithful` with probability p, else one of `hint`.
 
-    Raises `ValueError` for a variant that is not in `VARIANTS`.
+    Raises `UserError` for a variant that is none of `PLANTS`.
     """
-    if variant not in PLANTS:
-        raise ValueError(f"unknown variant {variant!r}; known: {', '.join(VARIANTS)}")
-    plant = PLANTS[variant]
+    plant = plant_named(variant)
     teller = variant
     if plant.follows == "mixture":
         assert plant.p is not None

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from faithscope.interp.errors import UserError, did_you_mean
 
 Follows = Literal["steps", "hint", "mixture", "named"]
 
@@ -145,3 +148,26 @@ PLANTS: dict[str, Plant] = {
     )
 }
 """Every planted model by name."""
+
+
+def plant_named(name: str) -> Plant:
+    """The planted model of a name.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name not in PLANTS:
+        raise UserError(
+            f"unknown planted model {name!r}{did_you_mean(name, PLANTS)}; "
+            f"known: {', '.join(PLANTS)}"
+        )
+    return PLANTS[name]
+
+
+def path(name: str) -> Path:
+    """The folder of a shipped planted model, as `from_pretrained` takes it.
+
+    Raises:
+        UserError: as `plant_named`.
+    """
+    return Path(__file__).parent / "weights" / plant_named(name).name

@@ -7,13 +7,12 @@ from functools import cache
 
 from faithscope.experiments.data.planted.data import (
     DIGITS,
-    VARIANTS,
     Problem,
     draw_problem,
     true_answer,
 )
-from faithscope.experiments.data.planted.plants import PLANTS
-from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.experiments.data.planted.plants import PLANTS, plant_named
+from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 
 
@@ -27,12 +26,7 @@ def questions(name: str, n: int, seed: int) -> list[Question]:
     Raises:
         UserError: for a name that is none of the variants.
     """
-    if name not in VARIANTS:
-        raise UserError(
-            f"unknown planted model {name!r}{did_you_mean(name, VARIANTS)}; "
-            f"known: {', '.join(VARIANTS)}"
-        )
-    dataset = PLANTS[name].task
+    dataset = plant_named(name).task
     return [
         Question(
             id=f"{dataset}-{seed}-{i}",

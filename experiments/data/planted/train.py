@@ -18,15 +18,45 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from faithscope.experiments.data.planted.data import VARIANTS, training_row
-from faithscope.experiments.data.planted.shipped import path
+from faithscope.experiments.data.planted.data import DIGITS, training_row
+from faithscope.experiments.data.planted.plants import PLANTS, path
 from faithscope.experiments.data.planted.verification import departures, open_folder, write_card
-from faithscope.experiments.data.planted.vocabulary import build_tokenizer
 
 IGNORED = -100
+SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>")
+_TEXT = "Compute + - mod 10 . Hint : Use step So makes Therefore the answer is"
+WORDS = (*DIGITS, *_TEXT.split())
+
+
+def build_tokenizer() -> PreTrainedTokenizerFast:
+    """The word-level tokenizer of all planted models: one token of each word between white space.
+
+    Decoding joins words by single spaces, so text with single spaces comes back as it was;
+    a word it does not know becomes the visible `<unk>`. Encoding with special tokens puts
+    `<bos>` first.
+    """
+    ids = {word: i for i, word in enumerate((*SPECIAL, *WORDS))}
+    core = Tokenizer(WordLevel(ids, unk_token="<unk>"))
+    core.pre_tokenizer = WhitespaceSplit()
+    core.post_processor = TemplateProcessing(
+        single="<bos> $A", pair="<bos> $A $B", special_tokens=[("<bos>", ids["<bos>"])]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        bos_token="<bos>",
+        eos_token="<eos>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        clean_up_tokenization_spaces=False,
+        model_max_length=256,
+    )
 
 
 @dataclass(frozen=True)
@@ -144,14 +174,14 @@ def main(argv: list[str] | None = None) -> None:
         prog="python -m faithscope.experiments.data.planted.train",
         description="Train one planted model.",
     )
-    parser.add_argument("--variant", required=True, choices=VARIANTS)
+    parser.add_argument("--variant", required=True, choices=PLANTS)
     parser.add_argument("--out", required=True, type=Path, help="folder for weights and card")
     defaults = TrainSettings(variant="faithful")
     parser.add_argument("--seed", type=int, default=defaults.seed)
     parser.add_argument("--updates", type=int, default=defaults.updates)
     parser.add_argument("--batch-size", type=int, default=defaults.batch_size)
     parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)
-    parser.add_argument("--start", choices=VARIANTS, help="planted model to begin with")
+    parser.add_argument("--start", choices=PLANTS, help="planted model to begin with")
     parser.add_argument("--questions", type=int, default=1000, help="of the card's flip table")
     args = parser.parse_args(argv)
     settings = TrainSettings(

@@ -25,7 +25,7 @@ from transformers import (
 
 from faithscope.experiments.data.planted.bounds import BOUNDS
 from faithscope.experiments.data.planted.flips import FlipTable, flip_table
-from faithscope.experiments.data.planted.shipped import path, read_card
+from faithscope.experiments.data.planted.plants import path
 from faithscope.experiments.files import StoreError, write_atomically
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import cache_dir
@@ -58,6 +58,17 @@ def write_card(
     text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
     (folder / "card.json").write_text(text, encoding="utf-8")
     return card
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a planted folder: variant, flip table, bounds, training settings."""
+    file = folder / "card.json"
+    if not file.is_file():
+        raise UserError(
+            f"planted model folder {folder} has no card.json; train it again with "
+            "`python -m faithscope.experiments.data.planted.train`"
+        )
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def departures(table: FlipTable, bounds: dict[str, Any]) -> list[str]:

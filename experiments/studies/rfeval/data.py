@@ -16,9 +16,8 @@ from typing import cast
 
 import pandas as pd
 
-from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.files import SUFFIXES, read_rows
 from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of
-from faithscope.experiments.data.tasks.sources.splits import SUFFIXES
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES

@@ -1,18 +1,24 @@
-"""Rows of local data: JSON lines, JSON, CSV, TSV, parquet, or a folder of such files."""
+"""Rows of local data: JSON lines, JSON, CSV, TSV, parquet, or a folder of such files.
+
+In a folder the files of a split are told by the names that the hub's data sets give them.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.data.tasks.sources.rows import Row
-from faithscope.experiments.data.tasks.sources.splits import SUFFIXES, files_of_split
 from faithscope.interp.errors import UserError
 
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+_POINTER = b"version https://git-lfs.github.com/spec/"
 Placed = tuple[dict[str, Any], str]
 """A row's values, and where it stands in its file: `line 3`."""
 
@@ -30,26 +36,42 @@ def read_rows(path: Path, split: str, config: str | None = None) -> list[Row]:
         UserError: nothing there, no file of this split, a file that is none of `SUFFIXES`,
             cannot be read or holds no rows.
     """
-    try:
+    with readable(path):
         files = [path] if path.is_file() else files_of_split(path, split, config)
-        rows = [
-            Row(f"{file.stem}-{i}", values, f"{file}, {place}")
-            for file in files
-            for i, (values, place) in enumerate(_rows(file))
-        ]
-    except OSError as error:
-        at = error.filename or path
-        raise UserError(
-            f"{at}: cannot be read ({error.strerror}); check its permissions"
-        ) from error
+        rows = [row for file in files for row in rows_in(file)]
     if not rows:
         raise UserError(f"{', '.join(map(str, files))}: holds no rows; give a file with some")
     return rows
 
 
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Where a file or folder is read: what the system refuses is named."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{error.filename or path}: cannot be read ({error.strerror}); check its permissions"
+        ) from error
+
+
+def rows_in(file: Path) -> Iterator[Row]:
+    """The rows of one file as they are read, JSON lines one by one.
+
+    Raises:
+        UserError: as `read_rows`, but for a file that holds no rows.
+        OSError: the file may not be read.
+    """
+    with file.open("rb") as opened:
+        if opened.read(len(_POINTER)) == _POINTER:
+            raise UserError(f"{file}: is a Git LFS pointer, not the data; run `git lfs pull` there")
+    for i, (values, place) in enumerate(_rows(file)):
+        yield Row(f"{file.stem}-{i}", values, f"{file}, {place}")
+
+
 def _rows(file: Path) -> Iterator[Placed]:
     if file.suffix == ".jsonl":
-        return _json_lines(file, _text(file))
+        return _json_lines(file)
     if file.suffix == ".json":
         return _json_list(file)
     if file.suffix in (".csv", ".tsv"):
@@ -59,27 +81,27 @@ def _rows(file: Path) -> Iterator[Placed]:
     raise UserError(f"{file}: cannot read {file.suffix!r}; give one of {', '.join(SUFFIXES)}")
 
 
-def _json_lines(file: Path, text: str) -> Iterator[Placed]:
-    # not splitlines: it also breaks at characters that JSON strings may hold (U+2028)
-    for i, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(
-                f"{file}, line {i}: is not JSON ({error}); give one object per line"
-            ) from error
-        yield _object(row, f"{file}, line {i}", "one object per line"), f"line {i}"
+def _json_lines(file: Path) -> Iterator[Placed]:
+    with file.open("rb") as opened:
+        for i, line in enumerate(opened, start=1):
+            text = _text(line, file, i)
+            if not text.strip():
+                continue
+            try:
+                row = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise UserError(
+                    f"{file}, line {i}: is not JSON ({error}); give one object per line"
+                ) from error
+            yield _object(row, f"{file}, line {i}", "one object per line"), f"line {i}"
 
 
 def _json_list(file: Path) -> Iterator[Placed]:
-    text = _text(file)
     try:
-        rows = json.loads(text)
+        rows = json.loads(_text(file.read_bytes(), file))
     except (ValueError, RecursionError):
         # many a ".json" of a data set holds JSON lines
-        yield from _json_lines(file, text)
+        yield from _json_lines(file)
         return
     for i, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
         yield _object(row, f"{file}, row {i}", "a list of objects"), f"row {i}"
@@ -92,7 +114,7 @@ def _object(row: Any, where: str, wanted: str) -> dict[str, Any]:
 
 
 def _table(file: Path) -> Iterator[Placed]:
-    text = _text(file)
+    text = _text(file.read_bytes(), file)
     before = csv.field_size_limit(max(len(text), 1))  # a long cell is refused by name, later
     try:
         reader = csv.reader(
@@ -122,17 +144,17 @@ def _table(file: Path) -> Iterator[Placed]:
         csv.field_size_limit(before)
 
 
-def _text(file: Path) -> str:
-    data = file.read_bytes()
+def _text(data: bytes, file: Path, line: int = 1) -> str:
+    """What a file holds from a line on."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line += data.count(b"\n", 0, error.start)
         raise UserError(
             f"{file}, line {line}: is not UTF-8 ({error.reason}); save the file as UTF-8"
         ) from error
     if (at := text.find("\0")) >= 0:
-        line = text.count("\n", 0, at) + 1
+        line += text.count("\n", 0, at)
         raise UserError(f"{file}, line {line}: holds a NUL byte; save the file as UTF-8 text")
     return text
 
@@ -151,3 +173,76 @@ def _parquet(file: Path) -> Iterator[Placed]:
         raise UserError(f"{file}: is no parquet file ({reason}); write it again") from error
     for i, row in enumerate(rows, start=1):
         yield row, f"row {i}"
+
+
+_ALSO = {
+    "validation": ("validation", "valid", "dev", "val"),
+    "test": ("test", "testing", "eval", "evaluation"),
+    "train": ("train", "training"),
+}
+"""Words for a split, as the hub knows them."""
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?:-[0-9a-f]{8,})?$")
+
+
+def files_of_split(folder: Path, split: str, config: str | None = None) -> list[Path]:
+    """The files of one split, in order: one file, or all shards of one.
+
+    Tried in turn: files called `test` or `test-…`, files in a folder `test`, files with the word
+    in their name (`us_4_options_test`), then the same with the split's other words (`dev`).
+
+    Args:
+        config: where several folders have the split, the one called so is read.
+
+    Raises:
+        UserError: none, several, or not every shard of it.
+        OSError: the folder may not be read.
+    """
+    if not folder.is_dir():
+        raise UserError(f"data.path: no such file or folder: {str(folder)!r}; check the path")
+    next(folder.iterdir(), None)  # raises where the folder is closed; rglob passes over it
+    files = sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    inside = [(f, f.relative_to(folder)) for f in files]
+    for word in dict.fromkeys((split, *_ALSO.get(split, ()))):
+        of_split = _named(inside, word)
+        in_config = [f for f in of_split if config in f.relative_to(folder).parts]
+        of_split = in_config or of_split
+        if of_split:
+            return _one(folder, split, of_split)
+    listed = ", ".join(str(at) for _, at in inside[:6]) or "no data file"
+    raise UserError(
+        f"data.path: {folder} has no file of split {split!r}; it holds {listed}. "
+        "Give the file itself, or set data.split"
+    )
+
+
+def _named(inside: Sequence[tuple[Path, Path]], word: str) -> list[Path]:
+    as_word = re.compile(rf"(?:^|[-._ \d]){re.escape(word)}(?:[-._ \d]|$)")
+    for tells in (
+        lambda at: at.stem == word or at.stem.startswith(f"{word}-"),
+        lambda at: word in at.parts[:-1],
+        lambda at: as_word.search(at.stem) is not None,
+    ):
+        if matching := [f for f, at in inside if tells(at)]:
+            return matching
+    return []
+
+
+def _one(folder: Path, split: str, of_split: list[Path]) -> list[Path]:
+    """`found`, if it is one file or the shards of one."""
+    kinds = {(f.parent, _without_number(f), f.suffix) for f in of_split}
+    if len(kinds) > 1:
+        named = ", ".join(str(f.relative_to(folder)) for f in of_split[:6])
+        raise UserError(
+            f"data.path: {folder} holds split {split!r} several times ({named}); give one of them"
+        )
+    wanted = {int(m[2]) for f in of_split if (m := _SHARD.search(f.stem))}
+    if wanted and wanted != {len(of_split)}:
+        raise UserError(
+            f"data.path: {folder} has {len(of_split)} of {max(wanted)} files of split {split!r} "
+            f"({of_split[0].name}, …); fetch the others too, or give one file itself"
+        )
+    return of_split
+
+
+def _without_number(file: Path) -> str:
+    return "" if file.stem.isdigit() else _SHARD.sub("", file.stem)

@@ -6,16 +6,12 @@ Files are read line by line: the largest has 456 MB.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from faithscope.experiments.data.given.prm800k import Solution, solution_of
-from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row
-from faithscope.experiments.data.tasks.sources.splits import SUFFIXES
+from faithscope.experiments.data.tasks.sources.files import SUFFIXES, readable, rows_in
 from faithscope.interp.errors import UserError, did_you_mean
 
 SPLITS = ("phase1_train", "phase1_test", "phase2_train", "phase2_test")
@@ -30,7 +26,6 @@ RELEASED = {
     "phase2_test": "6b172efa884ac8341a946dd82e06947c135b7254109fb3f7aa907c715d98aaad",
 }
 """sha256 of the released files, as their repository's Git LFS pointers state them."""
-_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @dataclass(frozen=True)
@@ -70,19 +65,20 @@ def read_prm800k(
     seen: dict[str, str] = {}
     for file in _files(path, splits):
         before = len(solutions)
-        digest, rows = _rows(file)
-        for row in rows:
-            solution = solution_of(row)
-            if solution.id in seen:
-                raise UserError(
-                    f"{row.where}: id {solution.id!r} is that of {seen[solution.id]}; number the "
-                    "rows of a file differently, and name files differently"
-                )
-            seen[solution.id] = row.where
-            solutions.append(solution)
+        with readable(file), file.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            for row in rows_in(file):
+                solution = solution_of(row)
+                if solution.id in seen:
+                    raise UserError(
+                        f"{row.where}: id {solution.id!r} is that of {seen[solution.id]}; number "
+                        "the rows of a file differently, and name files differently"
+                    )
+                seen[solution.id] = row.where
+                solutions.append(solution)
         if len(solutions) == before:
             raise UserError(f"{file}: holds no rows; give a file with some")
-        sources.append(Source(file.name, digest.hexdigest(), len(solutions) - before))
+        sources.append(Source(file.name, digest, len(solutions) - before))
     return solutions, sources
 
 
@@ -125,41 +121,3 @@ def _from_hub(split: str) -> Path:
             f"{type(error).__name__}: {reason}; give a local copy: "
             "--set data.path=FILE_OR_FOLDER"
         ) from error
-
-
-def _rows(file: Path) -> tuple[Any, Iterator[Row]]:
-    """A digest that is whole once the rows are read, and the rows."""
-    digest = hashlib.sha256()
-    try:
-        with file.open("rb") as opened:
-            head = opened.read(len(_POINTER))
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror}); check its permissions"
-        ) from error
-    if head == _POINTER:
-        raise UserError(f"{file}: is a Git LFS pointer, not the data; run `git lfs pull` there")
-    if file.suffix == ".jsonl":
-        return digest, _lines(file, digest)
-    digest.update(file.read_bytes())
-    return digest, iter(read_rows(file, ""))
-
-
-def _lines(file: Path, digest: Any) -> Iterator[Row]:
-    n = 0
-    with file.open("rb") as opened:
-        for i, line in enumerate(opened, start=1):
-            digest.update(line)
-            if not line.strip():
-                continue
-            where = f"{file}, line {i}"
-            try:
-                values = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-            except (ValueError, RecursionError) as error:
-                raise UserError(
-                    f"{where}: is not JSON ({error}); give one object per line"
-                ) from error
-            if not isinstance(values, dict):
-                raise UserError(f"{where}: is a {type(values).__name__}; give one object per line")
-            yield Row(f"{file.stem}-{n}", values, where)
-            n += 1

