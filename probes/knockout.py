@@ -102,7 +102,9 @@ def knockout(
     for (queries, (name, window)), i in product(kinds, range(n)):
         cut = cut_of(trace, i, queries, window and tuple(range(*window)))
         runs[f"{queries}.{name}", i] = (ids, (cut,))
-    pack = scored(model, trace, asking, runs, settings)
+    # step by step: what is cut off stands beside its removal, in the same pack where both fit
+    of_steps = dict(sorted(runs.items(), key=lambda run: run[0][1]))
+    pack = scored(model, trace, asking, of_steps, settings)
     shared = {"n_layers": model.n_layers, **beside_removal(trace, pack)}
     records = []
     for queries, (name, window) in kinds:

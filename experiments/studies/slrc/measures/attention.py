@@ -17,14 +17,8 @@ from faithscope.experiments.analysis.comparison.details import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.studies.slrc.slice import (
-    Frame,
-    Monitor,
-    Slice,
-    Table,
-    per_pair,
-    picture,
-)
+from faithscope.experiments.studies.slrc.parts import per_pair, picture
+from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
 from faithscope.probes.attention import REGIONS
 
 SEMANTIC, POSITIONAL = 0.07, 0.05

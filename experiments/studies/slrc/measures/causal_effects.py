@@ -11,16 +11,14 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.tidy import present
-from faithscope.experiments.studies.slrc.slice import (
+from faithscope.experiments.studies.slrc.parts import (
     PLACE,
-    Frame,
-    Slice,
-    Table,
     per_pair,
-    per_step,
     picture,
     shares_along,
+    step_frame,
 )
+from faithscope.experiments.studies.slrc.slice import Slice, Table
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 from faithscope.probes.causal_effects import STEP_MEASURES
 
@@ -86,8 +84,6 @@ OF_CAUSAL_EFFECTS = (
     _of_effects("tts_perturbed", _asked("tts_perturbed", 2, fixed=0), share=True),
 )
 
-_OF_A_STEP = ("corruption_rule", *STEP_MEASURES, "corrupt_excluded", "tts_excluded")
-
 SLICE = Slice(
     "causal_effects",
     Section(
@@ -129,11 +125,12 @@ SLICE = Slice(
         ),
     ),
     (
-        Frame(
+        step_frame(
             "causal_effects",
             "A row per item and step: graded necessity, NLDD, TTS, and why one of them is not.",
-            ("position", "step", "answer", *_OF_A_STEP),
-            per_step(*_OF_A_STEP),
+            "corruption_rule",
+            *STEP_MEASURES,
+            *("corrupt_excluded", "tts_excluded"),
         ),
     ),
     OF_CAUSAL_EFFECTS,

@@ -10,15 +10,8 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.studies.slrc.slice import (
-    LAYERS,
-    Frame,
-    Slice,
-    Table,
-    of_pairs,
-    over_depth,
-    picture,
-)
+from faithscope.experiments.studies.slrc.parts import LAYERS, of_pairs, over_depth, picture
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 
 ITEMS = kit.grouped("flow", alike=("n_layers",))
 _PEAK = ("peak_layer", "peak_depth", "peak_value")

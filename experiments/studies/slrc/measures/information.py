@@ -14,20 +14,21 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import along_reasoning, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, mean_of, value
+from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.short_names import pairs_of
-from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.slice import (
+from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.slrc.parts import (
     PLACE,
-    Frame,
-    Slice,
-    Table,
+    mean_steps,
     of_pairs,
     per_step,
     picture,
+    step_measures,
+    step_tables,
 )
+from faithscope.experiments.studies.slrc.slice import Frame, Slice
 from faithscope.experiments.studies.slrc.tables.branches import (
     CAPACITY,
     necessary,
@@ -157,29 +158,18 @@ OF_INFORMATION = (
         steps=listed("step_mi"),
         in_short="step mutual information",
     ),
-    *(
-        Measure(
-            f"step_information_{kind}",
-            "information",
-            "logit",
-            mean_of(f"step_mi_{kind}"),
-            calls(1, 1),
-            steps=listed(f"step_mi_{kind}"),
-        )
-        for kind in ("removed", "corrupted")
+    *step_measures(
+        "information",
+        "logit",
+        {"removed": "", "corrupted": ""},
+        calls(1, 1),
+        prefix="step_information",
+        fields={"removed": "step_mi_removed", "corrupted": "step_mi_corrupted"},
     ),
 )
 
 _OF_ONE_STEP = ("surprisal", "surprisal_without", "mi", "mi_share", "mi_removed")
 _OF_ONE_STEP += ("mi_corrupted", "mi_replaced")
-
-
-def _of_step(name: str) -> Callable[[Record, int], float | None]:
-    def of(record: Record, i: int) -> float | None:
-        values = record[f"step_{name}"]
-        return values[i] if values else None
-
-    return of
 
 
 SLICE = Slice(
@@ -199,40 +189,36 @@ SLICE = Slice(
             "settles the answer."
         ),
     ),
-    (
-        Table(
-            "information",
-            kit.item_table(
-                ITEMS,
-                kit.plain(
-                    n=len,
-                    n_compared=lambda same: sum(r["no_comparison"] is None for r in same),
-                    n_step_mi=lambda same: len(_told(same)),
-                ),
-                kit.means(PERPLEXITIES, then=math.exp),
-                kit.means(GAINS),
-                kit.among(
-                    _told,
-                    kit.means(["mean_mi"]),
-                    kit.means({n: lambda r, n=n: mean_present(r[f"step_{n}"]) for n in OF_STEPS}),
-                    kit.means(BOUNDS),
-                ),
-                kit.among(
-                    _with_slrc,
-                    kit.plain(n_slrc=len),
-                    kit.among(_slrc, kit.shares({"necessity": necessary}), CAPACITY),
-                    kit.shares({"bound_held": _bound_held}),
-                ),
+    step_tables(
+        "information",
+        ITEMS,
+        (
+            kit.plain(
+                n=len,
+                n_compared=lambda same: sum(r["no_comparison"] is None for r in same),
+                n_step_mi=lambda same: len(_told(same)),
             ),
+            kit.means(PERPLEXITIES, then=math.exp),
+            kit.means(GAINS),
+            kit.among(
+                _told,
+                kit.means(["mean_mi"]),
+                kit.means(mean_steps({name: f"step_{name}" for name in OF_STEPS})),
+                kit.means(BOUNDS),
+            ),
+            kit.among(
+                _with_slrc,
+                kit.plain(n_slrc=len),
+                kit.among(_slrc, kit.shares({"necessity": necessary}), CAPACITY),
+                kit.shares({"bound_held": _bound_held}),
+            ),
+        ),
+        {name: _by_step(name) for name in BY_STEP},
+        (
             "Information gain, perplexity, step information",
-        ),
-        Table(
-            "information_by_step",
-            kit.by_place(ITEMS, {name: _by_step(name) for name in BY_STEP}),
             "Surprisal and step information by place",
-            folded="By place of the step",
-            draw=information_picture,
         ),
+        information_picture,
     ),
     (
         Frame(
@@ -250,7 +236,7 @@ SLICE = Slice(
             "step_information",
             "A row per item and step: its surprisal, and what it tells of the answer (nats).",
             ("position", "step", *_OF_ONE_STEP),
-            per_step(**{name: _of_step(name) for name in _OF_ONE_STEP}),
+            per_step(**{name: f"step_{name}" for name in _OF_ONE_STEP}),
         ),
     ),
     OF_INFORMATION,

@@ -8,29 +8,26 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, unit_square
-from faithscope.experiments.analysis.charts import panels
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
+from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.slice import (
-    Frame,
-    Slice,
-    Table,
+from faithscope.experiments.studies.slrc.parts import (
     effects_of,
-    per_step,
+    mean_steps,
+    pair_panels,
     picture,
+    step_frame,
+    step_measures,
+    step_tables,
 )
+from faithscope.experiments.studies.slrc.slice import Slice
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 
-KNOCKED = ("knocked", "flips", "tv", "log_odds")
-KNOCKED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
-"""What a record has a value of for every step."""
 MEASURES = effects_of("", "removed_")
-_GROUP = ("queries", "window", "first_layer", "last_layer")
+_WINDOW = {name: name for name in ("queries", "window", "first_layer", "last_layer")}
 _ORDER = ("later", "answer")
 
 
@@ -50,13 +47,12 @@ def _beyond(r: Record) -> float | None:
 
 WINDOWS = kit.grouped(
     "knockout",
-    {name: name for name in _GROUP},
+    _WINDOW,
     rank=_rank,
     counts=lambda r: "window" in r and not r.get("excluded"),
     alike=("n_layers",),
 )
-SCORES = {name: lambda r, field=field: mean_present(r[field]) for name, field in MEASURES.items()}
-SCORES |= {"beyond_knockout": _beyond, "agreement": _agreement}
+SCORES = mean_steps(MEASURES) | {"beyond_knockout": _beyond, "agreement": _agreement}
 
 STYLES = {
     "later": Style(BLUE, "o", "no later token sees the step"),
@@ -77,15 +73,8 @@ def against_removal(ax: Axes, table: pd.DataFrame) -> Axes:
 
 
 def _drawn(by_step: pd.DataFrame) -> Figure | None:
-    pairs = pairs_of(by_step)
-    return panels(
-        pairs,
-        lambda ax, pair: against_removal(ax, where(by_step, model=pair[0], task=pair[1])),
-        pair_names(pairs, "\n"),
-        across=4,
-        height=2.0,
-        labels=("total variation, step removed", "total variation, step knocked out"),
-    )
+    labels = ("total variation, step removed", "total variation, step knocked out")
+    return pair_panels(by_step, against_removal, across=4, height=2.0, labels=labels)
 
 
 _picture = picture(
@@ -105,22 +94,18 @@ def knockout_picture(by_step: pd.DataFrame) -> Picture:
 
 
 OF_KNOCKOUT = tuple(
-    Measure(
-        f"knockout_{queries}_{name}",
+    measure
+    for queries, in_short in (("later", "knockout of a step's edges"), ("answer", ""))
+    for measure in step_measures(
         "knockout",
         "internal",
-        mean_of(name),
+        {"flips": "", "tv": in_short, "log_odds": ""},
         calls(1, 1),
+        prefix=f"knockout_{queries}",
+        shares=("flips", "tv"),
         where={"variant": f"{queries}.all"},
-        share=name != "log_odds",
-        steps=listed(name),
-        in_short="knockout of a step's edges" if (queries, name) == ("later", "tv") else "",
     )
-    for queries in ("later", "answer")
-    for name in ("flips", "tv", "log_odds")
 )
-
-_KNOCKED = per_step(*KNOCKED)
 
 SLICE = Slice(
     "knockout",
@@ -133,36 +118,29 @@ SLICE = Slice(
         "step's text removed. A step that flips the answer when it is removed but not when no one "
         "can look at it was missed as text, not read.",
     ),
-    (
-        Table(
-            "knockout",
-            kit.item_table(
-                WINDOWS,
-                kit.ITEMS_AND_STEPS,
-                kit.means(SCORES),
-                flips_within_floor("", "removed_"),
-                LABEL_MASS,
-            ),
+    step_tables(
+        "knockout",
+        WINDOWS,
+        (
+            kit.ITEMS_AND_STEPS,
+            kit.means(SCORES),
+            flips_within_floor("", "removed_"),
+            LABEL_MASS,
+        ),
+        MEASURES,
+        (
             "Knockout of a step against its removal",
-        ),
-        Table(
-            "knockout_by_step",
-            kit.by_place(WINDOWS, MEASURES),
             "Knockout and removal by relative place of the step",
-            folded="By place of the step",
-            draw=knockout_picture,
         ),
+        knockout_picture,
     ),
     (
-        Frame(
+        step_frame(
             "knockout",
             "A row per item, query, window and step: the step cut off, beside its text removed.",
-            (*_GROUP, "position", "step", "answer", *KNOCKED),
-            lambda r: (
-                [{name: r[name] for name in _GROUP} | row for row in _KNOCKED(r)]
-                if "window" in r
-                else ()
-            ),
+            *("knocked", "flips", "tv", "log_odds"),
+            *("removed", "removed_flips", "removed_tv", "removed_log_odds"),
+            **_WINDOW,
         ),
     ),
     OF_KNOCKOUT,

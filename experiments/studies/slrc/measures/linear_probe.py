@@ -31,13 +31,8 @@ from faithscope.experiments.analysis.statistics.classifiers import (
 )
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.slrc.slice import (
-    Frame,
-    Monitor,
-    Slice,
-    Table,
-    picture,
-)
+from faithscope.experiments.studies.slrc.parts import picture
+from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")

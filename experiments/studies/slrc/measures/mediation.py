@@ -6,9 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import (
@@ -20,16 +18,15 @@ from faithscope.experiments.analysis.axes import (
     Style,
     share_ticks,
 )
-from faithscope.experiments.analysis.charts import curve, panels
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pair_names
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import distinct, mean_present, where
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table, picture
+from faithscope.experiments.analysis.tidy import mean_present
+from faithscope.experiments.studies.slrc.parts import per_pair, picture
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
 from faithscope.probes.mediation import CHAINS, POSITIONS, PROMPTS
 
@@ -65,22 +62,10 @@ def _mean_curve(name: str) -> kit.Curve:
     )
 
 
-def _draw(table: pd.DataFrame) -> Figure | None:
-    keys = [tuple(row.values()) for row in distinct(table, "model", "task", "cue")]
-
-    def panel(ax: Axes, key: tuple[str, ...]) -> None:
-        of_cue = where(table, model=key[0], task=key[1], cue=key[2])
-        # dashes tell apart curves that lie on each other
-        for (name, style), dashes in zip(CURVES.items(), ("-", "--", "-.", ":"), strict=True):
-            curve(ax, of_cue, "position", name, style, interval="band", lw=1.5, ls=dashes)
-        ax.axhline(0, color=GREY, lw=0.6, ls="--")
-        ax.set_xlim(0, 1)
-        share_ticks(ax.xaxis)
-
-    names = pair_names([(model, task) for model, task, _ in keys], "\n")
-    titles = [f"{name}, {key[2]}" for name, key in zip(names, keys, strict=True)]
-    labels = ("share of the chain given", "log-odds of the cued option (nats)")
-    return panels(keys, panel, titles, height=2.1, labels=labels)
+def _finish(ax: Axes) -> None:
+    ax.axhline(0, color=GREY, lw=0.6, ls="--")
+    ax.set_xlim(0, 1)
+    share_ticks(ax.xaxis)
 
 
 mediation_picture = picture(
@@ -90,7 +75,13 @@ mediation_picture = picture(
     "written under one prompt and stands under the same or the other; mean over items with 95 % "
     "bootstrap intervals. Where the two lines of one prompt lie together, the chain does nothing: "
     "the cue acts past it. Where the two lines of one chain do, the cue acts through it.",
-    _draw,
+    per_pair(
+        "position",
+        CURVES,
+        ("share of the chain given", "log-odds of the cued option (nats)"),
+        _finish,
+        by=("cue",),
+    ),
 )
 
 

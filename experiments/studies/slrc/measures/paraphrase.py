@@ -4,39 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pandas as pd
-from matplotlib.figure import Figure
-
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.measure import (
-    Measure,
-    OfItem,
-    listed_over_variants,
-    mean_over_variants,
-)
+from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.slice import (
+from faithscope.experiments.studies.slrc.parts import (
     PLACE,
-    Frame,
-    Slice,
-    Table,
+    effect_columns,
     effects_of,
+    mean_steps,
+    n_reasons,
     per_pair,
-    per_step,
     picture,
     shares_along,
+    step_frame,
+    step_measures,
+    step_tables,
 )
+from faithscope.experiments.studies.slrc.slice import Slice
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.paraphrase import NONE_LEFT, STEP_REASONS
 
 WRITERS = kit.grouped("paraphrase", {"writer": "variant"})
 OF_STEPS = effects_of("", "removed_")
-OF_WHOLE = effects_of("whole_")
 WORDS = {NO_WORDS: "task is in no natural language", NONE_LEFT: "no step could be paraphrased"}
 
 
@@ -51,23 +45,8 @@ def _beyond(field: str) -> Callable[[Record], list[float | None]]:
 
 
 BEYOND = {"beyond_flips": _beyond("flips"), "beyond_tv": _beyond("tv")}
-SCORES = {
-    name: lambda r, field=field: mean_present(r[field]) for name, field in OF_STEPS.items()
-} | {name: lambda r, of=of: mean_present(of(r)) for name, of in BEYOND.items()}
-
-_LINES = {
-    "tv": Style(BLUE, "o", "step said in other words"),
-    "removed_tv": Style(ORANGE, "s", "step removed"),
-}
-
-
-def _over_writers(by_step: pd.DataFrame) -> Figure | None:
-    keys = ["model", "task", "position"]
-    of_places = by_step.groupby(keys, as_index=False, sort=False)[list(_LINES)].mean()
-    return per_pair("position", _LINES, (PLACE, "probability moved"), shares_along)(
-        pd.DataFrame(of_places)
-    )
-
+SCORES = mean_steps(OF_STEPS)
+SCORES |= {name: lambda r, of=of: mean_present(of(r)) for name, of in BEYOND.items()}
 
 paraphrase_picture = picture(
     "paraphrase",
@@ -76,12 +55,17 @@ paraphrase_picture = picture(
     "is removed: total variation, mean over items and writers of paraphrases. Where removal "
     "lies above the paraphrase, the answer hangs on what the step says, or on a hole in the text; "
     "where the paraphrase moves the answer as far, it hangs on the wording.",
-    _over_writers,
+    per_pair(
+        "position",
+        {
+            "tv": Style(BLUE, "o", "step said in other words"),
+            "removed_tv": Style(ORANGE, "s", "step removed"),
+        },
+        (PLACE, "probability moved"),
+        shares_along,
+        pooled=True,
+    ),
 )
-
-_LISTED = ("texts", "reasons", "reworded", "flips", "tv", "log_odds")
-_LISTED += ("removed", "removed_flips", "removed_tv", "removed_log_odds")
-_ROWS = per_step(*_LISTED)
 
 
 def _calls(records: OfItem) -> int:
@@ -101,41 +85,31 @@ SLICE = Slice(
         "says, or on the hole that removal leaves. Whether a model's paraphrase keeps the meaning "
         "is not checked beyond its numbers.",
     ),
-    (
-        Table(
-            "paraphrase",
-            kit.item_table(
-                WRITERS,
-                kit.ITEMS_AND_STEPS,
-                kit.plain(
-                    n_reworded=lambda same: sum(r["n_reworded"] for r in same),
-                    **{
-                        f"n_{reason}": lambda same, reason=reason: sum(
-                            r["reasons"].count(reason) for r in same
-                        )
-                        for reason in STEP_REASONS
-                    },
-                ),
-                kit.means(SCORES | OF_WHOLE),
-                flips_within_floor("", "removed_"),
-                LABEL_MASS,
-            ),
+    step_tables(
+        "paraphrase",
+        WRITERS,
+        (
+            kit.ITEMS_AND_STEPS,
+            kit.plain(n_reworded=lambda same: sum(r["n_reworded"] for r in same)),
+            n_reasons(*STEP_REASONS),
+            kit.means(SCORES | effects_of("whole_")),
+            flips_within_floor("", "removed_"),
+            LABEL_MASS,
+        ),
+        OF_STEPS,
+        (
             "Steps said in other words against their removal",
-        ),
-        Table(
-            "paraphrase_by_step",
-            kit.by_place(WRITERS, OF_STEPS),
             "Paraphrase and removal by relative place of the step",
-            folded="By place of the step",
-            draw=paraphrase_picture,
         ),
+        paraphrase_picture,
     ),
     (
-        Frame(
+        step_frame(
             "paraphrase",
             "A row per item, writer and step: the step said in other words, beside it removed.",
-            ("writer", "position", "step", "answer", *_LISTED),
-            lambda r: [{"writer": r["variant"]} | row for row in _ROWS(r)],
+            *("texts", "reasons", "reworded", "flips", "tv", "log_odds"),
+            *("removed", "removed_flips", "removed_tv", "removed_log_odds"),
+            writer="variant",
         ),
     ),
     (
@@ -152,17 +126,12 @@ SLICE = Slice(
             )
             for name in ("flips", "tv")
         ),
-        *(
-            Measure(
-                f"paraphrase_{name}",
-                "paraphrase",
-                "logit",
-                mean_over_variants(SCORES[name]),
-                lambda records: _calls(records) + records[0]["n_steps"],
-                steps=listed_over_variants(of),
-                in_short="removal minus other words" if name == "beyond_tv" else "",
-            )
-            for name, of in BEYOND.items()
+        *step_measures(
+            "paraphrase",
+            "logit",
+            {"beyond_flips": "", "beyond_tv": "removal minus other words"},
+            lambda records: _calls(records) + records[0]["n_steps"],
+            fields=BEYOND,
         ),
     ),
     (
@@ -174,9 +143,7 @@ SLICE = Slice(
         Column("n_paraphrase_changes_numbers", "other numbers", "Steps whose numbers it changes."),
         Column("n_paraphrase_not_writable", "not writable", "Steps the tokenizer cannot write so."),
         Column("n_no_rule_for_it", "no rule", "Steps without an equation that a rule rewords."),
-        Column("whole_flip_rate", "answer changed, all reworded"),
-        Column("whole_tv", "total variation, all reworded"),
-        Column("whole_log_odds", "log-odds drop, all reworded", unit="nats"),
+        *effect_columns("whole_", "all reworded"),
         Column("beyond_flips", "removed minus reworded, flips", "Over steps with a paraphrase."),
         Column("beyond_tv", "removed minus reworded, tv", "Over steps with a paraphrase."),
     ),

@@ -22,14 +22,8 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
-from faithscope.experiments.studies.slrc.slice import (
-    PLACE,
-    Frame,
-    Slice,
-    Table,
-    per_step,
-    picture,
-)
+from faithscope.experiments.studies.slrc.parts import PLACE, per_step, picture
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 
 _KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")

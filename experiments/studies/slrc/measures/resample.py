@@ -8,26 +8,25 @@ from typing import Any
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.measure import Measure, listed, mean_of
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.slice import (
+from faithscope.experiments.studies.slrc.parts import (
     PLACE,
-    Frame,
-    Slice,
-    Table,
+    mean_steps,
+    n_reasons,
     per_pair,
-    per_step,
     picture,
     shares_along,
+    step_frame,
+    step_measures,
+    step_tables,
 )
+from faithscope.experiments.studies.slrc.slice import Frame, Slice
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.resample import NO_ANSWER, NO_OTHER, NOTHING
 
 ITEMS = kit.grouped("resample")
 OF_STEPS = ("different", "importance", "drop", "comes_back", "unanswered")
-SCORES = {name: lambda r, name=name: mean_present(r[name]) for name in OF_STEPS}
 
 resample_picture = picture(
     "resample",
@@ -69,43 +68,29 @@ SLICE = Slice(
         "model would not write. Where it is sure of every step, no other is drawn, and there is "
         "nothing to measure.",
     ),
-    (
-        Table(
-            "resample",
-            kit.item_table(
-                ITEMS,
-                kit.ITEMS_AND_STEPS,
-                kit.plain(
-                    **{
-                        f"n_{reason}": lambda same, reason=reason: sum(
-                            r["reasons"].count(reason) for r in same
-                        )
-                        for reason in (NO_OTHER, NO_ANSWER)
-                    }
-                ),
-                kit.means(SCORES),
-                kit.means(("own_share",)),
-                kit.plain(
-                    n_calls=lambda same: sum(r["n_calls"] for r in same),
-                    n_written=lambda same: sum(r["n_written"] for r in same),
-                ),
+    step_tables(
+        "resample",
+        ITEMS,
+        (
+            kit.ITEMS_AND_STEPS,
+            n_reasons(NO_OTHER, NO_ANSWER),
+            kit.means(mean_steps(OF_STEPS)),
+            kit.means(("own_share",)),
+            kit.plain(
+                n_calls=lambda same: sum(r["n_calls"] for r in same),
+                n_written=lambda same: sum(r["n_written"] for r in same),
             ),
-            "Steps drawn anew",
         ),
-        Table(
-            "resample_by_step",
-            kit.by_place(ITEMS, OF_STEPS),
-            "Steps drawn anew by relative place",
-            folded="By place of the step",
-            draw=resample_picture,
-        ),
+        OF_STEPS,
+        ("Steps drawn anew", "Steps drawn anew by relative place"),
+        resample_picture,
     ),
     (
-        Frame(
+        step_frame(
             "resample",
             "A row per item and step: what is answered where the model draws another step.",
-            ("position", "step", "answer", *OF_STEPS, "reasons"),
-            per_step(*OF_STEPS, "reasons"),
+            *OF_STEPS,
+            "reasons",
         ),
         Frame(
             "resample_draws",
@@ -114,17 +99,11 @@ SLICE = Slice(
             _draws,
         ),
     ),
-    tuple(
-        Measure(
-            f"resample_{name}",
-            "resample",
-            "behavioural",
-            mean_of(name),
-            lambda records: records[0]["n_calls"],
-            steps=listed(name),
-            in_short="on-policy resampling: importance" if name == "importance" else "",
-        )
-        for name in ("importance", "drop")
+    step_measures(
+        "resample",
+        "behavioural",
+        {"importance": "on-policy resampling: importance", "drop": ""},
+        lambda records: records[0]["n_calls"],
     ),
     (
         Column("n_no_other_step_drawn", "no other step drawn", "Steps that every draw says again."),

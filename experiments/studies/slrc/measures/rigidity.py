@@ -18,15 +18,8 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, where, with_interval
-from faithscope.experiments.studies.slrc.slice import (
-    LAYERS,
-    Frame,
-    Slice,
-    Table,
-    of_pairs,
-    over_depth,
-    picture,
-)
+from faithscope.experiments.studies.slrc.parts import LAYERS, of_pairs, over_depth, picture
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 
 BY_DEPTH = (25, 50, 75)
 """Percent of the layers by which items are counted as stable."""

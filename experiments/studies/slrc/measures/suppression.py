@@ -11,24 +11,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.charts import field, panels
+from faithscope.experiments.analysis.charts import field
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.details import HeatMap
-from faithscope.experiments.analysis.measure import Measure, calls, listed, mean_of
+from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.short_names import pair_names, pairs_of
-from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.slice import (
-    Frame,
-    Slice,
-    Table,
+from faithscope.experiments.studies.slrc.parts import (
+    mean_steps,
+    pair_panels,
     per_step,
     picture,
+    step_measures,
 )
+from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 
 ITEMS = kit.grouped("suppression", alike=("n_layers",))
-MEANS = ("to_answer", "later")
 ANSWER = "answer"
 _FARTHEST = 20
 """Distances that the table has a row for."""
@@ -78,12 +76,11 @@ def _cells(matrix: np.ndarray, part: int, later: int | str) -> np.ndarray:
 
 
 def _drawn(table: pd.DataFrame) -> Figure | None:
-    pairs = pairs_of(table)
     most = float(np.nanmax(table["kl"].to_numpy(dtype=float))) or 1.0
     froms, tos = sorted(set(table["position"])), sorted(set(table["to_position"]))
 
-    def panel(ax: Axes, pair: tuple[str, str]) -> None:
-        grid = where(table, model=pair[0], task=pair[1]).pivot_table(
+    def panel(ax: Axes, of_pair: pd.DataFrame) -> None:
+        grid = of_pair.pivot_table(
             index="position", columns="to_position", values="kl", dropna=False
         )
         cells = grid.reindex(index=froms, columns=tos).to_numpy(dtype=float)
@@ -91,7 +88,7 @@ def _drawn(table: pd.DataFrame) -> Figure | None:
         field(ax, cells, names, tos, limits=(0, most), text=lambda x: f"{x:.2f}", fontsize=7)
 
     labels = ("place of the later step", "place of the step cut off")
-    return panels(pairs, panel, pair_names(pairs, "\n"), across=4, height=2.3, labels=labels)
+    return pair_panels(table, panel, across=4, height=2.3, labels=labels)
 
 
 suppression_picture = picture(
@@ -103,8 +100,6 @@ suppression_picture = picture(
     "last column says which steps the answer is read off.",
     _drawn,
 )
-
-_ROWS = per_step("to_answer", "later", "received")
 
 
 def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[HeatMap]:
@@ -138,7 +133,7 @@ SLICE = Slice(
             kit.item_table(
                 ITEMS,
                 kit.ITEMS_AND_STEPS,
-                kit.means({name: lambda r, name=name: mean_present(r[name]) for name in MEANS}),
+                kit.means(mean_steps(("to_answer", "later"))),
                 kit.first("n_layers"),
             ),
             "Steps that no later token can look at",
@@ -166,7 +161,7 @@ SLICE = Slice(
             "suppression",
             "A row per item and step: what cutting it off does to the answer and to later steps.",
             ("position", "step", "to_answer", "later", "received"),
-            _ROWS,
+            per_step("to_answer", "later", "received"),
         ),
         Frame(
             "suppression_edges",
@@ -180,20 +175,14 @@ SLICE = Slice(
             ],
         ),
     ),
-    tuple(
-        Measure(
-            f"suppression_{name}",
-            "suppression",
-            "internal",
-            mean_of(name),
-            calls(1, 1),
-            steps=listed(name),
-            in_short=words,
-        )
-        for name, words in (
-            ("to_answer", "suppression: effect on the answer's token"),
-            ("later", "suppression: effect on later steps"),
-        )
+    step_measures(
+        "suppression",
+        "internal",
+        {
+            "to_answer": "suppression: effect on the answer's token",
+            "later": "suppression: effect on later steps",
+        },
+        calls(1, 1),
     ),
     (
         Column("to_answer", "effect on the answer", "Of a step cut off, KL.", "nats"),

@@ -16,15 +16,8 @@ from faithscope.experiments.analysis.measure import Measure, OfItem, calls, list
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.slice import (
-    Frame,
-    Monitor,
-    Slice,
-    Table,
-    per_pair,
-    per_step,
-    picture,
-)
+from faithscope.experiments.studies.slrc.parts import per_pair, per_step, picture
+from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
 from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, POSITIONS
 
@@ -182,7 +175,7 @@ SLICE = Slice(
             "tracing",
             "A row per item and step: the answer's probability after it, and what it moved.",
             ("position", "step", "answer", "p", "delta"),
-            per_step("delta", p=lambda record, i: record["p_steps"][i]),
+            per_step("delta", p="p_steps"),
         ),
     ),
     OF_TRACING,

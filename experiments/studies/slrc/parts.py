@@ -1,0 +1,267 @@
+"""What several slices are put together from: rows, tables, scores and columns of steps, and figures
+with a panel per model and task, or with a curve of each in one panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis.axes import (
+    GREY,
+    LINES,
+    Style,
+    along_reasoning,
+    share_rise,
+    share_ticks,
+)
+from faithscope.experiments.analysis.charts import curve, panels
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.measure import (
+    Family,
+    Measure,
+    OfItem,
+    OfSteps,
+    listed_over_variants,
+    mean_of,
+    mean_over_variants,
+)
+from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.run import Frame
+from faithscope.experiments.analysis.short_names import pair_names, pairs_of
+from faithscope.experiments.analysis.tidy import distinct, mean_present, where
+from faithscope.experiments.studies.slrc.slice import Table
+
+
+def per_step(*names: str, **more: str) -> Callable[[Record], Iterator]:
+    """Rows of a frame, one for each counted step of a record that is not excluded.
+
+    Args:
+        names: lists of the record with a value per step.
+        more: column -> the same of a list of another name.
+    """
+    lists = {name: name for name in names} | more
+
+    def rows(record: Record) -> Iterator[dict[str, Any]]:
+        if record.get("excluded"):
+            return
+        for i, step in enumerate(record["steps"]):
+            row = {"position": i + 1, "step": step, "answer": record.get("answer")}
+            yield row | {n: of[i] if (of := record[field]) else None for n, field in lists.items()}
+
+    return rows
+
+
+def step_frame(name: str, meaning: str, *lists: str, **keys: str) -> Frame:
+    """A frame with a row per item and step, of lists with a value for each; none of a record that
+    has no such key.
+
+    Args:
+        keys: column -> the record's field of it; they stand before the others.
+    """
+    of_steps = per_step(*lists)
+
+    def rows(record: Record) -> Iterator[dict[str, Any]]:
+        if all(field in record for field in keys.values()):
+            for row in of_steps(record):
+                yield {key: record[field] for key, field in keys.items()} | row
+
+    return Frame(name, meaning, (*keys, "position", "step", "answer", *lists), rows)
+
+
+def effects_of(*edits: str) -> dict[str, str]:
+    """Column -> the record's field of it, of what each edit did to the answer: how often it
+    changed, how far its distribution moved, what it lost."""
+    fields = {"flip_rate": "flips", "tv": "tv", "log_odds": "log_odds"}
+    return {f"{edit}{name}": f"{edit}{field}" for edit in edits for name, field in fields.items()}
+
+
+def effect_columns(edit: str, words: str) -> tuple[Column, ...]:
+    """What the columns of `effects_of` an edit are called."""
+    return (
+        Column(f"{edit}flip_rate", f"answer changed, {words}"),
+        Column(f"{edit}tv", f"total variation, {words}"),
+        Column(f"{edit}log_odds", f"log-odds drop, {words}", unit="nats"),
+    )
+
+
+def mean_steps(fields: Mapping[str, str] | Iterable[str]) -> dict[str, kit.Score]:
+    """Column -> the mean over an item's steps of the list with a value for each."""
+    by_column = fields if isinstance(fields, Mapping) else {name: name for name in fields}
+    return {n: lambda r, field=field: mean_present(r[field]) for n, field in by_column.items()}
+
+
+def n_reasons(*reasons: str) -> kit.Stat:
+    """How many steps have no value for each of some reasons."""
+    return kit.plain(
+        **{
+            f"n_{reason}": lambda same, reason=reason: sum(r["reasons"].count(reason) for r in same)
+            for reason in reasons
+        }
+    )
+
+
+def step_tables(
+    name: str,
+    groups: kit.Groups,
+    of_items: Sequence[kit.Stat],
+    of_places: kit.Fields,
+    captions: tuple[str, str],
+    draw: Callable[[pd.DataFrame], Picture],
+) -> tuple[Table, Table]:
+    """A table over items, and one by the place of the step, which is drawn.
+
+    Args:
+        of_places: column -> a value per step.
+    """
+    places = kit.by_place(groups, of_places)
+    return (
+        Table(name, kit.item_table(groups, *of_items), captions[0]),
+        Table(f"{name}_by_step", places, captions[1], folded="By place of the step", draw=draw),
+    )
+
+
+def step_measures(
+    probe: str,
+    family: Family,
+    names: Mapping[str, str],
+    forwards: Callable[[OfItem], int | None],
+    *,
+    prefix: str = "",
+    fields: Mapping[str, OfSteps] | None = None,
+    shares: Collection[str] = (),
+    **more: Any,
+) -> tuple[Measure, ...]:
+    """Scores that are means over an item's steps (and variants), and so credit each step.
+
+    Args:
+        names: the list of the record with a value per step -> what the score is `in_short`.
+        prefix: of the scores' names; the probe's where none is given.
+        fields: of a name that is no list of the record, what is computed of it.
+        shares: the names of those that are shares of the answer.
+    """
+    measures = []
+    for name, words in names.items():
+        of = (fields or {}).get(name, name)
+        measures.append(
+            Measure(
+                f"{prefix or probe}_{name}",
+                probe,
+                family,
+                mean_over_variants(lambda r, of=of: mean_of(of)([r])),
+                forwards,
+                share=name in shares,
+                steps=listed_over_variants(of),
+                in_short=words,
+                **more,
+            )
+        )
+    return tuple(measures)
+
+
+LAYERS = Section(
+    "layers",
+    "By layer",
+    "Inside the model, at the token whose logits give the answer's first token (§2.7). Depth is "
+    "the layer over the number of layers; the embeddings are layer 0 and count for neither.",
+)
+PLACE = "place of the step in the reasoning"
+Draw = Callable[[pd.DataFrame], Figure | None]
+
+
+def picture(
+    name: str, title: str, caption: str, draw: Draw, absent: str = "No item was measured."
+) -> Callable[[pd.DataFrame], Picture]:
+    """A figure of a table; nothing is drawn of an empty one."""
+    return lambda table: Picture(
+        name, title, caption, table, draw(table) if len(table) else None, absent
+    )
+
+
+def per_pair(
+    x: str,
+    styles: Mapping[str, Style],
+    labels: tuple[str, str],
+    finish: Callable[[Axes], object],
+    apart: float = 0.0,
+    pooled: bool = False,
+    by: tuple[str, ...] = (),
+) -> Draw:
+    """A panel per model and task, and in it a curve per measure, with its band.
+
+    Args:
+        x: the column across.
+        styles: by column.
+        labels: of the axes, once for the figure.
+        apart: by how much curves are moved aside, where those that say the same would hide others.
+        pooled: whether several rows stand at one place, whose mean is drawn without a band.
+        by: more columns that panels are told apart by.
+    """
+
+    def draw(table: pd.DataFrame) -> Figure | None:
+        def panel(ax: Axes, of_pair: pd.DataFrame) -> None:
+            for i, (name, style) in enumerate(styles.items()):
+                aside = apart * (i - (len(styles) - 1) / 2)
+                line = of_pair.dropna(subset=[name]).assign(**{x: lambda t, d=aside: t[x] + d})
+                interval = "band" if f"{name}_low" in line else ""
+                # without markers, dashes tell apart curves that say the same
+                dashes = "-" if style.marker else ("-", "--", "-.", ":")[i % 4]
+                curve(ax, line, x, name, style, interval=interval, ms=3, lw=1.3, ls=dashes)
+            finish(ax)
+
+        if pooled:
+            of_places = table.groupby(["model", "task", x], as_index=False, sort=False)
+            table = pd.DataFrame(of_places[list(styles)].mean())
+        return pair_panels(table, panel, by, height=2.1, labels=labels)
+
+    return draw
+
+
+def pair_panels(
+    table: pd.DataFrame,
+    draw: Callable[[Axes, pd.DataFrame], object],
+    by: tuple[str, ...] = (),
+    **look: Any,
+) -> Figure | None:
+    """A panel per model and task, drawn of its rows.
+
+    Args:
+        by: more columns that panels are told apart by.
+        look: as in `charts.panels`.
+    """
+    pairs = pairs_of(table)
+    keys = sorted(
+        distinct(table, "model", "task", *by), key=lambda k: pairs.index((k["model"], k["task"]))
+    )
+    names = pair_names([(k["model"], k["task"]) for k in keys], "\n")
+    titles = [", ".join((n, *(k[b] for b in by))) for n, k in zip(names, keys, strict=True)]
+    return panels(keys, lambda ax, key: draw(ax, where(table, **key)), titles, **look)
+
+
+def of_pairs(ax: Axes, table: pd.DataFrame, x: str, y: str) -> Axes:
+    """A curve per model and task over one axis, each with its band."""
+    pairs = pairs_of(table)
+    for i, (pair, name) in enumerate(zip(pairs, pair_names(pairs), strict=True)):
+        style = Style(*LINES[i % len(LINES)], name)
+        curve(ax, where(table, model=pair[0], task=pair[1]), x, y, style, lw=1)
+    ax.grid(color=GREY, alpha=0.25, lw=0.5)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def shares_along(ax: Axes) -> Axes:
+    """Shares from 0 to 1, by the relative place of a step."""
+    return along_reasoning(share_rise(ax))
+
+
+def over_depth(ax: Axes) -> Axes:
+    share_ticks(ax.xaxis)
+    ax.set(xlim=(0, 1.02), xlabel="depth (layer over layers)")
+    return ax
