@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import distinct, keep, rows, where
+from faithscope.experiments.analysis.tidy import distinct, keep, numbers, rows, where
 from faithscope.experiments.studies.c2faith.figures.voices import SILENT, voices
 
 _FOUND = Style(BLUE, "o", "broken step flagged, or named")
@@ -225,7 +225,7 @@ def varied(variants: pd.DataFrame) -> pd.DataFrame:
     for task, (measure, _) in VARIED.items():
         known = where(variants, task=task, measure=measure).dropna(subset=["value"])
         of_setting = known.groupby(["judge", "over", *held], sort=False)["value"]
-        several = keep(known, of_setting.transform("size") > 1)
+        several = keep(known, numbers(of_setting.transform("size")) > 1)
         first = several.groupby(["judge", "over"], sort=False)[held].transform("first")
         parts.append(keep(several, (several[held] == first).all(axis=1)))
     return pd.concat(parts, ignore_index=True)

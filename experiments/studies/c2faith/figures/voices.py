@@ -54,7 +54,7 @@ def voices(table: pd.DataFrame) -> list[Voice]:
 def voice_rows(table: pd.DataFrame, measures: Mapping[str, Style], label: str) -> Figure | None:
     """A row of dots for every voice of a table."""
     every = voices(table)
-    dots = [d for v in every for d in dots_of(v.of(table)[:1], measures, lambda _, v=v: v)]
+    dots = [d for v in every for d in dots_of(v.of(table).head(1), measures, lambda _, v=v: v)]
     return dot_rows({"": dots}, {v: v.name for v in every}, label=label, silent=SILENT)
 
 
