@@ -2,7 +2,7 @@
 
 A figure states its data and calls one form:
 
-    dots = list(dots_of(rows(table), {"exact": Style(BLUE, "o", "right step named")}, "judge"))
+    dots = list(dots_of(table, {"exact": Style(BLUE, "o", "right step named")}, "judge"))
     figure = dot_rows({"": dots}, {j: short(j) for j in judges}, label="share of chains")
 
     figure = panels(judges, draw, list(judges), labels=("share removed", "mean score"))
@@ -42,6 +42,7 @@ from faithscope.experiments.analysis.axes import (
     share_axis,
     share_ticks,
 )
+from faithscope.experiments.analysis.tidy import rows, where
 
 T = TypeVar("T")
 
@@ -63,23 +64,46 @@ class Dot:
     """What stands in its row where no dot there has a value; empty for that of all rows."""
 
 
+Row = str | tuple[str, ...] | Callable[[Mapping[str, Any]], Hashable]
+"""Which row of the figure a row of a table is in: by a column, by several, or by a function."""
+
+
 def dots_of(
-    table: Iterable[Mapping[str, Any]],
+    table: pd.DataFrame,
     measures: Mapping[str, Style],
-    row: str | Callable[[Mapping[str, Any]], Hashable],
+    row: Row,
     *,
+    before: str = "",
     beside: bool = False,
 ) -> Iterator[Dot]:
     """A dot for every row of a table and measure, with its `_low` and `_high` where it has them.
 
     Args:
-        row: the column, or function of the table's row, that names the row of the figure.
+        before: the column of the values that dots are compared with.
     """
-    for r in table:
-        key = row(r) if callable(row) else r[row]
+    for r in rows(table):
+        named = row(r) if callable(row) else r[row] if isinstance(row, str) else None
+        key = tuple(r[name] for name in row) if isinstance(row, tuple) else named
         for name, style in measures.items():
             low, high = (r.get(f"{name}_{end}", math.nan) for end in ("low", "high"))
-            yield Dot(key, r[name], style, low, high, beside=beside)
+            hollow = r[before] if before else math.nan
+            yield Dot(key, r[name], style, low, high, hollow, beside)
+
+
+def dots_by(
+    table: pd.DataFrame,
+    measure: str,
+    by: str,
+    styles: Mapping[Any, Style],
+    row: Row,
+    before: str = "",
+) -> list[Dot]:
+    """Dots of one measure, a series for every value of a column, in the order of the styles."""
+    return [
+        dot
+        for value, style in styles.items()
+        for dot in dots_of(where(table, **{by: value}), {measure: style}, row, before=before)
+    ]
 
 
 def dot_rows(
@@ -338,7 +362,7 @@ _LEAST_PART = 0.055
 
 def share_bars(
     ax: Axes,
-    rows: Sequence[Mapping[str, float]],
+    bars: Sequence[Mapping[str, float]],
     parts: Mapping[str, tuple[str, str]],
     text: Callable[[float, int], str],
     *,
@@ -346,19 +370,19 @@ def share_bars(
     empty: str = "",
     dark: Iterable[str] = _DARK,
 ) -> Axes:
-    """A bar per row, parted into shares; wide parts carry a text.
+    """Bars one below the other, parted into shares; wide parts carry a text.
 
     Args:
-        rows: part -> its share of the row; NaN where there is nothing to part.
+        bars: part -> its share of the bar; NaN where there is nothing to part.
         parts: part -> colour and label, for `part_handles`.
-        text: from a share and its row's place to what stands in the part.
-        empty: what stands in a row without any part.
+        text: from a share and its bar's place to what stands in the part.
+        empty: what stands in the place of a bar without any part.
         dark: colours on which the text is white.
     """
-    for y, row in enumerate(rows):
+    for y, bar in enumerate(bars):
         left = 0.0
         for part, (colour, _) in parts.items():
-            share = row[part]
+            share = bar[part]
             if math.isnan(share):
                 continue
             ax.barh(y, share, left=left, color=colour, height=0.78)
@@ -370,5 +394,5 @@ def share_bars(
         if not left:
             ax.text(0.01, y, empty, va="center", fontsize=8, color=GREY)
     share_ticks(ax.xaxis)
-    ax.set(xlim=(0, 1), ylim=(len(rows) - 0.5, -0.5))
+    ax.set(xlim=(0, 1), ylim=(len(bars) - 0.5, -0.5))
     return ax

@@ -21,12 +21,12 @@ from faithscope.experiments.analysis.axes import (
     legend_above,
     signed,
 )
-from faithscope.experiments.analysis.charts import dot_rows, dots_of, field, panels
+from faithscope.experiments.analysis.charts import dot_rows, dots_by, field, panels
 from faithscope.experiments.analysis.comparison.against import MONITOR
 from faithscope.experiments.analysis.comparison.agreement import clustered
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import numbers, only, rows, where
+from faithscope.experiments.analysis.tidy import numbers, only, where
 from faithscope.experiments.studies.compare.words import of_all
 
 OF_FAMILY = {
@@ -123,13 +123,10 @@ def _auroc(against: pd.DataFrame) -> Picture:
         first = where(known, label=labels[0]).head(MOST_NAMED)
         names = {name: name for name in first["measure"]}
         columns = {
-            label: [
-                dot
-                for row in rows(where(known, label=label))
-                if row["measure"] in names
-                for dot in dots_of([row], {"auroc": OF_FAMILY[row["family"]]}, "measure")
-            ]
+            label: dots_by(of, "auroc", "family", styles, "measure")
             for label in labels[:3]
+            for of in [where(known, label=label, measure=names)]
+            for styles in [{family: OF_FAMILY[family] for family in of["family"]}]
         }
         figure = dot_rows(columns, names, label="AUROC; one half is chance", each=0.2)
     return Picture(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,11 +19,11 @@ from faithscope.experiments.analysis.axes import (
     Style,
     signed,
 )
-from faithscope.experiments.analysis.charts import Dot, dot_rows
+from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.analysis.tidy import distinct, keep, numbers, rows, where
 from faithscope.experiments.studies.c2faith.figures.voices import SILENT, voices
 
 _FOUND = Style(BLUE, "o", "broken step flagged, or named")
@@ -62,20 +63,9 @@ def panel_picture(table: pd.DataFrame) -> Picture:
     ]
     readings = [reading for reading, _ in places]
     columns = {
-        task: [
-            Dot(
-                (r["reading"], r["rule"]),
-                r["value"],
-                PANEL_MEASURES[task][r["measure"]],
-                r["value_low"],
-                r["value_high"],
-                before=r["best_value"],
-            )
-            for measure in PANEL_MEASURES[task]
-            for r in rows(where(data, task=task, measure=measure))
-        ]
-        for task in PANEL_MEASURES
-        if task in set(data["task"])
+        task: dots_by(of, "value", "measure", measures, ("reading", "rule"), before="best_value")
+        for task, measures in PANEL_MEASURES.items()
+        if len(of := where(data, task=task))
     }
     names = {p: f"{p[1]} · {p[0]}" if len(set(readings)) > 1 else p[1] for p in places}
     return Picture(
@@ -144,29 +134,20 @@ def injection_picture(table: pd.DataFrame) -> Picture:
 
     Of several prompts of a task the first is drawn.
     """
-    prompts: dict[str, str] = {}
-    for of in distinct(table, "task", "prompt"):
-        prompts.setdefault(of["task"], of["prompt"])
-    kinds = [k["injection"] for k in distinct(table, "injection")]
-    names: dict[Any, str] = {}
+    prompts = {r["task"]: r["prompt"] for r in rows(table.drop_duplicates("task"))}
+    kinds = list(dict.fromkeys(table["injection"]))
     every = voices(table)
-    for voice in every:
-        for kind in kinds:
-            name = visible(kind).replace("_", " ")
-            first = len(every) > 1 and kind == kinds[0]
-            names[voice.judge, voice.reading, kind] = f"{voice.name}\n{name}" if first else name
+    names: dict[Any, str] = {}
+    for voice, kind in itertools.product(every, kinds):
+        name = visible(kind).replace("_", " ")
+        first = len(every) > 1 and kind == kinds[0]
+        names[voice.judge, voice.reading, kind] = f"{voice.name}\n{name}" if first else name
     columns = {
-        task: [
-            Dot(
-                (r["judge"], r["reading"], r["injection"]),
-                r["demanded_injected"],
-                DEMANDS[r["demand"]],
-                r["demanded_injected_low"],
-                r["demanded_injected_high"],
-                before=r["demanded_clean"],
-            )
-            for r in rows(where(table, prompt=prompts[task]))
-        ]
+        task: dots_by(
+            where(table, prompt=prompts[task]),
+            *("demanded_injected", "demand", DEMANDS, ("judge", "reading", "injection")),
+            before="demanded_clean",
+        )
         for task in TASKS
         if task in prompts
     }
@@ -211,20 +192,12 @@ def sensitivity_picture(variants: pd.DataFrame) -> Picture:
     ]
     judges = short_names([judge for judge, _ in places])
     first = {judge: over for judge, over in reversed(places)}
-    styles = dict(_variant_styles(data))
+    series = [(r["over"], variant_name(r)) for r in rows(data)]
+    styles = dict(_variant_styles(series))
     columns = {
-        f"{task}\n{label}": [
-            Dot(
-                (r["judge"], r["over"]),
-                r["value"],
-                styles[r["over"], variant_name(r)],
-                r["value_low"],
-                r["value_high"],
-            )
-            for r in rows(where(data, task=task))
-        ]
+        f"{task}\n{label}": dots_by(of, "value", "series", styles, ("judge", "over"))
         for task, (_, label) in VARIED.items()
-        if task in set(data["task"])
+        if len(of := where(data.assign(series=series), task=task))
     }
     return Picture(
         "c2_prompts",
@@ -247,43 +220,42 @@ def sensitivity_picture(variants: pd.DataFrame) -> Picture:
 
 def varied(variants: pd.DataFrame) -> pd.DataFrame:
     """What is drawn: of every judge and what is varied, the first held setting with two values."""
+    held = ["reading", "prompt", "scale"]
     parts = []
     for task, (measure, _) in VARIED.items():
         known = where(variants, task=task, measure=measure).dropna(subset=["value"])
-        for of in distinct(known, "judge", "over"):
-            of_judge = where(known, **of)
-            for setting in distinct(of_judge, "reading", "prompt", "scale"):
-                of_setting = where(of_judge, **setting)
-                if len(of_setting) > 1:
-                    parts.append(of_setting)
-                    break
-    return pd.concat(parts, ignore_index=True) if parts else variants.iloc[:0]
+        of_setting = known.groupby(["judge", "over", *held], sort=False)["value"]
+        several = keep(known, numbers(of_setting.transform("size")) > 1)
+        first = several.groupby(["judge", "over"], sort=False)[held].transform("first")
+        parts.append(keep(several, (several[held] == first).all(axis=1)))
+    return pd.concat(parts, ignore_index=True)
 
 
 def widest(data: pd.DataFrame) -> str:
     """What a figure hangs on most, in a sentence."""
-    ranges = []
-    for of in distinct(data, "task", "judge", "over"):
-        figures = rows(where(data, **of))
-        low, high = (pick(figures, key=lambda r: r["value"]) for pick in (min, max))
-        ranges.append((high["value"] - low["value"], of, low, high))
+    by_value = lambda r: r["value"]  # noqa: E731
+    ranges = [
+        (min(figures, key=by_value), max(figures, key=by_value))
+        for of in distinct(data, "task", "judge", "over")
+        for figures in [rows(where(data, **of))]
+    ]
     if not ranges:
         return ""
-    range_of_all, of, low, high = max(ranges, key=lambda entry: entry[0])
-    if not range_of_all:
+    low, high = max(ranges, key=lambda ends: ends[1]["value"] - ends[0]["value"])
+    if low["value"] == high["value"]:
         return "Here no figure differs between variants."
-    judge = middle_cut(visible(of["judge"]))
+    judge = middle_cut(visible(low["judge"]))
     return (
-        f"Widest here: {of['task']} by {judge} over its {of['over']}s, from "
+        f"Widest here: {low['task']} by {judge} over its {low['over']}s, from "
         f"{signed(low['value'])} ({visible(low['variant'])}) to {signed(high['value'])} "
         f"({visible(high['variant'])})."
     )
 
 
-def _variant_styles(data: pd.DataFrame) -> Iterator[tuple[tuple[str, str], Style]]:
+def _variant_styles(series: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Style]]:
     """A marker per variant of what is varied; of more than there are markers the last."""
     for over, colour in OVER.items():
-        names = dict.fromkeys(variant_name(row) for row in rows(where(data, over=over)))
+        names = dict.fromkeys(name for varies, name in series if varies == over)
         for i, name in enumerate(names):
             marker = MARKERS[min(i, len(MARKERS) - 1)]
             yield (over, name), Style(colour, marker, f"{over}: {middle_cut(name)}")

@@ -11,31 +11,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from faithscope.experiments.analysis.picture import STYLE, Picture
-from faithscope.experiments.studies.c2faith.figures.comparisons import (
-    injection_picture,
-    panel_picture,
-    sensitivity_picture,
-)
-from faithscope.experiments.studies.c2faith.figures.failures import (
-    failure_overlap_picture,
-    radar_picture,
-)
-from faithscope.experiments.studies.c2faith.figures.scores import (
-    calibration_picture,
-    coverage_calibration_picture,
-    coverage_expected_picture,
-    coverage_picture,
-    coverage_scores_picture,
-    localisation_calibration_picture,
-)
-from faithscope.experiments.studies.c2faith.figures.verdicts import (
-    against_picture,
-    detection_picture,
-    localisation_picture,
-    positions_picture,
-    signed_error_picture,
-    within_picture,
-)
+from faithscope.experiments.studies.c2faith.figures import comparisons, failures, scores, verdicts
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
@@ -45,27 +21,27 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
     """
     with mpl.rc_context(STYLE):
         return [
-            detection_picture(tables["c2_detection"]),
-            localisation_picture(tables["c2_localisation"]),
-            coverage_scores_picture(tables["c2_coverage_scores"]),
-            coverage_picture(tables["c2_coverage"]),
-            radar_picture(
+            verdicts.detection_picture(tables["c2_detection"]),
+            verdicts.localisation_picture(tables["c2_localisation"]),
+            scores.coverage_scores_picture(tables["c2_coverage_scores"]),
+            scores.coverage_picture(tables["c2_coverage"]),
+            failures.radar_picture(
                 tables["c2_detection"], tables["c2_localisation"], tables["c2_coverage_pooled"]
             ),
-            signed_error_picture(tables["c2_signed_error"]),
-            failure_overlap_picture(tables["c2_failure_overlap"]),
-            within_picture(tables["c2_within"]),
-            positions_picture(tables["c2_positions"]),
-            calibration_picture(tables["c2_calibration"], tables["c2_detection"]),
-            localisation_calibration_picture(
+            verdicts.signed_error_picture(tables["c2_signed_error"]),
+            failures.failure_overlap_picture(tables["c2_failure_overlap"]),
+            verdicts.within_picture(tables["c2_within"]),
+            verdicts.positions_picture(tables["c2_positions"]),
+            scores.calibration_picture(tables["c2_calibration"], tables["c2_detection"]),
+            scores.localisation_calibration_picture(
                 tables["c2_localisation_calibration"], tables["c2_localisation_probabilities"]
             ),
-            coverage_expected_picture(tables["c2_coverage_expected"]),
-            coverage_calibration_picture(
+            scores.coverage_expected_picture(tables["c2_coverage_expected"]),
+            scores.coverage_calibration_picture(
                 tables["c2_coverage_calibration"], tables["c2_coverage_probabilities"]
             ),
-            against_picture(tables["c2_judge_against_internals"]),
-            injection_picture(tables["c2_injection"]),
-            panel_picture(tables["c2_panel"]),
-            sensitivity_picture(tables["c2_prompt_variants"]),
+            verdicts.against_picture(tables["c2_judge_against_internals"]),
+            comparisons.injection_picture(tables["c2_injection"]),
+            comparisons.panel_picture(tables["c2_panel"]),
+            comparisons.sensitivity_picture(tables["c2_prompt_variants"]),
         ]

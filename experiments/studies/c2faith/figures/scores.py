@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from faithscope.experiments.analysis.axes import (
@@ -18,20 +17,22 @@ from faithscope.experiments.analysis.axes import (
     GREEN,
     GREY,
     ORANGE,
+    PLAIN,
     PURPLE,
     Style,
     legend_above,
     quarter,
     unit_square,
 )
-from faithscope.experiments.analysis.charts import behind, curve, share_bars
+from faithscope.experiments.analysis.charts import share_bars
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.studies.c2faith.figures.voices import (
+    Line,
     Voice,
-    other_lines,
+    voice_curves,
     voice_panels,
     voices,
 )
@@ -102,27 +103,26 @@ def coverage_scores_picture(table: pd.DataFrame) -> Picture:
     )
 
 
+_DASHED = {"interval": "", "ls": "--", "lw": 1.1, "ms": 3}
+_DOTTED = {"interval": "", "ls": ":", "lw": 0.9}
+
+
 def coverage_picture(table: pd.DataFrame) -> Picture:
     """Figure 3b: a panel per judge, the others behind it, the reference dashed."""
     data = first_scale(table)
     top = maximum(data["scale"].iloc[0]) if len(data) else 0
+    levels = np.unique(numbers(data["level"]))
 
-    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
-        behind(ax, other_lines(data, voice, "mean"), "level", "mean", "other judges")
-        levels = numbers(of_voice["level"])
-        ax.plot(levels, top * (1 - levels), color=GREY, lw=0.9, ls=":", label="share kept")
-        known = of_voice.dropna(subset=["reference_mean"])
-        if len(known):
-            dashed = {"interval": "", "ls": "--", "lw": 1.1, "ms": 3}
-            curve(ax, known, "level", "reference_mean", REFERENCE, **dashed)
+    def ground(ax: Axes) -> None:
         ax.set(ylim=(-0.03 * top, 1.05 * top), xlim=(0, max(0.75, levels.max() + 0.05)))
         ax.set_xticks(levels, [f"{100 * x:.0f} %" for x in levels])
         ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
-        own = of_voice.dropna(subset=["mean"])
-        style = Style(BLUE, "o", "this judge")
-        return bool(len(own)) and bool(curve(ax, own, "level", "mean", style))
 
-    labels = ("middle steps removed", f"mean score, of {top}")
+    lines = [
+        Line("kept", Style(GREY, "", "share kept"), _DOTTED, aside=True),
+        Line("reference_mean", REFERENCE, _DASHED),
+        Line("mean", Style(BLUE, "o", "this judge")),
+    ]
     return Picture(
         "c2_coverage",
         "Do judges see what is missing?",
@@ -131,7 +131,14 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
         "of middle steps kept, times the highest score; steps differ in weight, so a fair judge "
         "need not lie on it, but should fall as it does.",
         data,
-        voice_panels(data, draw, labels=labels, count=_all),
+        voice_curves(
+            data.assign(kept=top * (1 - data["level"])),
+            *("level", lines, ground),
+            pale="mean",
+            others="other judges",
+            labels=("middle steps removed", f"mean score, of {top}"),
+            count=_all,
+        ),
         NOT_RUN,
     )
 
@@ -139,22 +146,12 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
 def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
     """The mean of all scores under their probabilities against what is left of the chain."""
     data = first_scale(expected)
-    x, y = "share_kept", "expected_share"
-
-    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
-        unit_square(ax, "share kept")
-        behind(ax, other_lines(data, voice, y), x, y, "other judges")
-        own = of_voice.dropna(subset=[y])
-        if count(own["reference_share"].notna()):
-            dashed = {"interval": "", "ls": "--", "lw": 1.1, "ms": 3}
-            curve(ax, own, x, "reference_share", REFERENCE, **dashed)
-        if len(own):
-            likeliest = Style(ORANGE, "^", "likeliest score")
-            curve(ax, own, x, "score_share", likeliest, interval="", lw=1)
-            curve(ax, own, x, y, Style(BLUE, "o", "mean of all scores"))
-        return len(own) > 0
-
-    labels = ("share of the middle steps kept", "score, as a share of the highest")
+    y = "expected_share"
+    lines = [
+        Line("reference_share", REFERENCE, _DASHED),
+        Line("score_share", Style(ORANGE, "^", "likeliest score"), {"interval": "", "lw": 1}),
+        Line(y, Style(BLUE, "o", "mean of all scores")),
+    ]
     return Picture(
         "c2_coverage_expected",
         "Does the whole distribution see what is missing?",
@@ -162,58 +159,30 @@ def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
         "of the likeliest score alone, at each level of deletion. A flat line sees nothing of what "
         "is removed, whatever its height.",
         data,
-        voice_panels(data, draw, height=2.5, labels=labels, count=_all),
+        voice_curves(
+            *(data, "share_kept", lines, lambda ax: unit_square(ax, "share kept")),
+            pale=y,
+            others="other judges",
+            height=2.5,
+            labels=("share of the middle steps kept", "score, as a share of the highest"),
+            count=_all,
+        ),
         "No judge gave probabilities of scores.",
     )
 
 
-CONDITIONS = {
-    BOTH: Style(BLUE, "o", "all chains"),
-    PERTURBED: Style(ORANGE, "s", "a step is replaced"),
-    CONTROL: Style(GREEN, "^", "intact"),
-}
-
-
-def _reliability(
-    table: pd.DataFrame,
-    columns: tuple[str, str],
-    by: str,
-    styles: dict,
-    labels: tuple[str, str],
-    titles: dict[str, str],
-) -> Figure | None:
-    """A panel per judge with a curve of `analysis.calibration` for each value of a column.
-
-    Args:
-        columns: the probability, and the share of what it speaks of.
-        by: the column that tells curves apart; "" for one curve.
-        styles: value of `by` -> look; bars stand on the first of them alone.
-    """
-    x, y = f"mean_{columns[0]}", f"share_{columns[1]}"
-
-    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
-        unit_square(ax)
-        drawn = False
-        for i, (value, style) in enumerate(styles.items()):
-            known = (where(of_voice, **{by: value}) if by else of_voice).dropna(subset=[x])
-            if len(known):
-                look = {"lw": 0.9, "ms": 3.5} if i and by == "condition" else {"lw": 1.4, "ms": 4.5}
-                bars = "" if i and by == "condition" else "bars"
-                drawn = bool(curve(ax, known, x, y, style, interval=bars, **look))
-        return drawn
-
-    return voice_panels(table, draw, height=2.5, titles=titles, labels=labels)
+BARS = {"interval": "bars", "lw": 1.4, "ms": 4.5}
+"""A curve of `analysis.statistics.calibration` with its intervals."""
 
 
 def calibration_picture(calibration: pd.DataFrame, detection: pd.DataFrame) -> Picture:
     """Reliability of the scored reading, a panel per judge."""
-    titles = {}
-    for voice in voices(calibration):
-        row = rows(voice.of(detection))[0]
-        if not math.isnan(row["ece"]):
-            titles[voice.name] = f"AUROC {row['auroc']:.2f} · ECE {row['ece']:.2f}"
-    labels = ("probability said that the step does not follow", "share replaced")
-    one = {"": Style(BLUE, "o", "")}
+    titles = {
+        voice.name: f"AUROC {row['auroc']:.2f} · ECE {row['ece']:.2f}"
+        for voice in voices(calibration)
+        for row in rows(voice.of(detection))[:1]
+        if not math.isnan(row["ece"])
+    }
     return Picture(
         "c2_calibration",
         "Do probabilities mean what they say?",
@@ -221,7 +190,12 @@ def calibration_picture(calibration: pd.DataFrame, detection: pd.DataFrame) -> P
         "of equal width: the share of them that was replaced, with 95 % Wilson intervals. On the "
         "dotted line a judge is calibrated for these items, half of which are replaced.",
         calibration,
-        _reliability(calibration, ("p_flag", "perturbed"), "", one, labels, titles),
+        voice_curves(
+            *(calibration, "mean_p_flag", [Line("share_perturbed", PLAIN, BARS)], unit_square),
+            height=2.5,
+            titles=titles,
+            labels=("probability said that the step does not follow", "share replaced"),
+        ),
         "No judge gave probabilities.",
     )
 
@@ -231,13 +205,21 @@ def localisation_calibration_picture(
 ) -> Picture:
     """Reliability of the step that is named, a panel per judge, broken and intact chains apart."""
     of_both = where(probabilities, condition=BOTH)
-    titles = {}
-    for voice in voices(calibration):
-        row = rows(voice.of(of_both))[0]
-        if row["n"]:
-            titles[voice.name] = f"says {row['confidence']:.2f} · right {row['right']:.2f}"
-    labels = ("probability of the verdict given", "share right")
-    columns = ("confidence", "right")
+    titles = {
+        voice.name: f"says {row['confidence']:.2f} · right {row['right']:.2f}"
+        for voice in voices(calibration)
+        for row in rows(voice.of(of_both))[:1]
+        if row["n"]
+    }
+    thin = {"interval": "", "lw": 0.9, "ms": 3.5}
+    lines = [
+        Line("share_right", style, look, {"condition": condition})
+        for condition, style, look in (
+            (BOTH, Style(BLUE, "o", "all chains"), BARS),
+            (PERTURBED, Style(ORANGE, "s", "a step is replaced"), thin),
+            (CONTROL, Style(GREEN, "^", "intact"), thin),
+        )
+    ]
     return Picture(
         "c2_localisation_calibration",
         "Is a judge that is sure of the step right?",
@@ -246,7 +228,12 @@ def localisation_calibration_picture(
         "95 % Wilson intervals of all chains together. Below the dotted line a judge is surer than "
         "it may be. " + furthest_from_its_word(of_both),
         calibration,
-        _reliability(calibration, columns, "condition", CONDITIONS, labels, titles),
+        voice_curves(
+            *(calibration, "mean_confidence", lines, unit_square),
+            height=2.5,
+            titles=titles,
+            labels=("probability of the verdict given", "share right"),
+        ),
         "No judge gave probabilities of steps.",
     )
 
@@ -281,17 +268,17 @@ def coverage_calibration_picture(calibration: pd.DataFrame, probabilities: pd.Da
     scores = first_scale(probabilities)
     truth = truth_drawn(scores)
     data, scores = (where(table, truth=truth) for table in (first_scale(calibration), scores))
-    titles = {}
-    for voice in voices(data):
-        row = rows(voice.of(scores))[0]
-        if row["n"]:
-            titles[voice.name] = f"RPS {row['rps']:.2f} · base rate {row['rps_base']:.2f}"
-    cuts = {}
+    titles = {
+        voice.name: f"RPS {row['rps']:.2f} · base rate {row['rps_base']:.2f}"
+        for voice in voices(data)
+        for row in rows(voice.of(scores))[:1]
+        if row["n"]
+    }
+    lines = []
     for cut, (colour, marker) in zip(sorted(set(data["below"])), CUT_LOOKS, strict=False):
         name = f"below {quarter(cut)} of the scale" if cut < 1 else "below the highest"
-        cuts[cut] = Style(colour, marker, name)
+        lines.append(Line("share_below", Style(colour, marker, name), BARS, {"below": cut}))
     true = "the reference score" if truth == "reference" else "the share kept"
-    labels = ("probability said that the score is below", f"share with {true} below")
     return Picture(
         "c2_coverage_calibration",
         "Do probabilities of coverage scores mean what they say?",
@@ -300,7 +287,12 @@ def coverage_calibration_picture(calibration: pd.DataFrame, probabilities: pd.Da
         "the dotted line a judge holds chains for more complete than they are. "
         + beside_the_base_rate(scores),
         data,
-        _reliability(data, ("p_below", "below"), "below", cuts, labels, titles),
+        voice_curves(
+            *(data, "mean_p_below", lines, unit_square),
+            height=2.5,
+            titles=titles,
+            labels=("probability said that the score is below", f"share with {true} below"),
+        ),
         "No judge gave probabilities of scores.",
     )
 

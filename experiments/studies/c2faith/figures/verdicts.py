@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis.axes import (
@@ -17,20 +16,22 @@ from faithscope.experiments.analysis.axes import (
     GREEN,
     GREY,
     ORANGE,
+    PLAIN,
     PURPLE,
     Style,
     along_reasoning,
     share_rise,
 )
-from faithscope.experiments.analysis.charts import Dot, behind, curve, dot_rows, dots_of
+from faithscope.experiments.analysis.charts import Dot, dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import LONGEST, middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import numbers, rows
+from faithscope.experiments.analysis.tidy import numbers, rows, where
 from faithscope.experiments.studies.c2faith.figures.voices import (
     SILENT,
+    Line,
     Voice,
-    other_lines,
+    voice_curves,
     voice_panels,
     voice_rows,
 )
@@ -62,8 +63,12 @@ def detection_picture(detection: pd.DataFrame) -> Picture:
 
 def positions_picture(table: pd.DataFrame) -> Picture:
     """Figure 8: a panel per judge, the others behind it."""
-    labels = ("place of the replaced step in the chain", "share flagged")
-    figure = _curves(table, "position", "detection", labels, lambda n: int(n.sum()))
+    figure = voice_curves(
+        *(table, "position", [Line("detection", PLAIN)], share_rise),
+        pale="detection",
+        labels=("place of the replaced step in the chain", "share flagged"),
+        count=lambda of_voice: int(of_voice["n_without_verdict"].sum()),
+    )
     if figure is not None:
         along_reasoning(figure.axes[0])
     return Picture(
@@ -113,9 +118,9 @@ def against_themselves(localisation: pd.DataFrame) -> str:
 
 def within_picture(table: pd.DataFrame) -> Picture:
     """Figure 7: a panel per judge, the others behind it."""
-    # the same chains without a verdict stand beside every distance
     labels = ("at most so many steps off", "share of chains")
-    figure = _curves(table, "k", "within", labels, lambda n: int(n[0]))
+    lines = [Line("within", PLAIN)]
+    figure = voice_curves(table, "k", lines, share_rise, pale="within", labels=labels)
     if figure is not None:
         figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return Picture(
@@ -126,27 +131,6 @@ def within_picture(table: pd.DataFrame) -> Picture:
         table,
         figure,
         LOCALISATION_NOT_RUN,
-    )
-
-
-def _curves(
-    table: pd.DataFrame,
-    x: str,
-    y: str,
-    labels: tuple[str, str],
-    count: Callable[[np.ndarray], int],
-) -> Figure | None:
-    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
-        behind(ax, other_lines(table, voice, y), x, y)
-        known = of_voice.dropna(subset=[y])
-        share_rise(ax)
-        return bool(len(known)) and bool(curve(ax, known, x, y))
-
-    return voice_panels(
-        table,
-        draw,
-        labels=labels,
-        count=lambda of_voice: count(numbers(of_voice["n_without_verdict"])),
     )
 
 
@@ -198,26 +182,23 @@ BLINDLY = {
 
 def against_picture(table: pd.DataFrame) -> Picture:
     """Judges and signals on the same broken steps: telling one, and finding it (ours)."""
-    lines = rows(table)
+    data = table.assign(row=range(len(table)), judge=table["kind"] == JUDGE)
 
     def dots(measure: str, asked: str) -> Iterator[Dot]:
-        for y, row in enumerate(lines):
-            silent = "not asked" if math.isnan(row[asked]) else SILENT
-            for dot in dots_of([row], {measure: KINDS[row["kind"] == JUDGE]}, lambda _, y=y: y):
-                yield replace(dot, silent=silent)
+        not_asked = {r["row"] for r in rows(data) if math.isnan(r[asked])}
+        for dot in dots_by(data, measure, "judge", KINDS, "row"):
+            yield replace(dot, silent="not asked" if dot.row in not_asked else SILENT)
 
-    judges = sum(r["kind"] == JUDGE for r in lines)
-    places = [dict(r) | {"at": y} for y, r in enumerate(lines)]
     figure = dot_rows(
         {
             "AUROC, replaced against original step": [*dots("auroc", "n")],
             "share of chains with the right step named": [
                 *dots("exact", "n_chains"),
-                *dots_of(places, BLINDLY, "at", beside=True),
+                *dots_of(data, BLINDLY, "row", beside=True),
             ],
         },
         dict(enumerate(against_names(table))),
-        groups=[n for n in (judges, len(lines) - judges) if n],
+        groups=[len(of) for is_judge in KINDS if len(of := where(data, judge=is_judge))],
         each=0.27,
     )
     if figure is not None:
@@ -237,8 +218,10 @@ def against_picture(table: pd.DataFrame) -> Picture:
 
 def against_names(table: pd.DataFrame) -> list[str]:
     """A judge with its reading, or a signal with its model where there are several."""
-    judges = short_names([r["name"] for r in rows(table) if r["kind"] == JUDGE])
-    models = short_names([r["name"] for r in rows(table) if r["kind"] != JUDGE])
+    judges, models = (
+        short_names([r["name"] for r in rows(table) if (r["kind"] == JUDGE) == is_judge])
+        for is_judge in KINDS
+    )
     names = []
     for row in rows(table):
         signal = middle_cut(visible(row["signal"]).replace("_", " "), LONGEST)

@@ -6,7 +6,7 @@ A judge that gave no verdict keeps its place in every figure, with a word that s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import Style, note
-from faithscope.experiments.analysis.charts import dot_rows, dots_of, panels
+from faithscope.experiments.analysis.charts import behind, curve, dot_rows, dots_of, panels
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
 
@@ -54,8 +54,56 @@ def voices(table: pd.DataFrame) -> list[Voice]:
 def voice_rows(table: pd.DataFrame, measures: Mapping[str, Style], label: str) -> Figure | None:
     """A row of dots for every voice of a table."""
     every = voices(table)
-    dots = [d for v in every for d in dots_of(rows(v.of(table))[:1], measures, lambda _, v=v: v)]
+    dots = [d for v in every for d in dots_of(v.of(table).head(1), measures, lambda _, v=v: v)]
     return dot_rows({"": dots}, {v: v.name for v in every}, label=label, silent=SILENT)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve of every voice in its panel."""
+
+    y: str
+    """The column; rows without a value are passed over."""
+    style: Style
+    look: Mapping[str, Any] = field(default_factory=dict)
+    """Of `analysis.charts.curve`."""
+    of: Mapping[str, Any] = field(default_factory=dict)
+    """Column -> value of the rows that it is drawn of."""
+    aside: bool = False
+    """Whether it is known without a verdict of the voice."""
+
+
+def voice_curves(
+    table: pd.DataFrame,
+    x: str,
+    lines: Sequence[Line],
+    ground: Callable[[Axes], object],
+    *,
+    pale: str = "",
+    others: str = "",
+    **how: Any,
+) -> Figure | None:
+    """A panel for every voice of a table, with its curves over one column.
+
+    Args:
+        ground: draws what stands in every panel.
+        pale: the column of which the other voices are drawn behind it; none where empty.
+        others: what these are called in the legend.
+    """
+
+    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
+        ground(ax)
+        if pale:
+            behind(ax, other_lines(table, voice, pale), x, pale, others)
+        drawn = False
+        for line in lines:
+            known = where(of_voice, **line.of).dropna(subset=[line.y])
+            if len(known):
+                curve(ax, known, x, line.y, line.style, **line.look)
+                drawn |= not line.aside
+        return drawn
+
+    return voice_panels(table, draw, **how)
 
 
 def voice_panels(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections import defaultdict
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -22,16 +22,17 @@ from faithscope.experiments.analysis.axes import (
     SKY,
     Style,
 )
-from faithscope.experiments.analysis.charts import Dot, dots_of
+from faithscope.experiments.analysis.charts import dots_by
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import (
+    LINE,
     Line,
     by_group,
     line_bars,
     line_dots,
-    line_of,
     lines_of,
+    of_lines,
 )
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_ALL
 
@@ -68,30 +69,20 @@ def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
     figure = None
     if len(behaviours):
         pooled = by_group(rf)
-        lines = lines_of(pooled)
-        shares: dict[Line, dict[str, float]] = {
-            line: dict.fromkeys(BEHAVIOURS, math.nan) for line in lines
-        }
+        shares: dict[Line, dict[str, float]] = defaultdict(lambda: dict.fromkeys(BEHAVIOURS, nan))
         for r in rows(behaviours):
-            shares.setdefault(line_of(r), {})[r["value"]] = r["share"]
-        counts = {line_of(r): r["n_included"] for r in rows(pooled)}
+            shares[r["by"], r["group"]][r["value"]] = r["share"]
         label = "share of pairs in contrast, numbers in percent"
-        figure = line_bars(
-            *(lines, shares, BEHAVIOURS, counts),
-            *(lambda share, _: f"{100 * share:.0f}", label),
-        )
+        in_percent = lambda share, _: f"{100 * share:.0f}"  # noqa: E731
+        figure = line_bars(pooled, "n_included", shares, BEHAVIOURS, in_percent, label)
         # RF of each line, along the lower edge of its bar
-        for r in rows(pooled):
-            if line_of(r) in lines and not math.isnan(r["rf"]):
+        look: dict[str, Any] = {"fmt": "none", "ecolor": "#111111", "elinewidth": 1.3}
+        lines = list(lines_of(pooled))
+        for r in rows(pooled.dropna(subset=["rf"])):
+            if (line := (r["by"], r["group"])) in lines:
                 reach = [[r["rf"] - r["rf_low"]], [r["rf_high"] - r["rf"]]]
-                look: dict[str, Any] = {
-                    "fmt": "none",
-                    "ecolor": "#111111",
-                    "elinewidth": 1.3,
-                    "capsize": 2.5,
-                }
-                y = list(lines).index(line_of(r)) + 0.29
-                figure.axes[0].errorbar(r["rf"], y, xerr=reach, **look)
+                y = lines.index(line) + 0.29
+                figure.axes[0].errorbar(r["rf"], y, xerr=reach, capsize=2.5, **look)
     return Picture(
         "rf_behaviours",
         "What do models do with reasoning that was put into their mouth?",
@@ -110,10 +101,10 @@ def failures_picture(rf: pd.DataFrame, shares: pd.DataFrame, places: pd.DataFram
     figure = None
     if len(violation):
         columns = {
-            "the condition that fails": _dots(violation, VIOLATIONS),
-            "the first break under r′": _dots(breaks, BREAKS),
+            "the condition that fails": dots_by(violation, "share", "value", VIOLATIONS, LINE),
+            "the first break under r′": dots_by(breaks, "share", "value", BREAKS, LINE),
         }
-        counts = [{line_of(r): r["n_of"] for r in rows(table)} for table in (violation, breaks)]
+        counts = [of_lines(table, "n_of") for table in (violation, breaks)]
         labels = ("share of unfaithful pairs", "share of chains under r′ that break")
         look = {"labels": labels, "silent": "none", "each": 0.46, "ncols": 4}
         figure = line_dots(lines_of(by_group(rf)), columns, counts, **look)
@@ -139,8 +130,8 @@ def causality_picture(rf: pd.DataFrame, causality: pd.DataFrame) -> Picture:
     if len(drawn):
         figure = line_dots(
             lines_of(by_group(rf)),
-            {"": _dots(drawn, CHANGES)},
-            [{line_of(r): r["n_of"] for r in rows(drawn)}],
+            {"": dots_by(drawn, "share", "value", CHANGES, LINE)},
+            [of_lines(drawn, "n_of")],
             labels=["share of the pairs that count in which r′ changes anything"],
             silent="changes nothing",
         )
@@ -155,12 +146,3 @@ def causality_picture(rf: pd.DataFrame, causality: pd.DataFrame) -> Picture:
         figure,
         "There is no pair that counts in which r′ changes anything.",
     )
-
-
-def _dots(table: pd.DataFrame, styles: Mapping[str, Style]) -> list[Dot]:
-    """The share of each value, of a table of `metrics.faithfulness` with one statistic."""
-    return [
-        dot
-        for value, style in styles.items()
-        for dot in dots_of(rows(where(table, value=value)), {"share": style}, line_of)
-    ]

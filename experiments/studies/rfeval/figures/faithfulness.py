@@ -20,19 +20,20 @@ from faithscope.experiments.analysis.axes import (
     signed,
     styles_for,
 )
-from faithscope.experiments.analysis.charts import dot_rows, dots_of
+from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import count, distinct, rows, where
+from faithscope.experiments.analysis.tidy import count, groups, rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import (
+    LINE,
     NONE_COUNTS,
     by_group,
     crossed_shares,
     line_bars,
     line_dots,
-    line_of,
     lines_of,
+    of_lines,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 
@@ -55,16 +56,12 @@ def rf_picture(rf: pd.DataFrame) -> Picture:
     """Table 2's margins, all readers beside each other."""
     data = by_group(rf)
     readers = {r: middle_cut(visible(r)) for r in dict.fromkeys(data["reader"])}
+    styles = styles_for(readers, readers)
     columns = {
-        name: [
-            dot
-            for reader, style in styles_for(readers, readers).items()
-            for dot in dots_of(rows(where(data, reader=reader)), {measure: style}, line_of)
-        ]
+        name: dots_by(data, measure, "reader", styles, LINE)
         for measure, (name, _) in MARGINS.items()
     }
-    counts = [{line_of(r): r[n] for r in rows(data)} for _, n in MARGINS.values()]
-    counts = counts if len(readers) == 1 else []
+    counts = [of_lines(data, n) for _, n in MARGINS.values()] if len(readers) == 1 else []
     each = 0.2 + 0.08 * len(readers)
     figure = line_dots(lines_of(data), columns, counts, labels=MARGIN_LABELS, each=each)
     return Picture(
@@ -109,8 +106,8 @@ def components_picture(rf: pd.DataFrame) -> Picture:
     }
     figure = line_dots(
         lines_of(data),
-        {"": list(dots_of(rows(data), styles, line_of))},
-        [{line_of(r): r["n_included"] for r in rows(data)}],
+        {"": list(dots_of(data, styles, LINE))},
+        [of_lines(data, "n_included")],
         labels=["share of pairs in contrast for which it holds"],
         each=0.42,
     )
@@ -128,9 +125,9 @@ def components_picture(rf: pd.DataFrame) -> Picture:
 
 def regimes_picture(regimes: pd.DataFrame) -> Picture:
     """Table 3: RF by post-training regime within families."""
-    families = [f["family"] for f in distinct(regimes, "family")]
-    ordered = [r for family in families for r in rows(where(regimes, family=family))]
-    names = {r["model"]: f"{visible(r['family'])} · {visible(r['regime'])}" for r in ordered}
+    by_family = [of for _, of in groups(regimes, ["family"])]
+    ordered = pd.concat(by_family) if by_family else regimes
+    names = {r["model"]: f"{visible(r['family'])} · {visible(r['regime'])}" for r in rows(ordered)}
     style = Style(BLUE, "o", "one model, one training run")
     figure = dot_rows(
         {
@@ -139,7 +136,7 @@ def regimes_picture(regimes: pd.DataFrame) -> Picture:
         },
         {model: middle_cut(name) for model, name in names.items()},
         labels=MARGIN_LABELS,
-        groups=[sum(r["family"] == family for r in ordered) for family in families],
+        groups=[len(of) for of in by_family],
         silent=NONE_COUNTS,
     )
     return Picture(
@@ -160,15 +157,12 @@ def waterfall_picture(waterfall: pd.DataFrame, rf: pd.DataFrame) -> Picture:
     data = went(by_group(waterfall), by_group(rf))
     figure = None
     if len(data):
-        of = {line_of(r): r for r in rows(data)}
-        figure = line_bars(
-            lines_of(data),
-            {line: {k: r[f"n_{k}"] / r["n_total"] for k in WENT} for line, r in of.items()},
-            WENT,
-            {line: r["n_total"] for line, r in of.items()},
-            lambda share, total: f"{round(share * total):,}",
-            "share of all pairs, numbers are pairs",
-        )
+        shares = {
+            (r["by"], r["group"]): {k: r[f"n_{k}"] / r["n_total"] for k in WENT} for r in rows(data)
+        }
+        in_pairs = lambda share, total: f"{round(share * total):,}"  # noqa: E731
+        label = "share of all pairs, numbers are pairs"
+        figure = line_bars(data, "n_total", shares, WENT, in_pairs, label)
     return Picture(
         "rf_waterfall",
         "Where did the pairs go?",

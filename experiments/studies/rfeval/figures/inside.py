@@ -23,9 +23,9 @@ from faithscope.experiments.analysis.axes import (
     part_handles,
     share_rise,
 )
-from faithscope.experiments.analysis.charts import Dot, curve, dot_rows, share_bars
+from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, share_bars
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.analysis.tidy import count, rows, where
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 
 NOT_LOOKED = "No model was looked into."
@@ -156,23 +156,20 @@ def signs_picture(signs: pd.DataFrame) -> Picture:
     """Which sign tells which behaviours apart, `rf_inside_signs` of one reader."""
     of = where(signs, model=OVERALL, contrast=list(CONTRASTS))
     known = set(of.dropna(subset=["auroc"])["signal"])
-    lines = [r for r in distinct(of, "signal", "family") if r["signal"] in known]
+    lines = where(of, signal=known).drop_duplicates("signal")
     columns = {
-        title: [
-            Dot(
-                *(r["signal"], r["auroc_within"], FAMILIES[r["family"]]),
-                *(r["auroc_within_low"], r["auroc_within_high"], r["auroc"]),
-            )
-            for r in rows(where(of, contrast=contrast))
-        ]
+        title: dots_by(
+            where(of, contrast=contrast),
+            *("auroc_within", "family", FAMILIES, "signal"),
+            before="auroc",
+        )
         for contrast, title in CONTRASTS.items()
     }
-    sizes = [sum(r["family"] == family for r in lines) for family in FAMILIES]
     figure = dot_rows(
         columns,
-        {r["signal"]: sign_name(r["signal"]) for r in lines},
+        {signal: sign_name(signal) for signal in lines["signal"]},
         label="area under the ROC curve",
-        groups=[n for n in sizes if n],
+        groups=[n for family in FAMILIES if (n := count(lines["family"] == family))],
         silent="one kind has no values",
         each=0.2,
     )

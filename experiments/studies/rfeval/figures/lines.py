@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -40,16 +41,15 @@ Cell = tuple[str, str]
 """Model and task."""
 
 
+LINE, CELL = ("by", "group"), ("model", "task")
+"""The columns that name a `Line`, and a `Cell`."""
 Lines = Mapping[Any, str]
 """Line -> its name, in the order of the figure."""
 
 
-def line_of(row: Mapping[str, Any]) -> Line:
-    return row["by"], row["group"]
-
-
-def cell_of(row: Mapping[str, Any]) -> Cell:
-    return row["model"], row["task"]
+def of_lines(table: pd.DataFrame, column: str) -> dict[Line, Any]:
+    """Line -> what stands in a column of a table with `by` and `group`."""
+    return {(r["by"], r["group"]): r[column] for r in rows(table)}
 
 
 def by_group(table: pd.DataFrame) -> pd.DataFrame:
@@ -99,25 +99,26 @@ def line_dots(
 
 
 def line_bars(
-    lines: Lines,
+    pooled: pd.DataFrame,
+    count: str,
     shares: Mapping[Line, Mapping[str, float]],
     parts: Mapping[str, tuple[str, str]],
-    counts: Mapping[Line, int],
     text: Callable[[float, int], str],
     label: str,
 ) -> Figure:
-    """A bar per line, parted into kinds.
+    """A bar for every line of `by_group`, parted into kinds.
 
     Args:
-        shares: line -> part -> its share.
+        count: the column of how many each bar is of.
+        shares: line -> part -> its share; nothing is drawn of a line without.
         parts: part -> colour and meaning.
-        counts: how many each bar is of.
         text: from a share and the count of its line to what stands in a wide part.
     """
+    lines, counts, nothing = lines_of(pooled), of_lines(pooled, count), dict.fromkeys(parts, nan)
     figure = Figure(figsize=(9, 1.1 + 0.3 * len(lines)), layout="constrained")
     ax = figure.subplots()
     of = [counts[line] for line in lines]
-    bars = [shares[line] for line in lines]
+    bars = [shares.get(line, nothing) for line in lines]
     share_bars(ax, bars, parts, lambda share, y: text(share, of[y]), empty=NONE_COUNTS)
     rules_between(ax, _sizes(lines))
     name_rows(ax, list(lines.values()))
@@ -171,7 +172,7 @@ def crossed_shares(
     table: pd.DataFrame, styles: Mapping[str, Style], silent: str = NONE_COUNTS, **look: Any
 ) -> Figure | None:
     """`crossed`, of estimates as dots; narrow panels get few ticks."""
-    dots = list(dots_of(rows(table), styles, cell_of))
+    dots = list(dots_of(table, styles, CELL))
 
     def draw(ax: Axes, cells: list[Cell]) -> None:
         draw_dots(ax, dots, cells, silent)

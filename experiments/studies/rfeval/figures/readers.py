@@ -21,7 +21,7 @@ from faithscope.experiments.analysis.axes import (
     name_rows,
     share_axis,
 )
-from faithscope.experiments.analysis.charts import Dot, dot_rows, dots_of, draw_dots, panels
+from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of, draw_dots, panels
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
@@ -53,11 +53,11 @@ AGREEMENT = {
     "agreement": Style(BLUE, "o", "agreement"),
     "cohen_kappa_mean": Style(ORANGE, "D", "Cohen’s κ"),
 }
-PERSON = Style(PALE, "o", "micro-F1 against one person")
 VALIDATION = {
+    "person": Style(PALE, "o", "micro-F1 against one person"),
     "micro_f1": Style(BLUE, "o", "micro-F1 of the judge"),
-    "kappa_human_evaluator": Style(ORANGE, "D", "κ, judge and people"),
     "kappa_human_human": Style(PURPLE, "^", "κ, people among themselves"),
+    "kappa_human_evaluator": Style(ORANGE, "D", "κ, judge and people"),
 }
 
 
@@ -100,7 +100,7 @@ def _readers(readers: pd.DataFrame, pooled: pd.DataFrame) -> Figure | None:
     least = float(np.nanmin([0.0, *numbers(readers["cohen_kappa"])]))
 
     def draw(ax: Axes, pair: Mapping[str, str]) -> None:
-        draw_dots(ax, list(dots_of(rows(where(pooled, **pair)), AGREEMENT, "part")), parts)
+        draw_dots(ax, list(dots_of(where(pooled, **pair), AGREEMENT, "part")), parts)
         for row in rows(where(readers, **pair)):
             # where `draw_dots` has the two
             y, look = parts.index(row["part"]), {"color": PALE, "ms": 2.8, "zorder": 1}
@@ -125,12 +125,9 @@ def _readers(readers: pd.DataFrame, pooled: pd.DataFrame) -> Figure | None:
 
 def evaluator_picture(validation: pd.DataFrame) -> Picture:
     """Evaluator against people (appendix D.4)."""
-    dots = [
-        Dot(r["decision"], r["value"], style, r["value_low"], r["value_high"])
-        for r in rows(validation)
-        for style in [VALIDATION[r["statistic"]] if r["annotator"] == "all" else PERSON]
-    ]
-    decisions = dict.fromkeys(r["decision"] for r in rows(validation))
+    of_whom = validation["statistic"].where(validation["annotator"] == "all", "person")
+    dots = dots_by(validation.assign(series=of_whom), "value", "series", VALIDATION, "decision")
+    decisions = dict.fromkeys(validation["decision"])
     return Picture(
         "rf_evaluator",
         "Does the judge agree with people?",

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, Style
-from faithscope.experiments.analysis.charts import dot_rows, dots_of
+from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import Cell, crossed, task_names
@@ -104,12 +104,7 @@ def externality_picture(externality: pd.DataFrame) -> Picture:
     half = Z * std / n**0.5
     data = externality.assign(mean_low=mean - half, mean_high=mean + half)
     columns = {
-        title: [
-            dot
-            for context, style in CONTEXTS.items()
-            for of in [where(data, overlap=overlap, context=context)]
-            for dot in dots_of(rows(of), {"mean": style}, "task")
-        ]
+        title: dots_by(where(data, overlap=overlap), "mean", "context", CONTEXTS, "task")
         for overlap, title in OVERLAPS.items()
     }
     label = "externality Δ, 1 where no word is shared"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import matplotlib as mpl
@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.axes import (
     share_rise,
 )
 from faithscope.experiments.analysis.by_unit import told_apart
-from faithscope.experiments.analysis.charts import Dot, curve, dot_rows, dots_of, panels
+from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.statistics.stats import wilson
@@ -59,6 +59,7 @@ FAMILY_STYLES = {
     "internal": Style(ORANGE, "D", "internal"),
 }
 POSITION_BINS = 5
+PAIR = ("model", "task")
 _FORM = {"necessity": "necessity", "sufficiency": "sufficiency", "slrc": "SLRC"}
 
 
@@ -98,31 +99,15 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
         ]
 
 
-def _pair(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["model"], row["task"]
-
-
 def _pair_rows(table: pd.DataFrame) -> dict[Hashable, str]:
     pairs = pairs_of(table)
     return dict(zip(pairs, pair_names(pairs), strict=True))
 
 
-def _dots(
-    table: pd.DataFrame,
-    measure: str,
-    by: str,
-    styles: Mapping[str, Style],
-    row: str | Callable[[Mapping[str, Any]], Hashable] = _pair,
-) -> list[Dot]:
-    """Dots of one measure, a series for every value of a column."""
-    of = {value: rows(where(table, **{by: value})) for value in styles}
-    return [d for value, style in styles.items() for d in dots_of(of[value], {measure: style}, row)]
-
-
 def edits_picture(edits: pd.DataFrame) -> Picture:
     """How often each way of editing a step changes the answer, a row per model and task."""
     data = primary(where(edits, edit=EDIT_STYLES))
-    dots = _dots(data, "flip_rate", "edit", EDIT_STYLES)
+    dots = dots_by(data, "flip_rate", "edit", EDIT_STYLES, PAIR)
     label = "share of edits that change the answer"
     figure = dot_rows({"": dots}, _pair_rows(data), label=label)
     if figure:
@@ -154,9 +139,7 @@ def forest_picture(slrc: pd.DataFrame) -> Picture:
         slrc,
         dot_rows(
             {
-                title: _dots(
-                    slrc, measure, "reading", READING_STYLES, lambda r: (*_pair(r), r["framing"])
-                )
+                title: dots_by(slrc, measure, "reading", READING_STYLES, (*PAIR, "framing"))
                 for measure, title in _FORM.items()
             },
             {key: f"{name} · {key[2]}" for key, name in zip(keys, names, strict=True)},
@@ -219,9 +202,8 @@ def agreement_picture(agreement: pd.DataFrame) -> Picture:
     """How often two readings, or two framings, agree that a removal changed the answer."""
     data = where(agreement, edit="remove")
     styles = {b: s._replace(label=b.replace("~", " against ")) for b, s in BETWEEN_STYLES.items()}
-    dots = _dots(
-        data.filter(["model", "task", "between", "agreement"]), "agreement", "between", styles
-    )
+    of_share = data.filter([*PAIR, "between", "agreement"])
+    dots = dots_by(of_share, "agreement", "between", styles, PAIR)
     label = "share of step removals on which the two agree"
     return Picture(
         "agreement",
@@ -249,7 +231,7 @@ def planted_picture(table: pd.DataFrame) -> Picture:
     figure = None
     if not drawn[list(sides.values())].isna().to_numpy().all():
         columns_of_dots = {
-            title: _dots(drawn, column, "family", FAMILY_STYLES, "measure")
+            title: dots_by(drawn, column, "family", FAMILY_STYLES, "measure")
             for title, column in sides.items()
         }
         names = {m: m.replace("_", " ") for m in drawn["measure"]}
