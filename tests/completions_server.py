@@ -6,13 +6,11 @@ their first token, one behaviour after the other, the last one for good.
 
 from __future__ import annotations
 
-import json
-import sys
-import threading
 from collections import Counter
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import loopback
 
 from faithscope.interp.backends.here import Here
 from faithscope.interp.generation import Sampling
@@ -21,8 +19,7 @@ from faithscope.interp.model import Model
 Behaviour = Callable[["Handler"], None]
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(loopback.Handler):
     server: CompletionsServer
 
     def do_GET(self):
@@ -41,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         assert self.path == "/v1/completions", self.path
-        self.asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked = self.body()
         with self.server.lock:
             first = self.asked["prompt"][0]
             plan = self.server.plan.get(first, [good])
@@ -82,47 +79,17 @@ class Handler(BaseHTTPRequestHandler):
             "choices": [choice],
         }
 
-    def send(self, status: int, body: Any):
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
 
-    def log_message(self, format, *args):
-        pass
-
-
-class CompletionsServer(ThreadingHTTPServer):
-    daemon_threads = True
-
+class CompletionsServer(loopback.Server):
     def __init__(
         self, model: Model, names: tuple[str, ...] = ("m",), key: str = "", root: str = ""
     ):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.root = root
         self.model, self.names, self.key = model, names, key
         self.plan: dict[int, list[Behaviour]] = {}
         self.seen: Counter[int] = Counter()
         self.asked: list[dict[str, Any]] = []
-        self.lock = threading.Lock()
-        self.broken: list[str] = []
-        self.url = f"http://127.0.0.1:{self.server_port}/v1"
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, *exc):
-        self.shutdown()
-        self.server_close()
-        assert not self.broken, self.broken
-
-    def handle_error(self, request, client_address):
-        """A connection that breaks is what some tests are about; anything else is a bug here."""
-        if not isinstance(error := sys.exception(), OSError | ValueError):
-            self.broken.append(repr(error))
 
 
 def good(handler: Handler):
@@ -152,5 +119,4 @@ def garbage(handler: Handler):
 def dies(handler: Handler):
     """The server is gone: this connection breaks, and none is accepted any more."""
     handler.server.socket.close()
-    handler.close_connection = True
-    handler.connection.close()
+    handler.hang_up()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import fault_server
 import pytest
 import torch
 from fontTools import subset
 from hypothesis import settings
-from tiny_models import CONFIGS, NO_TREE, tiny
+from tiny_models import CONFIGS, NO_TREE, saved, tiny
 
 from faithscope.interp import scoring
 from faithscope.interp.model import Model
@@ -42,6 +44,26 @@ def loop_model(request: pytest.FixtureRequest) -> Model:
 @pytest.fixture(scope="session")
 def llama() -> Model:
     return tiny("llama")
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with a tiny random model that reads long prompts and has no chat template."""
+    model = tiny("llama", max_position_embeddings=8192)
+    return saved(model, tmp_path_factory.mktemp("models") / "plain")
+
+
+@pytest.fixture
+def server(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[fault_server.FaultServer]:
+    """The server of models behind APIs, with a key for it: it does what `REPLIES` of the test's
+    module says."""
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    monkeypatch.setenv("OPENAI_API_KEY", fault_server.KEY)
+    with fault_server.FaultServer() as running:
+        running.default = getattr(request.module, "REPLIES", running.default)
+        yield running
 
 
 @pytest.fixture

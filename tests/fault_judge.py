@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from fault_server import FaultServer
+from typing import Any
 
+from fault_server import FaultServer
+from judge_replies import replies_of
+
+from faithscope.interp.errors import UserError
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage
+from faithscope.probes.judge.spend import Budget, Call
 
 FORM = Form(
     "coverage",
@@ -15,7 +20,6 @@ FORM = Form(
     system="You are strict.",
 )
 NAME = "openai/gpt-4.1"
-KEY = "sk-planted-1f0e9d8c7b6a"
 ONE = Usage(1, 100, 20, 5, 40)
 """What the server bills for one completion."""
 
@@ -30,11 +34,18 @@ def judge(server: FaultServer, **changes) -> ApiJudge:
 
 
 def ask_all(judge: ApiJudge, names) -> dict[str, Reply]:
-    replies = {}
+    return replies_of(judge, asks(names))
 
-    def keep(ask: Ask, reply: Reply):
-        assert ask.id not in replies, "a reply came twice"
-        replies[ask.id] = reply
 
-    judge.ask_all(asks(names), keep)
-    return replies
+class InMemory(Budget):
+    """An account that may be full."""
+
+    def __init__(self, most: int = 10**9, **limits: Any) -> None:
+        super().__init__(**limits)
+        self.kept: list[Call] = []
+        self.most = most
+
+    def keep(self, call: Call) -> None:
+        if len(self.kept) == self.most:
+            raise UserError("the account is full")
+        self.kept.append(call)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import loopback
+
+KEY = "sk-planted-0a1b2c3d4e5f"
+"""What its clients are to show; nowhere may it be written down."""
 GOOD = '{"rationale": "fine", "score": 3}'
 USAGE = {
     "prompt_tokens": 100,
@@ -27,15 +28,14 @@ USAGE = {
 Behaviour = Callable[["Handler"], None]
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(loopback.Handler):
     server: FaultServer
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         if self.path.endswith("/responses"):
             self.server.bodies.append(body)
-            return self.send(200, json.dumps(responds(GOOD)).encode())
+            return self.send(200, responds(GOOD))
         assert self.path.endswith("/chat/completions"), self.path
         self.request_body = body
         with self.server.lock:
@@ -54,48 +54,17 @@ class Handler(BaseHTTPRequestHandler):
             with self.server.lock:
                 self.server.now -= 1
 
-    def send(self, status: int, body: bytes, **headers: str):
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
 
-    def log_message(self, format, *args):
-        pass
-
-
-class FaultServer(ThreadingHTTPServer):
-    daemon_threads = True
-
+class FaultServer(loopback.Server):
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.plan: dict[str, list[Behaviour]] = {}
         self.default: list[Behaviour] = [says(GOOD)]
         self.seen: Counter[str] = Counter()
         self.bodies: list[dict[str, Any]] = []
         self.keys: set[str] = set()
-        self.lock = threading.Lock()
-        self.broken: list[str] = []
         self.now = 0
         self.most = 0
-        self.url = f"http://127.0.0.1:{self.server_port}/v1"
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, *exc):
-        self.shutdown()
-        self.server_close()
-        assert not self.broken, self.broken
-
-    def handle_error(self, request, client_address):
-        """A connection that breaks is what some tests are about; anything else is a bug here."""
-        if not isinstance(error := sys.exception(), OSError | ValueError):
-            self.broken.append(repr(error))
 
 
 def completion(
@@ -144,7 +113,7 @@ def responds(text: str) -> dict[str, Any]:
 
 def fails(status: int, message: str = "no", code: str = "", **headers: str) -> Behaviour:
     error = {"error": {"message": message, "type": "invalid_request_error", "code": code or None}}
-    return lambda handler: handler.send(status, json.dumps(error).encode(), **headers)
+    return lambda handler: handler.send(status, error, **headers)
 
 
 def body(raw: bytes) -> Behaviour:
@@ -164,10 +133,7 @@ def drips(content: str) -> Behaviour:
 
     def behave(handler: Handler):
         raw = completion(content)
-        handler.send_response(200)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(raw)))
-        handler.end_headers()
+        handler.begin(200, len(raw))
         for at in range(0, len(raw), 60):
             handler.wfile.write(raw[at : at + 60])
             handler.wfile.flush()
@@ -177,21 +143,16 @@ def drips(content: str) -> Behaviour:
 
 
 def hangs_up(handler: Handler):
-    handler.close_connection = True
-    handler.connection.close()
+    handler.hang_up()
 
 
 def cut_off(handler: Handler):
     """Half of a reply, and the connection is gone."""
     raw = completion(GOOD)
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Length", str(len(raw)))
-    handler.end_headers()
+    handler.begin(200, len(raw))
     handler.wfile.write(raw[: len(raw) // 2])
     handler.wfile.flush()
-    handler.close_connection = True
-    handler.connection.close()
+    handler.hang_up()
 
 
 def key_of(handler: Handler) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import loopback
 
 
 @contextmanager
@@ -21,38 +19,10 @@ def serving(model: Path, folder: Path) -> Iterator[tuple[str, str]]:
         model: a folder that transformers can load.
         folder: where the log goes, and a link so that the model's name is no path.
     """
-    name = model.name.partition("-1")[0] if model.name.endswith("-1") else model.name
+    name = model.name.removesuffix("-1")
     (folder / name).symlink_to(model)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [sys.executable, "-m", "transformers.cli.transformers", "serve", name]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu", "--dtype", "float32"]
+    command += ["--device", "cpu", "--dtype", "float32"]
     quiet = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"), "OMP_NUM_THREADS": "1"}
-    log = folder / "serve.log"
-    with log.open("w") as out:
-        server = subprocess.Popen(
-            command, cwd=folder, env=os.environ | quiet, stdout=out, stderr=subprocess.STDOUT
-        )
-    try:
-        _wait(server, f"http://127.0.0.1:{port}/health", log)
-        yield f"http://127.0.0.1:{port}/v1", name
-    finally:
-        server.terminate()
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-
-
-def _wait(server: subprocess.Popen, url: str, log: Path):
-    for _ in range(600):
-        if server.poll() is not None:
-            raise RuntimeError(f"the server ended:\n{log.read_text()[-3000:]}")
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise RuntimeError(f"no answer from the server after two minutes:\n{log.read_text()[-3000:]}")
+    with loopback.serving(command, folder / "serve.log", os.environ | quiet) as url:
+        yield url, name

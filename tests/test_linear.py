@@ -1,70 +1,150 @@
 """Reading what a model wrote takes time in proportion to its length, whatever it is.
 
-By counts of steps (`linear_steps.py`), not by a clock: a text four times as long takes at most
-six times the steps, where a quadratic reader takes up to sixteen.
+By the time that this thread computes, which a busy machine does not lengthen: a text four times as
+long takes at most `LIMIT` times as long, where a quadratic reader takes up to sixteen.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import re
-import subprocess
-import sys
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from regex_steps import Steps
 
-PROGRAM = Path(__file__).with_name("linear_steps.py")
+from faithscope.experiments.data import answers, numbers
+from faithscope.experiments.studies.c2faith.benchmark import features
+from faithscope.experiments.studies.rfeval import pairs
+from faithscope.experiments.studies.rfeval.counterfactuals import construction
+from faithscope.experiments.studies.rfeval.judging import stances, stepwise
+from faithscope.experiments.studies.rfeval.metrics import texts
+from faithscope.experiments.studies.rfeval.subjects import parsing
+from faithscope.interp import plain
+from faithscope.interventions import calculation, conclusion, corrupt, swaps
+from faithscope.interventions.segment import segment, units
+from faithscope.probes import assent, framing
+from faithscope.probes.judge import parse
+
+LIMIT = 8
+ENOUGH, LONGEST = 0.005, 1_000_000
+"""Seconds that a clock can tell, and characters of a text that is long enough however fast."""
 
 
-def counted(*arguments: str) -> list[tuple[str, str, int, int]]:
-    ran = subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments], capture_output=True, text=True, check=True
+def readers() -> dict[str, Callable[[str], Any]]:
+    """Whatever reads what a model wrote."""
+    options = SimpleNamespace(
+        **{"id": "i", "task": "table_reasoning", "letters": ("A", "B"), "answer": "A"},
+        options=("supports", "refutes"),
     )
-    return [tuple(json.loads(line)) for line in ran.stdout.splitlines() if line.startswith("[")]
+    free = SimpleNamespace(id="i", task="mathematics", letters=(), options=(), answer="18")
+
+    def pieces(text: str) -> list[str]:
+        return [text[i : i + 4] for i in range(0, len(text), 4)]
+
+    def drawn(swap: Callable[..., Iterator[Any]], *more: Any) -> Callable[[str], Any]:
+        return lambda t: list(swap(t, random.Random(1), *more))
+
+    return {
+        "last_label": lambda t: answers.last_label(t, ["positive", "negative"]),
+        "last_category": lambda t: answers.last_category(t, ["World", "Sports"]),
+        "last_number": answers.last_number,
+        "first_number": answers.first_number,
+        "last_choice": lambda t: answers.last_choice(t, 5),
+        "first_choice": lambda t: answers.first_choice(t, 5),
+        "find_numbers": numbers.find_numbers,
+        "behind_a_cue": lambda t: framing._first_answer(answers.last_number, "So ", t, False),
+        "assents": assent.assents,
+        "thinking": parse.strip_thinking,
+        "object": parse.find_object,
+        "quoted": lambda t: parse._stands_in(t, {"score": 1, "why": ""}),
+        "sentences": lambda t: units(t, "sentences"),
+        "list": lambda t: units(t, "numbered"),
+        "paragraphs": lambda t: units(t, "paragraphs"),
+        "steps": lambda t: segment(pieces(t)),
+        "conclusion": lambda t: conclusion.split_conclusion(pieces(t)),
+        "calculations": calculation.calculations,
+        "wrong_alone": calculation.is_wrong_alone,
+        "miscalculation": lambda t: calculation.miscalculation(t, 1),
+        "corruption": lambda t: corrupt.corruption(t, 1),
+        "numeric": drawn(swaps.numeric_swaps, 1),
+        "operators": drawn(swaps.operator_swaps),
+        "comparators": drawn(swaps.comparator_flips),
+        "output": parsing.parse_output,
+        "output_without_marks": lambda t: parsing.parse_output(t, "unmarked"),
+        "output_as_released": lambda t: parsing.parse_output(t, "written", True, True),
+        "stance": lambda t: stances.stance_of_answer(options, t),
+        "free_stance": lambda t: stances.stance_of_answer(free, t),
+        "counterfactual": lambda t: construction.with_counterfactual(free, t),
+        "code": lambda t: pairs.code_of(parsing.Output("", t, t, "complete")),
+        "reasoning_steps": stepwise.split_steps,
+        "step_reward": texts.step_reward,
+        "math_density": features.math_symbol_density,
+        "passwords": plain.without_passwords,
+        "cell": plain.as_cell,
+    }
 
 
-def growing(rows: list[tuple[str, str, int, int]]) -> list[str]:
-    return [f"{of} of {text!r}: {a} → {b}" for of, text, a, b in rows if b > 6 * a]
-
-
-def test_reading_takes_linear_time() -> None:
-    rows = counted()
-    assert len({of for of, *_ in rows}) > 30
-    assert growing(rows) == []
-
-
-@pytest.mark.slow
-def test_reading_takes_linear_time_of_whatever_is_repeated() -> None:
-    assert growing(counted("--all")) == []
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"a*a*b",
-        r"(?:a|ab)+?c",
-        r"(?<!a)b\w*+ ",
-        r"(a+)b\1",
-        r"^\s*a$",
-        r"(?i)[A-B]{2,3}?\b(?=c|\Z)",
-    ],
+READERS = readers()
+REPEATED: tuple[tuple[str, str], ...] = (
+    *((start, " ") for start in ("", "answer", "\\boxed{", "```\n", "the correct answer is", "1")),
+    *((start, "\n") for start in ("", "a", "The answer")),
+    *(
+        ("", text)
+        for text in ("\t", "\r\n", "\n \n", "agree ", "a a ", "answer", "answer: ", "if ")
+    ),
+    *(("", text) for text in ("\\boxed{", "\\(", "\\[", "$$ ", "\\begin{a}", "<think>", "{", "(")),
+    *(("", text) for text in ("1 ", "1+", "3+4=7 ", "0*3=0 ", "1. ", "Step 1: ", "5!", "1,", "-1")),
+    *(("", text) for text in ("add ", "no ", "is 3. ", "* ", "• ", "####", "**", "```python\n")),
+    *(
+        ("", text)
+        for text in ('{"score"', '\\"', "a:b,", "://", "positive or ", "A ", "_", "is not ")
+    ),
+    *(
+        ("", text)
+        for text in ("The answer is 3. ", "e.g. ", "so the best ", "x > 2 ", "`", "<answer>")
+    ),
+    *(("```python ", "a"), ("-", "1"), ("{", '"a":"'), ("\\boxed{", "{a}"), ("the option ", "a ")),
 )
-def test_steps_are_those_of_a_matcher_that_finds_what_re_finds(pattern: str) -> None:
-    steps, real = Steps(pattern, re.M), re.compile(pattern, re.M)
-    draw = random.Random(pattern)
-    for _ in range(300):
-        text = "".join(draw.choice("abc \n") for _ in range(draw.randint(0, 12)))
-        assert list(steps.finditer(text)) == [m.span() for m in real.finditer(text)]
+"""What is repeated, and what stands before."""
+FEW = (("answer", " "), ("", "\n"), ("", "agree "), ("", "\\boxed{"), ("", "answer: "), ("", "1 "))
 
 
-def test_what_is_quadratic_counts_as_such() -> None:
-    def cost(pattern: str, n: int) -> int:
-        steps = Steps(pattern)
-        assert list(steps.finditer("a" * n)) == []
-        return steps.n
+def seconds(read: Callable[[str], Any], text: str) -> float:
+    began = time.thread_time()
+    with suppress(ValueError):
+        read(text)
+    return time.thread_time() - began
 
-    assert cost("a*b", 400) > 12 * cost("a*b", 100)
-    assert cost("(?<!a)a*+b", 400) < 5 * cost("(?<!a)a*+b", 100)
+
+def growth(read: Callable[[str], Any], start: str, repeated: str, tries: int = 4) -> float:
+    """How many times as long a text takes that is four times as long; the least of some tries."""
+
+    def text(n: int) -> str:
+        return start + repeated * (n // len(repeated)) + "\0"
+
+    n = 250
+    while n < LONGEST and seconds(read, text(n)) < ENOUGH:
+        n *= 2
+    found = float("inf")
+    for _ in range(tries):
+        if found <= LIMIT:
+            break
+        n += len(repeated)  # no text comes twice, of which an answer might be kept
+        found = min(found, seconds(read, text(4 * n)) / max(seconds(read, text(n)), 1e-6))
+    return found
+
+
+@pytest.mark.parametrize("texts", [FEW, pytest.param(REPEATED, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", READERS)
+def test_reading_takes_linear_time(name: str, texts: tuple[tuple[str, str], ...]) -> None:
+    measured = {start + text: growth(READERS[name], start, text) for start, text in texts}
+    assert {text: times for text, times in measured.items() if times > LIMIT} == {}
+
+
+@pytest.mark.parametrize(("pattern", "linear"), [("a*b", False), ("(?<!a)a*+b", True)])
+def test_what_is_quadratic_is_told_from_what_is_not(pattern: str, linear: bool) -> None:
+    assert (growth(re.compile(pattern).findall, "", "a") <= LIMIT) is linear

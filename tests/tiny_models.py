@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -244,6 +245,13 @@ def tiny(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Mod
     """A seeded random model, wrapped and checked."""
     weights = random_weights(family, dtype, **changes).to(DEVICE)
     return wrap(weights, byte_tokenizer(), name=f"tiny:{family}")
+
+
+def saved(model: Model, folder: Path) -> str:
+    """The folder that a run can name."""
+    model.hf.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    return str(folder)
 
 
 @torch.inference_mode()

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+import loopback
 import pytest
 from filelock import FileLock
 
@@ -69,34 +66,9 @@ def environment() -> dict[str, str]:
     return os.environ | own
 
 
-@contextmanager
-def serving(model: Path, name: str, log: Path) -> Iterator[str]:
+def serving(model: Path, name: str, log: Path) -> AbstractContextManager[str]:
     """The base URL of a vLLM server of `model` in float32, until the block ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [str(python_of_vllm()), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(model), "--served-model-name", name, "--dtype", "float32"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048"]
-    command += ["--enforce-eager"]
-    with log.open("w") as out:
-        server = subprocess.Popen(command, env=environment(), stdout=out, stderr=out)
-    try:
-        for _ in range(600):
-            if server.poll() is not None:
-                raise RuntimeError(f"the server ended:\n{log.read_text()[-3000:]}")
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
-                break
-            except OSError:
-                time.sleep(0.5)
-        else:
-            raise RuntimeError(f"no answer in five minutes:\n{log.read_text()[-3000:]}")
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        server.terminate()
-        try:
-            server.wait(30)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+    command += ["--max-model-len", "2048", "--enforce-eager"]
+    return loopback.serving(command, log, environment())

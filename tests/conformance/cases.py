@@ -16,7 +16,8 @@ import rf_runs
 import speaking_server
 import yaml
 from fault_server import Behaviour, FaultServer, Handler, completion, waits
-from tiny_models import tiny
+from run_files import write_rows
+from tiny_models import saved, tiny
 
 from faithscope.experiments.config.load import load_config
 
@@ -66,8 +67,8 @@ def run_folder(path: Path) -> Path:
 def models(folder: Path) -> dict[str, str]:
     """Folders of tiny models: `plain` says anything, `chain` writes outputs of its own."""
     return {
-        "plain": rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "plain"),
-        "chain": rf_runs.saved(rf_runs.chain_model(), folder / "chain"),
+        "plain": saved(tiny("llama", max_position_embeddings=8192), folder / "plain"),
+        "chain": saved(rf_runs.chain_model(), folder / "chain"),
     }
 
 
@@ -229,9 +230,7 @@ def _solved(at: Setting) -> dict[str, Any]:
         }
         for i in range(3)
     ]
-    path = at.folder / "solved.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return {"path": str(path)}
+    return {"path": str(write_rows(at.folder / "solved.jsonl", *rows))}
 
 
 def _faithcot(at: Setting) -> Path:

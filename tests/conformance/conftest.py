@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ for folder in ("engine", "studies/c2faith", "studies/faithcot", "studies/rfeval"
 sys.path.insert(0, str(HERE))
 
 from cases import CASES, Case, Setting, asked, models, run_folder, serves  # noqa: E402
-from fault_server import FaultServer  # noqa: E402
+from fault_server import KEY, FaultServer  # noqa: E402
 
 from faithscope.experiments.cli import execute  # noqa: E402
 from faithscope.experiments.config.study import Study, register  # noqa: E402
@@ -26,7 +26,7 @@ register(Study("toy", "toy", "ToyConfig"))
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-3c2b1a0f9e8d")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
 @pytest.fixture(scope="session")
@@ -95,11 +95,10 @@ def undisturbed_api(
 
 
 @pytest.fixture
-def server(case: Case) -> Iterator[FaultServer]:
+def server(server: FaultServer, case: Case) -> FaultServer:
     """The API, with nothing wrong."""
-    with FaultServer() as server:
-        server.default = [serves(case)]
-        yield server
+    server.default = [serves(case)]
+    return server
 
 
 @pytest.fixture

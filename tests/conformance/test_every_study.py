@@ -9,7 +9,9 @@ import signal
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from bad_input import refused
 from browser import browser
 from cases import CASES, Case, Setting, run_folder
 from pages import faults
@@ -97,15 +99,18 @@ def test_it_opens_where_its_models_are_not(
         assert set(run.columns(name)) <= set(getattr(run, name).columns)
         assert len(getattr(run, name)) == len(getattr(before, name))
     assert set(run.tables) == set(before.tables)
+    for name, table in run.tables.items():
+        stored = pd.read_csv(moved / "tables" / f"{name}.csv")
+        assert list(stored.columns) == list(table.columns), name
+        assert len(stored) == len(table), name
 
 
 @every_study
-def test_its_scores_can_be_compared(
-    study: str, undisturbed: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_its_scores_can_be_compared(study: str, undisturbed: Path, tmp_path: Path) -> None:
     if study == "toy":
-        assert execute(["compare", str(undisturbed), "--into", str(tmp_path / "c")]) == 2
-        assert "has no scores of traces to compare" in capfd.readouterr().err
+        assert "has no scores of traces to compare" in refused(
+            "compare", undisturbed, "--into", str(tmp_path / "c")
+        )
         return
     quick = {"bootstrap": 20, "folds": 2}
     compared = faithscope.compare([undisturbed], tmp_path / "c", report=quick)
@@ -158,11 +163,10 @@ def test_a_browser_draws_all_of_the_page(undisturbed: Path, tmp_path: Path) -> N
 
 
 @every_study
-def test_another_config_is_refused(undisturbed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_another_config_is_refused(undisturbed: Path) -> None:
     before = lines(undisturbed)
     (path,) = undisturbed.parents[1].glob("*.yaml")
-    assert execute(["run", str(path), "--set", "seed=7"]) == 2
-    message = capfd.readouterr().err
+    message = refused("run", path, "--set", "seed=7")
     assert "was made with another config (seed: 0 there, 7 now" in message
     assert "use another name (--set name=…)" in message
     assert lines(undisturbed) == before
@@ -170,7 +174,7 @@ def test_another_config_is_refused(undisturbed: Path, capfd: pytest.CaptureFixtu
 
 @every_study_in_time
 def test_a_torn_line_in_every_file_and_another_number_of_parts_change_nothing(
-    case: Case, undisturbed: Path, here: Setting, capfd: pytest.CaptureFixture[str]
+    case: Case, undisturbed: Path, here: Setting
 ) -> None:
     path = case.here(here)
     run_dir = run_folder(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from bad_input import refused
 from cases import CASES, Setting
 from run_folders import outputs
 
@@ -33,19 +34,11 @@ def parts(config: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [part_of(config, k, tmp_path_factory.mktemp(f"node{k}")) for k in (1, 2, 3)]
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> str:
-    capsys.readouterr()
-    assert execute(["merge", *map(str, arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    return err.strip()
-
-
 def test_a_missing_part_is_named_with_the_command_that_does_it(
-    parts: list[Path], config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    parts: list[Path], config: Path, tmp_path: Path
 ) -> None:
     into = tmp_path / "joined"
-    message = refusal(capsys, parts[0], parts[2], "--into", into)
+    message = refused("merge", parts[0], parts[2], "--into", into)
     assert "part 2/3 lacks 2 of 2 items (first: " in message
     assert message.endswith(f"faithscope run {parts[0]}/config.yaml --shard 2/3")
     assert not (into / "tables").exists()
@@ -53,7 +46,7 @@ def test_a_missing_part_is_named_with_the_command_that_does_it(
     for k in (1, 3):
         part_of(config, k, tmp_path / "one")
     moved = (tmp_path / "one/toy").rename(tmp_path / "renamed")
-    command = refusal(capsys, moved).partition("do it with: faithscope ")[2]
+    command = refused("merge", moved).partition("do it with: faithscope ")[2]
     assert execute(command.split()) == 0
     assert execute(["merge", str(moved)]) == 0
     assert execute(["merge", *map(str, parts), "--into", str(into)]) == 0
@@ -65,28 +58,23 @@ def test_a_missing_part_is_named_with_the_command_that_does_it(
     [("seed", 5, "seed: 0 and 5"), ("judge.max_tokens", 40, "judge.max_tokens: 16 and 40")],
 )
 def test_parts_of_different_runs_are_refused_with_the_difference(
-    parts: list[Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    key: str,
-    value: int,
-    expected: str,
+    parts: list[Path], tmp_path: Path, key: str, value: int, expected: str
 ) -> None:
     other = Path(shutil.copytree(parts[1], tmp_path / "toy"))
     values = yaml.safe_load((other / "config.yaml").read_text())
     section, _, name = key.rpartition(".")
     (values[section] if section else values)[name] = value
     (other / "config.yaml").write_text(yaml.safe_dump(values))
-    assert expected in refusal(capsys, parts[0], other, "--into", tmp_path / "m")
+    assert expected in refused("merge", parts[0], other, "--into", tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
 def test_parts_of_other_data_are_refused_with_the_item(
-    parts: list[Path], config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    parts: list[Path], config: Path, tmp_path: Path
 ) -> None:
     other = part_of(config, 2, tmp_path / "other", "n=4")
     (other / "config.yaml").write_bytes((parts[1] / "config.yaml").read_bytes())
-    message = refusal(capsys, parts[0], other, "--into", tmp_path / "m")
+    message = refused("merge", parts[0], other, "--into", tmp_path / "m")
     assert "of task 'numbers' for " in message
     assert "is in one of them only" in message
 
@@ -100,14 +88,10 @@ def test_parts_of_other_data_are_refused_with_the_item(
     ],
 )
 def test_nowhere_to_join(
-    parts: list[Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    expected: str,
+    parts: list[Path], tmp_path: Path, arguments: list[str], expected: str
 ) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
-    assert expected in refusal(capsys, *(a.format(*parts, full=tmp_path) for a in arguments))
+    assert expected in refused("merge", *(a.format(*parts, full=tmp_path) for a in arguments))
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
 
 

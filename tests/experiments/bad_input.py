@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
-import yaml
+from run_files import write_rows, write_yaml
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.store import read_failures
@@ -29,17 +28,13 @@ def write(folder: Path, **changes: Any) -> str:
         "slrc": {"framings": ["prefix"], "shuffles": 1},
         "report": {"traces": 1, "bootstrap": 20},
     }
-    path = folder / "x.yaml"
-    path.write_text(yaml.safe_dump(values | changes))
-    return str(path)
+    return str(write_yaml(folder / "x.yaml", values | changes))
 
 
 def problems(folder: Path, questions: list[str]) -> str:
     """GSM8K rows in a file."""
-    path = folder / "rows.jsonl"
     rows = ({"question": q, "answer": "#### 2"} for q in questions)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(path)
+    return str(write_rows(folder / "rows.jsonl", *rows))
 
 
 def asking(folder: Path, model: Path, questions: list[str], **changes: Any) -> str:
@@ -87,14 +82,12 @@ def said_by(*arguments: str) -> Said:
     return Said(code, out.getvalue(), err.getvalue())
 
 
-def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line of error; progress, which names what is loaded, aside."""
-    capsys.readouterr()
-    assert execute(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
-    (line,) = [x for x in err.splitlines() if x.startswith("error: ")]
+def refused(*arguments: object) -> str:
+    """The one line of error of a command that is not carried out; progress, which names what is
+    loaded, aside."""
+    said = said_by(*map(str, arguments))
+    assert said.wrong() == "", said
+    (line,) = [x for x in said.err.splitlines() if x.startswith("error: ")]
     return line
 
 

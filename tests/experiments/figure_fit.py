@@ -10,6 +10,12 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 
+def texts_of(figure: Figure | None) -> str:
+    """All that is written in a figure."""
+    assert figure is not None
+    return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
+
+
 def drawing_problems(figure: Figure) -> list[str]:
     """Texts and legends that reach beyond the figure, where no file and no page shows them; names
     that a legend has twice."""

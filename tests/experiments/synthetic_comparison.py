@@ -1,4 +1,5 @@
-"""Comparisons made of numbers: as many traces and measures as wanted, of known disagreement."""
+"""Comparisons made of numbers: as many traces and measures as wanted, of known disagreement, and
+runs of the values that a test gives."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from faithscope.experiments.analysis.comparison.details import (
     Details,
     HeatMap,
 )
-from faithscope.experiments.analysis.comparison.joined import join
+from faithscope.experiments.analysis.comparison.joined import Joined, join
 from faithscope.experiments.analysis.comparison.scores import (
     PLACE,
     Scores,
@@ -151,6 +152,43 @@ def comparison(
     joined = join({f"run{words}": scores(n, n_measures, words, steps, hole)}, None, "text")
     told = {f"run{words}": details(n, words, steps, layers)}
     return Explored(f"made{words}", f"{n} traces{words}.", joined, told)
+
+
+def run_of(
+    values: Mapping[str, tuple[str, Any]],
+    *,
+    models: Any = ("m",),
+    text: str = "",
+    label: Any = None,
+    rule: float | None = None,
+) -> Scores:
+    """A run that measured every item: measure -> family and a value per trace, models in turn."""
+    n = len(next(iter(values.values()))[1]) // len(models)
+    places = [
+        {"dataset": "d", "task": "t", "item": f"i{i}", "model": m} for m in models for i in range(n)
+    ]
+    items = [
+        item_row(place, name, family, value, higher_is_faithful=True, forwards=cost, rule=rule)  # type: ignore[arg-type]
+        for cost, (name, (family, of)) in enumerate(values.items(), start=1)
+        for place, value in zip(places, of, strict=True)
+    ]
+    if label is not None:
+        items += [label_row(p, "faithful", x) for p, x in zip(places, label, strict=True)]
+    traces = [
+        trace_row(
+            place,
+            question=f"q{place['item']}",
+            reasoning=f"{text}{place['model']}",
+            n_steps=3,
+            n_tokens=10 + i % 7,
+        )
+        for i, place in enumerate(places)
+    ]
+    return frames(items, traces)
+
+
+def joined_of(values: Mapping[str, tuple[str, Any]], **how: Any) -> Joined:
+    return join({"a": run_of(values, **how)}, None, "text")
 
 
 def records_of(page: str) -> list[dict[str, Any]]:

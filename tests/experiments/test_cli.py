@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from bad_input import refused, said_by
 
 from faithscope.experiments.cli import execute
 
@@ -24,15 +25,6 @@ def config(folder: Path) -> str:
     }
     path.write_text(yaml.safe_dump(values))
     return str(path)
-
-
-def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert execute(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1, err
-    assert "Traceback" not in err
-    return err.strip()
 
 
 @pytest.mark.parametrize(
@@ -63,33 +55,27 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
          "did you mean 'planted:faithful'?"),
     ],
 )  # fmt: skip
-def test_a_typo_is_one_line_with_what_was_meant(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
-) -> None:
-    found = complaint(capsys, *arguments)
-    assert found.startswith(expected.rstrip("?"))
+def test_a_typo_is_one_line_with_what_was_meant(arguments: list[str], expected: str) -> None:
+    said = said_by(*arguments)
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), said
+    assert said.err.startswith(expected.rstrip("?"))
 
 
-def test_config_errors_name_file_and_key(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_config_errors_name_file_and_key(tmp_path: Path) -> None:
     path = config(tmp_path)
-    assert execute(["run", path, "--set", "probes=[slcr]", "--set", "tasks=[plantd]"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines() == [
+    said = said_by("run", path, "--set", "probes=[slcr]", "--set", "tasks=[plantd]")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines() == [
         "error: --set tasks=[plantd]: tasks[0]: unknown task 'plantd'; did you mean 'planted'?",
         "error: --set probes=[slcr]: probes[0]: unknown probe 'slcr'; did you mean 'slrc'?",
     ]
-    assert complaint(capsys, "run", path, "--shard", "3/2").startswith("error: --shard 3/2: ")
+    assert refused("run", path, "--shard", "3/2").startswith("error: --shard 3/2: ")
 
 
 @pytest.mark.parametrize("command", ["status", "report"])
-def test_a_folder_that_is_no_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert "no such run folder" in complaint(capsys, command, str(tmp_path / "x"))
-    assert "is not a run folder" in complaint(capsys, command, str(tmp_path))
+def test_a_folder_that_is_no_run(tmp_path: Path, command: str) -> None:
+    assert "no such run folder" in refused(command, tmp_path / "x")
+    assert "is not a run folder" in refused(command, tmp_path)
 
 
 def test_lists_are_printed_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:

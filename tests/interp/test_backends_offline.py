@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from planted_vllm import Vllm, planted
-from tiny_models import byte_tokenizer, tiny
+from tiny_models import saved, tiny
 
 from faithscope import interp
 from faithscope.interp.backends import BackendError
@@ -22,11 +22,7 @@ GREEDY = Sampling((), max_new_tokens=4)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    made = tiny("llama", vocab_size=260)
-    path = tmp_path_factory.mktemp("tiny")
-    made.hf.save_pretrained(path)
-    byte_tokenizer().save_pretrained(path)
-    return str(path)
+    return saved(tiny("llama", vocab_size=260), tmp_path_factory.mktemp("tiny"))
 
 
 def test_a_prompt_that_is_not_taken_costs_no_other(folder: str):

@@ -1,9 +1,8 @@
-"""Rows of one call that may grow by different lengths, and what growing costs."""
+"""Rows of one call that may grow by different lengths, and what a longer text costs."""
 
 from __future__ import annotations
 
 import random
-import weakref
 from typing import Any
 
 import pytest
@@ -11,13 +10,10 @@ import torch
 from chat_tokenizers import TEXT, tokenizer
 from tiny_models import byte_tokenizer, tiny
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import PreTrainedTokenizerFast
 
-from faithscope.interp.decoding import Decode
 from faithscope.interp.detokenise import GrowingText, decode
 from faithscope.interp.errors import UserError
-from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.model import Model
 
 PREFIXES = [tuple(range(1, n)) for n in (30, 12, 12, 50)]
@@ -105,47 +101,3 @@ def test_a_stop_test_costs_no_more_late_than_early(execution, monkeypatch):
     assert answered.generated is not None
     assert len(answered.generated.ids) == n
     assert sum(sizes) <= 8 * n
-
-
-class Held(TorchDispatchMode):
-    """Most elements that were held at once by tensors made under it, those given counted in."""
-
-    def __init__(self, given: list[torch.Tensor]) -> None:
-        super().__init__()
-        self.now = self.most = 0
-        for x in given:
-            self._hold(x)
-
-    def _hold(self, x: torch.Tensor) -> None:
-        n = x.numel()
-        self.now += n
-        self.most = max(self.most, self.now)
-        weakref.finalize(x, self._free, n)
-
-    def _free(self, n: int) -> None:
-        self.now -= n
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        if isinstance(out, torch.Tensor) and out._base is None:
-            self._hold(out)
-        return out
-
-
-@pytest.mark.parametrize("change", ["grow", "keep"])
-def test_caches_that_grow_or_lose_rows_are_held_twice_one_layer_at_a_time(change):
-    layers, rows, length = 12, 4, 100
-    cache = KeyValues(length)
-    for layer in range(layers):
-        cache.write(layer, 0, torch.randn(1, 2, length, 8), torch.randn(1, 2, length, 8))
-    state = Decode(cache, [range(length)] * rows, 1, dict.fromkeys(range(layers)))
-    whole = sum(x.numel() for pair in state.layers.values() for x in pair)
-    held = Held([x for pair in state.layers.values() for x in pair])
-    with held:
-        if change == "grow":
-            state.advance()
-            state.advance()
-        else:
-            state.keep(torch.tensor([0, 1, 2]))
-    assert held.now <= 1.1 * whole
-    assert whole < held.most < 1.25 * whole

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from chat_tokenizers import tokenizer
+from judge_replies import replies_of
 from tiny_models import byte_tokenizer, tiny
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
@@ -23,13 +24,6 @@ GOOD = '{"score": 1}'
 
 def asks(n: int = 5) -> list[Ask]:
     return [Ask(f"i{k}", FORM, {"x": str(k)}) for k in range(n)]
-
-
-def answers(judge: GeneratingJudge, asked: list[Ask]) -> dict[str, Reply]:
-    found: list[tuple[str, Reply]] = []
-    judge.ask_all(asked, lambda ask, reply: found.append((ask.id, reply)))
-    assert sorted(i for i, _ in found) == sorted(a.id for a in asked)
-    return dict(found)
 
 
 def writer(
@@ -80,7 +74,7 @@ def writer(
 
 def test_a_reply_of_the_form_is_a_verdict() -> None:
     model = writer(f"\n{GOOD}\n")
-    found = answers(GeneratingJudge(model), asks())
+    found = replies_of(GeneratingJudge(model), asks())
     for ask in asks():
         reply = found[ask.id]
         assert (reply.outcome, reply.values, reply.text) == ("parsed", {"score": 1}, GOOD)
@@ -101,7 +95,7 @@ def test_a_reply_of_the_form_is_a_verdict() -> None:
     ],
 )
 def test_what_is_not_of_the_form_is_no_verdict(text: str, problem: str) -> None:
-    for reply in answers(GeneratingJudge(writer(text)), asks()).values():
+    for reply in replies_of(GeneratingJudge(writer(text)), asks()).values():
         assert (reply.outcome, dict(reply.values), reply.text) == ("unparsed", {}, text)
         assert problem in reply.problem
 
@@ -109,7 +103,7 @@ def test_what_is_not_of_the_form_is_no_verdict(text: str, problem: str) -> None:
 def test_what_the_token_limit_cuts_off_is_no_verdict_whatever_stands_in_it() -> None:
     model = writer(f"{GOOD} and so on")
     cut = GeneratingSettings(max_new_tokens=len(GOOD) + 3)
-    for reply in answers(GeneratingJudge(model, cut), asks()).values():
+    for reply in replies_of(GeneratingJudge(model, cut), asks()).values():
         assert (reply.outcome, dict(reply.values)) == ("truncated", {})
         assert reply.text.startswith(GOOD)
 
@@ -120,13 +114,13 @@ def test_thinking_ends_where_the_models_own_marks_end_it(family: str) -> None:
     fmt = detect_format(tokens)
     thought = f"It says {GOOD}. Or 0"
     model = writer(f"{thought}{fmt.closer}{GOOD}", tokens)
-    for reply in answers(GeneratingJudge(model), asks(3)).values():
+    for reply in replies_of(GeneratingJudge(model), asks(3)).values():
         assert (reply.outcome, reply.values, reply.text) == ("parsed", {"score": 1}, GOOD)
         assert reply.thinking == thought
         assert 0 < reply.usage.reasoning_tokens < reply.usage.output_tokens
 
     unclosed = writer(f"It says {GOOD}", tokens)
-    for reply in answers(GeneratingJudge(unclosed), asks(3)).values():
+    for reply in replies_of(GeneratingJudge(unclosed), asks(3)).values():
         assert (reply.outcome, dict(reply.values)) == ("unclosed_thinking", {})
         assert GOOD in reply.thinking
         assert reply.text == ""
@@ -135,7 +129,7 @@ def test_thinking_ends_where_the_models_own_marks_end_it(family: str) -> None:
 def test_a_model_told_not_to_think_answers_at_once() -> None:
     model = writer(GOOD, tokenizer("qwen3"), thinking=False)
     judge = GeneratingJudge(model, GeneratingSettings(thinking=False))
-    for reply in answers(judge, asks(3)).values():
+    for reply in replies_of(judge, asks(3)).values():
         assert (reply.outcome, reply.thinking) == ("parsed", "")
 
 
@@ -147,7 +141,7 @@ def test_a_prompt_that_leaves_no_room_is_an_overflow_and_the_others_get_what_the
     spare = limit - len(model.prompt(words(one)).ids)
     sizes = {"fits": 0, "short": spare - 5, "last": spare - 1, "full": spare, "over": spare + 9}
     asked = [Ask(k, FORM, {"x": "0" + "1" * n}) for k, n in sizes.items()]
-    found = answers(GeneratingJudge(model, GeneratingSettings(max_new_tokens=12)), asked)
+    found = replies_of(GeneratingJudge(model, GeneratingSettings(max_new_tokens=12)), asked)
     written = {k: r.usage.output_tokens for k, r in found.items()}
     assert written == {"fits": 12, "short": 5, "last": 1, "full": 0, "over": 0}
     for k in ("full", "over"):
@@ -163,21 +157,21 @@ def plain(replies: dict[str, Reply]) -> dict[str, Reply]:
 def test_company_and_order_change_no_reply(temperature: float) -> None:
     model = tiny("llama")
     settings = GeneratingSettings(max_new_tokens=16, temperature=temperature, seed=4)
-    whole = plain(answers(GeneratingJudge(model, settings), asks()))
+    whole = plain(replies_of(GeneratingJudge(model, settings), asks()))
     for size in (1, 2):
         judge = GeneratingJudge(model, replace(settings, batch_size=size))
-        assert plain(answers(judge, asks()[::-1])) == whole
+        assert plain(replies_of(judge, asks()[::-1])) == whole
     # as after a resumed run: those that are there are not asked again
-    assert plain(answers(GeneratingJudge(model, settings), asks()[2:])) == {
+    assert plain(replies_of(GeneratingJudge(model, settings), asks()[2:])) == {
         k: r for k, r in whole.items() if k in {"i2", "i3", "i4"}
     }
-    other = plain(answers(GeneratingJudge(model, replace(settings, seed=5)), asks()))
+    other = plain(replies_of(GeneratingJudge(model, replace(settings, seed=5)), asks()))
     assert (other == whole) == (temperature == 0)
 
 
 def test_greedy_replies_are_what_the_model_writes_alone() -> None:
     model = tiny("llama")
-    found = answers(GeneratingJudge(model, GeneratingSettings(max_new_tokens=16)), asks())
+    found = replies_of(GeneratingJudge(model, GeneratingSettings(max_new_tokens=16)), asks())
     for ask in asks():
         (alone,) = model.generate([model.prompt(words(ask)).ids], 16)
         assert found[ask.id].usage.output_tokens == len(alone.ids)
@@ -189,10 +183,10 @@ def test_a_sampled_reply_that_does_not_parse_is_drawn_anew() -> None:
     # verdict 1, or 7 which is no verdict, equally likely
     model = writer(GOOD, ties={at: "7"})
     settings = GeneratingSettings(temperature=1e-2, attempts=1, seed=1)
-    once = answers(GeneratingJudge(model, settings), asks(10))
+    once = replies_of(GeneratingJudge(model, settings), asks(10))
     outcomes = [r.outcome for r in once.values()]
     assert {"parsed", "unparsed"} == set(outcomes)
-    often = answers(GeneratingJudge(model, replace(settings, attempts=12)), asks(10))
+    often = replies_of(GeneratingJudge(model, replace(settings, attempts=12)), asks(10))
     assert {r.outcome for r in often.values()} == {"parsed"}
     for k, reply in often.items():
         assert (reply.usage.calls > 1) == (once[k].outcome == "unparsed")

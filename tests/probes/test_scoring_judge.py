@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 import torch
 from chat_tokenizers import FAMILIES, tokenizer
+from judge_replies import replies_of
 from tiny_models import tiny
 
 from faithscope.interp.formats import detect_format
 from faithscope.interp.model import Model
-from faithscope.probes.judge.form import Ask, Field, Form, Reply
+from faithscope.probes.judge.form import Ask, Field, Form
 from faithscope.probes.judge.open_model import words
 from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings, expected
 from faithscope.probes.messages import Message, message_ids
@@ -33,13 +34,6 @@ def asks(scale: str, n: int = 5) -> list[Ask]:
         # as many steps as the item has
         return [Ask(f"i{k}", form(low, None), {"x": "ab" * k}, high=6 * (k + 1)) for k in range(n)]
     return [Ask(f"i{k}", form(low, high), {"x": "ab" * k}) for k in range(n)]
-
-
-def answers(judge: ScoringJudge, asked: list[Ask]) -> dict[str, Reply]:
-    found: list[tuple[str, Reply]] = []
-    judge.ask_all(asked, lambda ask, reply: found.append((ask.id, reply)))
-    assert sorted(i for i, _ in found) == sorted(a.id for a in asked)
-    return dict(found)
 
 
 def by_hand(model: Model, ask: Ask) -> torch.Tensor:
@@ -74,7 +68,7 @@ def by_hand(model: Model, ask: Ask) -> torch.Tensor:
 def test_probabilities_are_those_of_the_whole_logits(scale: str) -> None:
     model = tiny("llama")
     asked = asks(scale, 1 if scale == "0-100" else 3)
-    found = answers(ScoringJudge(model), asked)
+    found = replies_of(ScoringJudge(model), asked)
     for ask in asked:
         reply = found[ask.id]
         p = by_hand(model, ask)
@@ -93,12 +87,12 @@ def test_probabilities_are_those_of_the_whole_logits(scale: str) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_company_order_and_execution_change_no_probability(scale: str) -> None:
     model = tiny("llama")
-    whole = answers(ScoringJudge(model), asks(scale))
+    whole = replies_of(ScoringJudge(model), asks(scale))
     settings = [ScoringSettings(1), ScoringSettings(2), ScoringSettings(3, execution="dense")]
     # the loop runs every label by itself: ten of them will do
     settings += [ScoringSettings(4, execution="loop")] * (scale in {"binary", "0-9"})
     for each in settings:
-        other = answers(ScoringJudge(model, each), asks(scale)[::-1])
+        other = replies_of(ScoringJudge(model, each), asks(scale)[::-1])
         for k, reply in whole.items():
             assert other[k].probabilities == pytest.approx(reply.probabilities, abs=1e-5)
             assert other[k].values == reply.values
@@ -106,15 +100,15 @@ def test_company_order_and_execution_change_no_probability(scale: str) -> None:
 
 def test_a_small_budget_splits_a_call_and_changes_nothing() -> None:
     model = tiny("llama")
-    whole = answers(ScoringJudge(model), asks("0-9"))
-    split = answers(ScoringJudge(replace(model, token_budget=300)), asks("0-9"))
+    whole = replies_of(ScoringJudge(model), asks("0-9"))
+    split = replies_of(ScoringJudge(replace(model, token_budget=300)), asks("0-9"))
     for k, reply in whole.items():
         assert split[k].probabilities == pytest.approx(reply.probabilities, abs=1e-5)
 
 
 def test_models_that_no_tree_serves() -> None:
     model = tiny("qwen3_next")
-    found = answers(ScoringJudge(model), asks("binary", 2))
+    found = replies_of(ScoringJudge(model), asks("binary", 2))
     for ask in asks("binary", 2):
         p = by_hand(model, ask)
         assert found[ask.id].probabilities == pytest.approx((p / p.sum()).tolist(), rel=1e-3)
@@ -145,7 +139,7 @@ def test_the_system_text_of_a_form_is_read() -> None:
     model = tiny("llama")
     (plain,) = asks("0-9", 1)
     told = replace(plain, form=replace(plain.form, system="Be strict."))
-    one, other = (answers(ScoringJudge(model), [a])["i0"] for a in (plain, told))
+    one, other = (replies_of(ScoringJudge(model), [a])["i0"] for a in (plain, told))
     assert one.probabilities != pytest.approx(other.probabilities, abs=1e-4)
     assert other.usage.input_tokens > one.usage.input_tokens
 
@@ -153,8 +147,8 @@ def test_the_system_text_of_a_form_is_read() -> None:
 def test_the_request_for_a_form_is_put_where_it_is_asked_for() -> None:
     model = tiny("llama")
     (ask,) = asks("0-9", 1)
-    bare = answers(ScoringJudge(model), [ask])["i0"]
-    full = answers(ScoringJudge(model, ScoringSettings(request_form=True)), [ask])["i0"]
+    bare = replies_of(ScoringJudge(model), [ask])["i0"]
+    full = replies_of(ScoringJudge(model, ScoringSettings(request_form=True)), [ask])["i0"]
     more = len(model.encode(words(ask))) - len(model.encode(ask.prompt))
     assert full.usage.input_tokens - bare.usage.input_tokens == more > 100
 
@@ -162,11 +156,11 @@ def test_the_request_for_a_form_is_put_where_it_is_asked_for() -> None:
 def test_what_does_not_fit_is_an_overflow_and_holds_up_nothing_else() -> None:
     model = tiny("llama")
     long = Ask("long", form(0, 9), {"x": "ab" * 300})
-    found = answers(ScoringJudge(model), [long, *asks("0-9", 2)])
+    found = replies_of(ScoringJudge(model), [long, *asks("0-9", 2)])
     assert found["long"].outcome == "overflow"
     assert "do not fit the 512 positions of tiny:llama" in found["long"].problem
     assert found["i0"].outcome == found["i1"].outcome == "parsed"
-    assert answers(ScoringJudge(model), [long])["long"].outcome == "overflow"
+    assert replies_of(ScoringJudge(model), [long])["long"].outcome == "overflow"
     with pytest.raises(ValueError, match=r"its reply \(overflow\) holds no probabilities"):
         expected(long, found["long"])
 
@@ -174,9 +168,9 @@ def test_what_does_not_fit_is_an_overflow_and_holds_up_nothing_else() -> None:
 def test_a_form_without_a_cue_or_bounds_is_refused() -> None:
     model = tiny("llama")
     with pytest.raises(ValueError, match="judge form 'f' has no cue to read log-probs after"):
-        answers(ScoringJudge(model), [Ask("i", form(0, 1, ""), {"x": "it"})])
+        replies_of(ScoringJudge(model), [Ask("i", form(0, 1, ""), {"x": "it"})])
     with pytest.raises(ValueError, match="the verdict 'score' has no bounds"):
-        answers(ScoringJudge(model), [Ask("i", form(-1, None), {"x": "it"})])
+        replies_of(ScoringJudge(model), [Ask("i", form(-1, None), {"x": "it"})])
     with pytest.raises(ValueError, match="batch_size = 0; give 1 or more"):
         ScoringSettings(0)
 
@@ -189,7 +183,7 @@ def test_labels_are_scored_to_their_closing_quote(cue: str) -> None:
     asked = [Ask(f"l{k}", stance, {"x": "ab" * k}, labels=labels) for k in range(3)]
     yes = Form("y", "Rate {x}.", (Field("yes", "boolean"),), "yes", '{"yes": ')
     mixed = [*asks("binary", 2), *asked, Ask("y0", yes, {"x": "it"})]
-    found = answers(ScoringJudge(model), mixed)
+    found = replies_of(ScoringJudge(model), mixed)
     for ask in mixed:
         reply, choices = found[ask.id], ask.choices()
         assert reply.values[ask.form.verdict] in choices

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bad_input import complaint, outputs, write
+from bad_input import outputs, refused, write
 from damage import HELD, WAYS, Damaged
 
 from faithscope.experiments.cli import execute
@@ -34,14 +34,12 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("left", [24_000, 400_000], ids=["records", "outputs"])
-def test_a_full_disk(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], finished: dict[str, bytes], left: int
-) -> None:
+def test_a_full_disk(tmp_path: Path, finished: dict[str, bytes], left: int) -> None:
     path = write(tmp_path, out=str(tmp_path / "disk"))
     with small_disk(tmp_path / "disk") as disk:
         filler = disk / "filler"
         filler.write_bytes(b"\0" * (4 * 1024**2 - left))
-        line = complaint(capsys, "run", path)
+        line = refused("run", path)
         assert line.startswith(f"error: {disk}/t")
         assert "cannot be written (No space left on device); make room" in line
         assert not list(disk.rglob("*.writing"))
@@ -51,14 +49,12 @@ def test_a_full_disk(
 
 
 @pytest.mark.slow
-def test_a_limit_on_file_size(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], finished: dict[str, bytes]
-) -> None:
+def test_a_limit_on_file_size(tmp_path: Path, finished: dict[str, bytes]) -> None:
     path = write(tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, hard))
     try:
-        line = complaint(capsys, "run", path)
+        line = refused("run", path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert "cannot be written (File too large)" in line
@@ -66,24 +62,20 @@ def test_a_limit_on_file_size(
     assert outputs(tmp_path / "t") == finished
 
 
-def test_a_folder_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    line = complaint(capsys, "run", write(tmp_path, out=str(tmp_path / "file/runs")))
+    line = refused("run", write(tmp_path, out=str(tmp_path / "file/runs")))
     assert f"{tmp_path}/file/runs/t/records: cannot be written (Not a directory)" in line
 
 
 @pytest.mark.slow
-def test_a_disk_mounted_read_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], finished: dict[str, bytes]
-) -> None:
+def test_a_disk_mounted_read_only(tmp_path: Path, finished: dict[str, bytes]) -> None:
     path = write(tmp_path, out=str(tmp_path / "disk"))
     with small_disk(tmp_path / "disk") as disk:
         assert execute(["run", path]) == 0
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         for command in (["run", path, "--set", "report.bootstrap=30"], ["report", str(disk / "t")]):
-            assert "Read-only file system" in complaint(capsys, *command)
+            assert "Read-only file system" in refused(*command)
         # with nothing to do there is nothing to write
         assert execute(["run", path]) == 0
         assert execute(["status", str(disk / "t")]) == 0
@@ -113,7 +105,7 @@ def test_a_garbled_line_is_named_and_its_remedy_works(
         ["status", str(tmp_path / "t")],
         ["report", str(tmp_path / "t")],
     ):
-        line = complaint(capsys, *command)
+        line = refused(*command)
         assert f"{file}: line 2 is damaged (it is not as it was written" in line
     assert "faithscope repair drops it" in line
     assert execute(["repair", str(tmp_path / "t")]) == 0
@@ -145,9 +137,7 @@ def test_everything_that_is_damaged_is_repaired_at_once(
     assert outputs(run) == finished
 
 
-def test_a_folder_in_the_place_of_a_file_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
     path, run = write(tmp_path), tmp_path / "t"
     assert execute(["run", path]) == 0
     records = run / "records/slrc.main.jsonl"
@@ -159,7 +149,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(
         ["report", str(run)],
         ["repair", str(run)],
     ):
-        assert f"{records}: is " in complaint(capsys, *command)
+        assert f"{records}: is " in refused(*command)
 
 
 @pytest.fixture(scope="session")
@@ -177,13 +167,11 @@ def test_no_damage_is_silent(way: str, damaged: Damaged, tmp_path: Path) -> None
     assert damaged.after(way, tmp_path) in HELD
 
 
-def test_no_repair_under_a_worker_at_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_repair_under_a_worker_at_work(tmp_path: Path) -> None:
     path, run = write(tmp_path), tmp_path / "t"
     assert execute(["run", path]) == 0
     with hold(run, "main"):
-        assert "another process is at work" in complaint(capsys, "repair", str(run))
+        assert "another process is at work" in refused("repair", run)
 
 
 def test_a_clock_that_jumps_back_decides_nothing(

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
+from run_files import write_yaml
 from speaking_server import speaks
-from tiny_models import tiny
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from fault_server import FaultServer, fails, says
+from fault_server import KEY, FaultServer, fails, says
 from model_server import serving
 
 from faithscope.experiments.analysis.run import load_run
@@ -42,22 +41,10 @@ from faithscope.probes.judge.form import Reply
 from faithscope.probes.probe import GUESS
 from faithscope.probes.text_model import TextModel
 
-KEY = "sk-planted-5e4d3c2b1a09"
 BUNDLED = "bundled:smollm2-135m"
 NAME = "api:openai/gpt-4.1"
 PROBES = ["slrc", "direct", "sycophancy", "error_detection"]
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-
-
-@pytest.fixture
-def server() -> Iterator[FaultServer]:
-    with FaultServer() as server:
-        server.plan[""] = [speaks]
-        yield server
+REPLIES = [speaks]
 
 
 def config(folder: Path, server: FaultServer, **changes: Any) -> Path:
@@ -72,10 +59,7 @@ def config(folder: Path, server: FaultServer, **changes: Any) -> Path:
         "report": {"bootstrap": 20},
     }
     values |= changes
-    path = folder / f"{values['name']}.yaml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(values))
-    return path
+    return write_yaml(folder / f"{values['name']}.yaml", values)
 
 
 def table(run_dir: Path, name: str) -> pd.DataFrame:
@@ -145,15 +129,13 @@ def files(folder: Path) -> list[Path]:
     return [p for p in folder.rglob("*") if p.is_file()]
 
 
-def test_open_and_closed_models_stand_in_one_table(tmp_path: Path, server: FaultServer) -> None:
-    made = tiny("llama", max_position_embeddings=8192)
-    here = str(tmp_path / "here")
-    made.hf.save_pretrained(here)
-    made.tokenizer.save_pretrained(here)
+def test_open_and_closed_models_stand_in_one_table(
+    tmp_path: Path, server: FaultServer, plain: str
+) -> None:
     path = config(
         tmp_path,
         server,
-        model={"name": [here, NAME], "device": "cpu"},
+        model={"name": [plain, NAME], "device": "cpu"},
         generation={"max_new_tokens": 256},
         slrc={"shuffles": 1, "answer_tokens": 4},
         probes=["slrc", "sycophancy", "attention"],
@@ -180,7 +162,7 @@ def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: Fa
         refusal = says(None, refusal="I will not do sums.")
         (refusal if first and "Add 18" in user else speaks)(handler)
 
-    server.plan[""] = [behave]
+    server.default = [behave]
     outcome = run(load_config(config(tmp_path, server)))
     traces = {t["item"]: t for t in read_records(outcome.run_dir, "trace")}
     declined = [t for t in traces.values() if t["excluded"]]
@@ -195,7 +177,7 @@ def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: Fa
 def test_what_a_server_says_steers_no_terminal(
     tmp_path: Path, server: FaultServer, capfd: pytest.CaptureFixture[str], status: int
 ) -> None:
-    server.plan[""] = [fails(status, "a\x1b]0;title\x07\x1b[2Jb \u202ec\x9bd\r\x1b[1A")]
+    server.default = [fails(status, "a\x1b]0;title\x07\x1b[2Jb \u202ec\x9bd\r\x1b[1A")]
     assert execute(["run", str(config(tmp_path, server, data={"limit": 1}))]) in (2, 3)
     told = capfd.readouterr().err
     assert "a␛]0;title␇␛[2Jb ⟨U+202E⟩c⟨U+009B⟩d ␛[1A" in told
@@ -211,7 +193,7 @@ def test_what_a_filter_stops_is_named_as_such(tmp_path: Path, server: FaultServe
         stopped = fails(400, "Input data may contain inappropriate content.")
         (stopped if "Do you agree?" in user else speaks)(handler)
 
-    server.plan[""] = [behave]
+    server.default = [behave]
     outcome = run(load_config(config(tmp_path, server)))
     assert outcome.failures == []
     exclusions = table(outcome.run_dir, "exclusions")

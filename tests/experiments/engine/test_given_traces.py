@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from bad_input import refused
 from fault_server import FaultServer
+from run_files import write_rows
 from speaking_server import reasoning, speaks
 
 import faithscope
-from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.tasks.sources.rows import Row
@@ -26,6 +26,7 @@ from faithscope.interventions import Trace
 from faithscope.interventions.edits import remove_step
 
 WRITER = "org/writer"
+REPLIES = [speaks]
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +57,6 @@ def rows_of(traces: list[Trace]) -> list[dict[str, Any]]:
         }
         for t in traces
     ]
-
-
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 def config(folder: Path, **values: Any) -> Path:
@@ -200,7 +196,7 @@ def test_text_between_given_steps_is_cut_as_usual(language: Any) -> None:
 
 def test_what_a_model_has_no_tokens_for_is_named(model: Any, tmp_path: Path) -> None:
     row = {"dataset": "planted", "question": "Compute", "reasoning": "So 7 . But otters swim ."}
-    path = write(tmp_path / "m.jsonl", [row | {"steps": ["So 7 .", "But otters swim ."]}])
+    path = write_rows(tmp_path / "m.jsonl", row | {"steps": ["So 7 .", "But otters swim ."]})
     with pytest.raises(UserError) as refused:
         faithscope.given_traces(model, path)
     assert str(refused.value) == (
@@ -213,7 +209,7 @@ def test_what_a_model_has_no_tokens_for_is_named(model: Any, tmp_path: Path) -> 
 def test_a_run_over_a_file(tmp_path: Path, own: list[Trace], capsys: Any) -> None:
     rows = rows_of(own)
     rows[2] |= {"reasoning": "So otters swim .", "steps": None}
-    path = write(tmp_path / "mine.jsonl", rows)
+    path = write_rows(tmp_path / "mine.jsonl", *rows)
     settings = config(tmp_path, traces={"path": str(path)}, tasks=["planted_2"])
     outcome = run(load_config(settings))
     assert f"{path} is read as rows" in capsys.readouterr().err
@@ -230,7 +226,7 @@ def test_a_run_over_a_file(tmp_path: Path, own: list[Trace], capsys: Any) -> Non
     # the chain's content is in the ids: another step is another trace, the others stand
     before = {i.item: dict(i.units) for i in plan(load_config(settings)).items}
     rows[0]["answer"] = "9"
-    write(path, rows)
+    write_rows(path, *rows)
     after = {i.item: dict(i.units) for i in plan(load_config(settings)).items}
     changed = [item for item in before if before[item] != after[item]]
     assert changed == [rows[0]["id"]]
@@ -243,7 +239,7 @@ def test_answers_of_no_known_kind_leave_out_the_probes_that_read_them(
         {"id": row["id"], "question": row["question"], "reasoning": row["reasoning"]}
         for row in rows_of(own)
     ]
-    path = write(tmp_path / "mine.jsonl", rows)
+    path = write_rows(tmp_path / "mine.jsonl", *rows)
     model = "bundled:smollm2-135m"
     settings = config(tmp_path, traces={"path": str(path), "limit": 1}, model={"name": model})
     outcome = run(load_config(settings))
@@ -269,15 +265,6 @@ def test_another_run_is_a_source_of_chains(tmp_path: Path, own: list[Trace]) -> 
     assert set(b["format"]) == {"run"}
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-given")
-    with FaultServer() as server:
-        server.plan[""] = [speaks]
-        yield server
-
-
 def test_a_model_behind_an_api_is_asked_about_given_chains(
     tmp_path: Path, server: FaultServer
 ) -> None:
@@ -285,7 +272,7 @@ def test_a_model_behind_an_api_is_asked_about_given_chains(
     steps = [f"{s}." for s in text.partition(" The answer")[0].rstrip(".").split(". ")]
     answer = text.rstrip(".").split()[-1]
     row = {"question": "?", "prompt": prompt, "steps": steps, "gold": answer, "answer": answer}
-    path = write(tmp_path / "m.jsonl", [row])
+    path = write_rows(tmp_path / "m.jsonl", row)
     settings = config(
         tmp_path,
         traces={"path": str(path)},
@@ -304,9 +291,7 @@ def test_a_model_behind_an_api_is_asked_about_given_chains(
     assert all(body["messages"][-1]["content"] != prompt for body in server.bodies)
 
 
-def test_a_file_that_is_not_there_is_exit_code_2(tmp_path: Path, capsys: Any) -> None:
+def test_a_file_that_is_not_there_is_exit_code_2(tmp_path: Path) -> None:
     settings = config(tmp_path, traces={"path": str(tmp_path / "none.jsonl")})
-    assert execute(["run", str(settings)]) == 2
-    assert "traces.path: no such file or folder" in capsys.readouterr().err
-    assert execute(["run", str(config(tmp_path))]) == 2
-    assert "tasks: missing" in capsys.readouterr().err
+    assert "traces.path: no such file or folder" in refused("run", settings)
+    assert "tasks: missing" in refused("run", str(config(tmp_path)))

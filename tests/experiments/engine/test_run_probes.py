@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import tiny_models
 
 from faithscope import load_run
 from faithscope.experiments.engine.run import run
@@ -41,9 +42,7 @@ def stages(run_dir: Path, **where: Any) -> dict[str, dict[str, int]]:
 
 def saved(model: Model, folder: Path, positions: int = 512) -> str:
     """A tiny random model on disk: what it writes is no reasoning."""
-    path = folder / "model"
-    model.hf.save_pretrained(path)
-    model.tokenizer.save_pretrained(path)
+    path = Path(tiny_models.saved(model, folder / "model"))
     stored = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps(stored | {"max_position_embeddings": positions}))
     return str(path)

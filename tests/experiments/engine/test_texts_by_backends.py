@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from completions_server import CompletionsServer, Handler, fails, good
 from planted_vllm import Vllm
 from planted_vllm import planted as planted_vllm
+from run_files import write_yaml
 
 from faithscope import interp
 from faithscope.experiments.cli import execute
@@ -54,9 +54,7 @@ def config(folder: Path, **changes: Any) -> Path:
         "report": {"bootstrap": 5},
     }
     folder.mkdir(exist_ok=True)
-    path = folder / "run.yaml"
-    path.write_text(yaml.safe_dump(values | changes))
-    return path
+    return write_yaml(folder / "run.yaml", values | changes)
 
 
 def traces(folder: Path) -> dict[str, dict[str, Any]]:

@@ -1,12 +1,11 @@
-"""A server that goes wrong, and a home that shows what is written to it."""
+"""A home that shows what is written to it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from fault_judge import KEY
-from fault_server import FaultServer
+from fault_server import KEY
 
 from faithscope.probes.judge import providers
 
@@ -25,9 +24,3 @@ def home(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.chdir(home)
     return home
-
-
-@pytest.fixture
-def server():
-    with FaultServer() as server:
-        yield server

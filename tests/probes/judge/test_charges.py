@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from contextvars import copy_context
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,10 +16,11 @@ from faithscope.probes.judge.charges import (
     timed_out,
 )
 from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing, no_reply
-from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, Price
+from faithscope.probes.judge.spend import Budget, BudgetSpent, Price
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
+from fault_judge import InMemory
 from fault_server import GOOD, FaultServer, body, fails, says, waits
 
 from faithscope.probes.judge.api import ApiJudge
@@ -100,23 +99,6 @@ def test_a_timeout_is_told_from_other_errors() -> None:
 def test_a_reply_that_says_something_is_one_though_its_tokens_are_not_told() -> None:
     assert no_reply(Reply("unparsed", text="hm", usage=Usage(1))) == ""
     assert no_reply(Reply("unparsed", problem="empty", usage=Usage(1))) == "empty"
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
-    with FaultServer() as server:
-        yield server
-
-
-class InMemory(Budget):
-    def __init__(self, **limits: Any) -> None:
-        super().__init__(**limits)
-        self.kept: list[Call] = []
-
-    def keep(self, call: Call) -> None:
-        self.kept.append(call)
 
 
 def judge(server: FaultServer, budget: Budget, **changes) -> ApiJudge:

@@ -6,11 +6,12 @@ import json
 
 import pytest
 import torch
+from judge_replies import replies_of
 from tiny_models import tiny
 
 from faithscope.interp.model import Model
 from faithscope.probes.judge.forced import SPARE, ForcedJudge, closing_quote, was_cut
-from faithscope.probes.judge.form import Ask, Field, Form, Reply
+from faithscope.probes.judge.form import Ask, Field, Form
 from faithscope.probes.judge.open_model import GeneratingSettings
 from faithscope.probes.judge.parse import read
 from faithscope.probes.judge.scoring import ScoringJudge
@@ -34,19 +35,8 @@ def asks(form: Form, n: int = 3) -> list[Ask]:
     return [Ask(str(i), form, {"item": f"item {i}"}, high=2 + i) for i in range(n)]
 
 
-def replies(judge, given: list[Ask]) -> dict[str, Reply]:
-    found: dict[str, Reply] = {}
-
-    def keep(ask: Ask, reply: Reply) -> None:
-        assert ask.id not in found
-        found[ask.id] = reply
-
-    judge.ask_all(given, keep)
-    return found
-
-
 def test_every_reply_has_the_form_and_the_range(model: Model) -> None:
-    found = replies(ForcedJudge(model, GeneratingSettings(max_new_tokens=8)), asks(BOTH))
+    found = replies_of(ForcedJudge(model, GeneratingSettings(max_new_tokens=8)), asks(BOTH))
     assert list(found) == ["0", "1", "2"]
     for ask in asks(BOTH):
         reply = found[ask.id]
@@ -65,7 +55,7 @@ def test_every_reply_has_the_form_and_the_range(model: Model) -> None:
 
 def test_a_number_alone_is_what_its_log_probs_say(model: Model) -> None:
     given = asks(NUMBER)
-    chosen, scored = replies(ForcedJudge(model), given), replies(ScoringJudge(model), given)
+    chosen, scored = replies_of(ForcedJudge(model), given), replies_of(ScoringJudge(model), given)
     for ask in given:
         assert chosen[ask.id].values == scored[ask.id].values
         assert json.loads(chosen[ask.id].text) == chosen[ask.id].values
@@ -73,13 +63,13 @@ def test_a_number_alone_is_what_its_log_probs_say(model: Model) -> None:
 
 def test_company_changes_nothing(model: Model) -> None:
     settings = GeneratingSettings(max_new_tokens=6, temperature=0.8, seed=3)
-    together = replies(ForcedJudge(model, settings), asks(BOTH, 5))
+    together = replies_of(ForcedJudge(model, settings), asks(BOTH, 5))
     for ask in asks(BOTH, 5):
-        (alone,) = replies(ForcedJudge(model, settings), [ask]).values()
+        (alone,) = replies_of(ForcedJudge(model, settings), [ask]).values()
         assert alone.values == together[ask.id].values
     other = GeneratingSettings(max_new_tokens=6, temperature=0.8, seed=4)
     assert any(
-        replies(ForcedJudge(model, other), [ask])[ask.id].values != together[ask.id].values
+        replies_of(ForcedJudge(model, other), [ask])[ask.id].values != together[ask.id].values
         for ask in asks(BOTH, 5)
     )
 
@@ -98,7 +88,7 @@ def test_a_text_ends_at_its_quote(model: Model) -> None:
         return out
 
     handle = head.register_forward_hook(only_quotes)
-    found = replies(ForcedJudge(eager, GeneratingSettings(max_new_tokens=8)), asks(BOTH, 1))["0"]
+    found = replies_of(ForcedJudge(eager, GeneratingSettings(max_new_tokens=8)), asks(BOTH, 1))["0"]
     handle.remove()
     assert found.values["reasoning"] == ""
     assert found.text.startswith('{"reasoning": "", "index":')
@@ -124,7 +114,7 @@ def test_texts_get_the_room_there_is_and_only_what_leaves_none_is_an_overflow(fo
     lengths = range(0, limit, 11)
     given = [Ask(str(n), of, {"item": "x" * n}, high=2, labels=labels) for n in lengths]
     judge = ForcedJudge(model, GeneratingSettings(max_new_tokens=20, batch_size=8))
-    found = replies(judge, given)
+    found = replies_of(judge, given)
     outcomes = [found[ask.id].outcome for ask in given]
     n = outcomes.count("parsed")
     assert outcomes == ["parsed"] * n + ["overflow"] * (len(given) - n)
@@ -140,14 +130,14 @@ def test_texts_get_the_room_there_is_and_only_what_leaves_none_is_an_overflow(fo
     assert was_cut(whole)
     assert was_cut(short)
     for ask in given[n - 3 : n]:
-        (alone,) = replies(judge, [ask]).values()
+        (alone,) = replies_of(judge, [ask]).values()
         assert alone.values == found[ask.id].values
 
 
 def test_a_number_without_bounds_cannot_be_chosen(model: Model) -> None:
     form = Form("open", "x", (Field("n", "integer"), Field("score", "integer", 0, 1)), "score", "{")
     with pytest.raises(ValueError, match="'n' has no bounds"):
-        replies(ForcedJudge(model), [Ask("0", form, {})])
+        replies_of(ForcedJudge(model), [Ask("0", form, {})])
 
 
 NESTED = Form(
@@ -171,7 +161,7 @@ def test_objects_in_objects_with_labels_booleans_and_null(model: Model) -> None:
     settings = GeneratingSettings(max_new_tokens=6, temperature=50.0)
     labels = ("A", "B", "I don't know")
     given = [Ask(str(i), NESTED, {"item": f"item {i}"}, labels=labels) for i in range(12)]
-    found = replies(ForcedJudge(model, settings), given)
+    found = replies_of(ForcedJudge(model, settings), given)
     null = set()
     for ask in given:
         values = found[ask.id].values
@@ -188,6 +178,6 @@ def test_objects_in_objects_with_labels_booleans_and_null(model: Model) -> None:
 def test_a_label_alone_is_what_its_log_probs_say(model: Model) -> None:
     form = Form("stance", "Judge {item}.", (Field("stance", "label"),), "stance", '{"stance": ')
     given = [Ask(str(i), form, {"item": "x" * i}, labels=("A", "B", "I don't")) for i in range(4)]
-    chosen, scored = replies(ForcedJudge(model), given), replies(ScoringJudge(model), given)
+    chosen, scored = replies_of(ForcedJudge(model), given), replies_of(ScoringJudge(model), given)
     for ask in given:
         assert chosen[ask.id].values == scored[ask.id].values

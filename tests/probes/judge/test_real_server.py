@@ -6,12 +6,13 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
+from judge_replies import replies_of
 from model_server import serving
 
 from faithscope import interp
 from faithscope.interp.sources import resolve
 from faithscope.probes.judge.api import ApiJudge
-from faithscope.probes.judge.form import Ask, Field, Form, Reply
+from faithscope.probes.judge.form import Ask, Field, Form
 from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
 
 MODEL = "bundled:smollm2-135m"
@@ -24,12 +25,6 @@ FORM = Form(
 )
 STEPS = ["12 + 7 = 19", "12 + 7 = 21", "So there are 84 cats.", "12 is even, 7 is odd."]
 ASKS = [Ask(str(i), FORM, {"problem": "12 + 7 = ?", "step": s}) for i, s in enumerate(STEPS)]
-
-
-def ask_all(judge, asks=ASKS) -> dict[str, Reply]:
-    replies: dict[str, Reply] = {}
-    judge.ask_all(asks, lambda ask, reply: replies.setdefault(ask.id, reply))
-    return replies
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +46,9 @@ def judge(server):
 
 @pytest.mark.slow
 def test_the_server_says_what_the_weights_say(judge):
-    served = ask_all(judge())
+    served = replies_of(judge(), ASKS)
     model = interp.load(MODEL, dtype="float32", device="cpu", verify_model=False)
-    here = ask_all(GeneratingJudge(model, GeneratingSettings(max_new_tokens=TOKENS)))
+    here = replies_of(GeneratingJudge(model, GeneratingSettings(max_new_tokens=TOKENS)), ASKS)
     assert sorted(served) == sorted(here) == [ask.id for ask in ASKS]
     for name, reply in served.items():
         assert (reply.text, reply.outcome) == (here[name].text, here[name].outcome)

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from fault_judge import KEY, ONE, ask_all, judge
-from fault_server import GOOD, says
+from fault_judge import ONE, ask_all, judge
+from fault_server import GOOD, KEY, says
 
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage

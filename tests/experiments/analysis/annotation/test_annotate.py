@@ -15,6 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from annotators import Client, chain, command, make_run, serving
+from bad_input import refused
+from run_files import write_rows
 
 from faithscope.experiments.analysis.annotation.chains import Source, source_of
 from faithscope.experiments.analysis.annotation.export import ranges, write_export
@@ -194,14 +196,12 @@ def test_the_rounds_hide_show_and_end_as_the_protocol_says(source: Source) -> No
 
 
 def test_an_export_is_read_as_the_chains_of_fine_cot(tmp_path: Path) -> None:
-    given = tmp_path / "mine.jsonl"
     rows = [
         {"id": f"{i}", "model": "org/model", "dataset": "mine", "question": "Which?"}
         | {"options": ["yes", "no"], "gold": "B", "answer": "AB"[i], "steps": ["One.", "Two."]}
         for i in range(2)
     ]
-    given.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    source = source_of(given)
+    source = source_of(write_rows(tmp_path / "mine.jsonl", *rows))
     assert source.folder == tmp_path / "mine.jsonl.annotations"
     assert [c.steps for c in source.chains] == [("One.\n\n", "Two.")] * 2
     worded = replace(source.chains[1], kind="label", gold="no", answer="no")
@@ -315,8 +315,9 @@ def test_a_kill_loses_nothing_and_ctrl_c_ends_with_the_export(
     assert len(source.chains) + sum(source.excluded.values()) == 3
     # joined, the parts are the reasoning that the model wrote, and what is not a step is told apart
     assert all(len(chain.steps) >= 2 for chain in source.chains)
-    assert execute(["annotate", str(run), "--export", str(tmp_path / "out")]) == 2
-    assert "nobody has labelled it; begin with --as NAME" in capsys.readouterr().err
+    assert "nobody has labelled it; begin with --as NAME" in refused(
+        "annotate", run, "--export", str(tmp_path / "out")
+    )
     assert execute(["annotate", str(run)]) == 2
     body = json.dumps(
         {"round": 1, "chain": 0, "done": True, "label": 1, "confidence": "low", "reason": "Clear."}

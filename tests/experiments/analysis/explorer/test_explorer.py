@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bad_input import refused
 from browser import Browser, browser
 from pages import HOSTILE, faults
 from scipy.stats import spearmanr
@@ -289,16 +290,14 @@ def test_a_served_page_fetches_its_records_from_nowhere_else(
 def test_view_serves_a_comparison_alone_until_it_is_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(["view", str(tmp_path)]) == 2
-    assert "is not a run folder" in capsys.readouterr().err
+    assert "is not a run folder" in refused("view", tmp_path)
     config = {"probes": ["attention"], "data.limit": 6, "report.bootstrap": 20}
     sets = [x for k, v in config.items() for x in ("--set", f"{k}={v}")]
     sets += ["--set", "model.name=planted:faithful", "--set", f"out={tmp_path}"]
     assert execute(["run", "planted", *sets]) == 0
     run = capsys.readouterr().out.splitlines()[-1]
     folder = str(Path(run).parent if run.endswith(".html") else Path(run))
-    assert execute(["view", folder]) == 2
-    assert "faithscope compare" in capsys.readouterr().err
+    assert "faithscope compare" in refused("view", folder)
     assert execute(["compare", folder, "--into", str(tmp_path / "c")]) == 0
     command = [sys.executable, "-m", "faithscope.experiments.cli", "view", str(tmp_path / "c")]
     viewing = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_files import write_rows
 
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.reading import READERS, read_chains
@@ -23,11 +24,6 @@ PROCESS = {
     "final_answer_correct": False,
     "label": 0,
 }
-
-
-def write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 def steps_of(chain: GivenChain) -> list[str]:
@@ -57,7 +53,7 @@ def test_rows_of_ones_own(tmp_path: Path) -> None:
         "labels": {"unfaithful": True},
         "label_by_ann": 2,
     }
-    chain = one(write(tmp_path / "mine.jsonl", row), "rows")
+    chain = one(write_rows(tmp_path / "mine.jsonl", row), "rows")
     assert (chain.kind, chain.options, chain.gold) == ("choice", ("otter", "owl"), "A")
     assert chain.reasoning == row["reasoning"]
     assert steps_of(chain) == ["Owls fly.", "Otters\nswim."]
@@ -91,14 +87,14 @@ def test_rows_in_csv_say_the_same(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     row = {"question": "Which?", "options": ["otter", "owl"], "reasoning": "Owls fly. Otters swim."}
     with pytest.raises(UserError) as refused:
-        read_chains(write(tmp_path / "mine.jsonl", row | change))
+        read_chains(write_rows(tmp_path / "mine.jsonl", row | change))
     assert problem in str(refused.value)
 
 
 def test_processbench(tmp_path: Path) -> None:
     right = PROCESS | {"id": "math-1", "label": -1, "final_answer_correct": True}
     second = PROCESS | {"id": "math-2", "label": 1}
-    chains = read_chains(write(tmp_path / "pb.jsonl", PROCESS, right, second)).chains
+    chains = read_chains(write_rows(tmp_path / "pb.jsonl", PROCESS, right, second)).chains
     assert [c.labels["correct"] for c in chains] == [False, True, False]
     assert [c.labels["final_answer_correct"] for c in chains] == [False, True, False]
     assert [c.step_labels["correct"] for c in chains] == [
@@ -110,7 +106,7 @@ def test_processbench(tmp_path: Path) -> None:
     assert steps_of(chains[0]) == PROCESS["steps"]
     assert chains[0].reasoning == "\n\n".join(PROCESS["steps"])
     with pytest.raises(UserError, match=r"line 1: 'label' is 3, there are 3 steps"):
-        read_chains(write(tmp_path / "bad.jsonl", PROCESS | {"label": 3}))
+        read_chains(write_rows(tmp_path / "bad.jsonl", PROCESS | {"label": 3}))
 
 
 @pytest.mark.skipif(not SHARED.is_file(), reason="no real rows of PRM800K here")
@@ -136,7 +132,7 @@ def test_prm800k_as_released(tmp_path: Path) -> None:
         "question": {"problem": "2 + 2?"},
         "label": {"steps": steps, "finish_reason": "found_error"},
     }
-    chain = one(write(tmp_path / "phase2_train.jsonl", row), "prm800k")
+    chain = one(write_rows(tmp_path / "phase2_train.jsonl", row), "prm800k")
     assert (chain.question, chain.answer, chain.labels) == ("2 + 2?", "5", {"correct": False})
     assert chain.step_labels["correct"] == (True, False)
 
@@ -161,7 +157,7 @@ def label(kind: str, text: str = "", **more: Any) -> dict[str, Any]:
 
 
 def test_bonafide_joins_the_labels_of_a_chain(tmp_path: Path) -> None:
-    path = write(
+    path = write_rows(
         tmp_path / "b.jsonl",
         label("UNFAITHFUL_STEP", "I recall a book on it."),
         label("UNFAITHFUL_COT"),
@@ -181,19 +177,19 @@ def test_bonafide_joins_the_labels_of_a_chain(tmp_path: Path) -> None:
     assert (second.labels["unfaithful"], second.steps) == (False, None)
     assert first.id != second.id
     assert "Olmo" in second.id
-    bad = write(tmp_path / "bad.jsonl", label("FAITHFUL_STEP", sentence_span_end=99))
+    bad = write_rows(tmp_path / "bad.jsonl", label("FAITHFUL_STEP", sentence_span_end=99))
     with pytest.raises(UserError, match=r"line 1: the span 0 to 99 is none of 'cot'"):
         read_chains(bad)
     # a row_id names a question, which one model may have been asked with two hints
     again = label("FAITHFUL_COT", prompt="Which? Hint: C.")
-    read = read_chains(write(tmp_path / "two.jsonl", label("FAITHFUL_COT"), again))
+    read = read_chains(write_rows(tmp_path / "two.jsonl", label("FAITHFUL_COT"), again))
     assert [c.id for c in read.chains] == ["r1", "r1.2"]
 
 
 def test_bonafide_as_released(tmp_path: Path) -> None:
     said = {"id": "ab12", "correct_answer": "otter", "hinted_answer": "owl", "src_type": "hinting"}
     said |= {"sentence_text": "The hint says B.", "model_answer": "owl"}
-    path = write(tmp_path / "b.jsonl", label("FAITHFUL_STEP", "The hint says B.", **said))
+    path = write_rows(tmp_path / "b.jsonl", label("FAITHFUL_STEP", "The hint says B.", **said))
     chain = one(path, "bonafide")
     # an answer is one of the two at stake; nothing says so of a question without a hint
     assert (chain.id, chain.kind, chain.gold) == ("ab12", "label", "otter")
@@ -201,18 +197,20 @@ def test_bonafide_as_released(tmp_path: Path) -> None:
     assert chain.labels == {"prompted_hint": "B", "src_type": "hinting"}
     for answer, kind in (("12", "number"), ("two otters", None)):
         about = {"id": "c", "correct_answer": answer, "prompted_hint": None}
-        chain = one(write(tmp_path / f"{kind}.jsonl", label("FAITHFUL_COT", **about)), "bonafide")
+        chain = one(
+            write_rows(tmp_path / f"{kind}.jsonl", label("FAITHFUL_COT", **about)), "bonafide"
+        )
         assert (chain.kind, chain.options, chain.gold) == (kind, None, answer)
     # ends are exclusive: another reading of a span is refused
     start, end = 0, len("The hint says B.") - 1
     row = label("FAITHFUL_STEP", sentence_span_start=start, sentence_span_end=end, **said)
     with pytest.raises(UserError, match="the span 0 to 15 of 'cot' is 'The hint says B', and"):
-        read_chains(write(tmp_path / "inclusive.jsonl", row))
+        read_chains(write_rows(tmp_path / "inclusive.jsonl", row))
 
 
 def test_a_writer_may_have_another_name_here(tmp_path: Path) -> None:
     row = {"id": "a", "question": "?", "reasoning": "So."}
-    path = write(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
+    path = write_rows(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
     read = read_chains(path, writers={"x": "org/x", "z": "org/z"})
     assert [(c.model, c.id) for c in read.chains] == [
         ("org/x", "own/a by org/x"),
@@ -241,7 +239,7 @@ def test_chat_keeps_what_was_thought_apart(tmp_path: Path, message: dict[str, An
         {"role": "assistant", **message},
     ]
     row = {"messages": messages, "model": "m", "options": ["owl", "otter"], "target": "B"}
-    chain = one(write(tmp_path / "chat.jsonl", row), "chat")
+    chain = one(write_rows(tmp_path / "chat.jsonl", row), "chat")
     assert (chain.reasoning, chain.answer, chain.gold) == ("It swims.", "B.", "B")
     # a cue may stand in the system message: who reads the chain reads it, too
     assert (chain.prompt, chain.question) == ("Be brief.\n\nWhich?", "Which?")
@@ -251,10 +249,12 @@ def test_chat_keeps_what_was_thought_apart(tmp_path: Path, message: dict[str, An
 def test_chat_without_thinking_is_a_chain_itself(tmp_path: Path) -> None:
     user, reply = {"role": "user", "content": "Which?"}, "It swims. So it is B."
     choices = [{"message": {"role": "assistant", "content": reply}}]
-    chain = one(write(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices}), "chat")
+    chain = one(
+        write_rows(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices}), "chat"
+    )
     assert (chain.reasoning, chain.answer) == (reply, None)
     turns = [user, {"role": "assistant", "content": "?"}, user, choices[0]["message"]]
-    bad = write(tmp_path / "bad.jsonl", {"messages": turns})
+    bad = write_rows(tmp_path / "bad.jsonl", {"messages": turns})
     with pytest.raises(UserError, match="2 turns of the user"):
         read_chains(bad)
 
@@ -312,10 +312,10 @@ def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
 
 def test_auto_refuses_what_it_cannot_tell(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"x\.jsonl: its columns \(a\) are of no known format"):
-        read_chains(write(tmp_path / "x.jsonl", {"a": 1}))
+        read_chains(write_rows(tmp_path / "x.jsonl", {"a": 1}))
     both = {"question": "?", "reasoning": "So.", "messages": []}
     with pytest.raises(UserError, match=r"of the formats rows and chat; .* traces\.format: rows"):
-        read_chains(write(tmp_path / "both.jsonl", both))
+        read_chains(write_rows(tmp_path / "both.jsonl", both))
     assert read_chains(tmp_path / "both.jsonl", "rows").format == "rows"
     with pytest.raises(UserError, match="unknown format 'row'; did you mean 'rows'"):
         read_chains(tmp_path / "both.jsonl", "row")
@@ -345,13 +345,13 @@ def test_every_reader_is_told_apart_from_the_others() -> None:
 
 def test_two_chains_of_one_id_are_named_by_who_wrote_them(tmp_path: Path) -> None:
     row = {"id": "a", "question": "?", "reasoning": "So."}
-    path = write(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
+    path = write_rows(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
     assert [c.id for c in read_chains(path).chains] == ["own/a by x", "own/a by y"]
     kept = read_chains(path, own_ids=False).chains
     assert [(c.model, c.id) for c in kept] == [("x", "a"), ("y", "a")]
     for own_ids in (True, False):
         with pytest.raises(UserError, match=r"line 2: id 'a' is that of .*line 1"):
-            read_chains(write(tmp_path / "n.jsonl", row, row), own_ids=own_ids)
+            read_chains(write_rows(tmp_path / "n.jsonl", row, row), own_ids=own_ids)
 
 
 def test_a_limit_draws_from_the_whole_file_and_a_greater_one_adds_to_it(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_a_limit_draws_from_the_whole_file_and_a_greater_one_adds_to_it(tmp_path
         for kind in ("FAITHFUL_COT", "UNFAITHFUL_COT")
         for i in range(30)
     ]
-    path = write(tmp_path / "sorted.jsonl", *rows)
+    path = write_rows(tmp_path / "sorted.jsonl", *rows)
 
     def ids(limit: int | None, seed: int = 0) -> list[str]:
         return [chain.id for chain in read_chains(path, limit=limit, seed=seed).chains]

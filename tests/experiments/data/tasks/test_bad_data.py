@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from bad_input import said_by
 
-from faithscope.experiments.cli import execute
 from faithscope.experiments.data.tasks.sources.rows import MAX_CHARS
 
 GOOD = {"id": "a", "question": "Which is a mammal?", "options": ["trout", "otter"], "answer": "B"}
@@ -25,9 +25,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     return {k: v for k, v in row.items() if v != "absent"}
 
 
-def complaint(
-    folder: Path, capsys: pytest.CaptureFixture[str], path: Path, task: str = "own", *more: str
-) -> str:
+def complaint(folder: Path, path: Path, task: str = "own", *more: str) -> str:
     """What a dry run says, and a real one too: it stops at the data, before any weights."""
     config = {
         "name": "t",
@@ -37,19 +35,13 @@ def complaint(
         "data": {"path": str(path)},
     }
     (folder / "x.yaml").write_text(yaml.safe_dump(config))
-    said = []
-    for how in (["--dry-run"], []):
-        assert execute(["run", str(folder / "x.yaml"), *how, *more]) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.count("\n") == 1, err
-        assert err.startswith("error: ")
-        assert "Traceback" not in err
-        assert not (folder / "runs").exists(), "the run folder was made"
-        said.append(err.strip())
-    assert said[0] == said[1]
-    assert len(said[0]) < 700, "one line that a person reads"
-    return said[0]
+    dry, real = (said_by("run", str(folder / "x.yaml"), *how, *more) for how in (["--dry-run"], []))
+    assert dry == real
+    assert dry.wrong() == ""
+    assert dry.err.count("\n") == 1, dry.err
+    assert not (folder / "runs").exists(), "the run folder was made"
+    assert len(dry.err) < 700, "one line that a person reads"
+    return dry.err.strip()
 
 
 CASES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
@@ -126,49 +118,45 @@ CASES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_file_that_cannot_be_used(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
+def test_a_file_that_cannot_be_used(tmp_path: Path, case: str) -> None:
     suffix, content, expected = CASES[case]
     path = tmp_path / (f"mine.{suffix}" if suffix else "mine")
     path.write_bytes(content)
-    said = complaint(tmp_path, capsys, path)
+    said = complaint(tmp_path, path)
     assert str(path) in said
     for part in expected:
         assert part in said
 
 
-def test_a_file_or_a_split_that_is_not_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = complaint(tmp_path, capsys, tmp_path / "mnie.jsonl")
+def test_a_file_or_a_split_that_is_not_there(tmp_path: Path) -> None:
+    said = complaint(tmp_path, tmp_path / "mnie.jsonl")
     assert "no such file or folder: " in said
     assert "check the path" in said
     folder = tmp_path / "data"
     folder.mkdir()
-    assert "no file of split 'test'; it holds no data file" in complaint(tmp_path, capsys, folder)
+    assert "no file of split 'test'; it holds no data file" in complaint(tmp_path, folder)
     (folder / "train.jsonl").write_bytes(lines(GOOD))
-    said = complaint(tmp_path, capsys, folder)
+    said = complaint(tmp_path, folder)
     assert "no file of split 'test'; it holds train.jsonl" in said
     assert "set data.split" in said
-    said = complaint(tmp_path, capsys, folder, "own", "--set", "data.split=tset")
+    said = complaint(tmp_path, folder, "own", "--set", "data.split=tset")
     assert "no file of split 'tset'" in said
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
-def test_a_file_that_may_not_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_bytes(lines(GOOD))
     path.chmod(0)
-    said = complaint(tmp_path, capsys, path)
+    said = complaint(tmp_path, path)
     assert f"{path}: cannot be read (Permission denied); check its permissions" in said
     folder = tmp_path / "closed"
     folder.mkdir(mode=0)
-    assert f"{folder}: cannot be read (Permission denied)" in complaint(tmp_path, capsys, folder)
+    assert f"{folder}: cannot be read (Permission denied)" in complaint(tmp_path, folder)
 
 
-def test_own_questions_that_nobody_gave(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = complaint(tmp_path, capsys, tmp_path, "own", "--set", "data.path=null")
+def test_own_questions_that_nobody_gave(tmp_path: Path) -> None:
+    said = complaint(tmp_path, tmp_path, "own", "--set", "data.path=null")
     assert "give them with --set data.path.own=FILE" in said
 
 
@@ -200,10 +188,10 @@ ROWS = [
 
 @pytest.mark.parametrize(("task", "row", "expected"), ROWS)
 def test_the_papers_tasks_refuse_rows_that_are_not_theirs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, row: dict, expected: str
+    tmp_path: Path, task: str, row: dict, expected: str
 ) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_bytes(lines(row))
-    said = complaint(tmp_path, capsys, path, task)
+    said = complaint(tmp_path, path, task)
     assert f"task {task!r}: {path}, line 1: " in said
     assert expected in said

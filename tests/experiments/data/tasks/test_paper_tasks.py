@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_files import write_rows
 
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.tasks.exams import ARC_CHALLENGE
@@ -112,7 +113,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
                 for row in rows
             )
     else:
-        path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+        write_rows(path, *rows)
     return path
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from run_files import write_rows
 from tiny_models import tiny
 
 from faithscope.experiments.data.tasks import LoadSettings, get_task
@@ -32,11 +33,6 @@ def load(task: str, path: Path | None = None, **settings) -> list[Question]:
     return list(get_task(task).load(LoadSettings(path=path, **settings)))
 
 
-def jsonl(path: Path, rows: list[dict]) -> Path:
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(("task", "file"), [("logiqa", "logiqa_en"), ("aqua", "test")])
 def test_real_rows_are_drawn_with_the_seed_and_keep_their_answers(task: str, file: str) -> None:
     path = SHARED / task / f"{file}.jsonl"
@@ -60,39 +56,39 @@ def test_real_rows_are_drawn_with_the_seed_and_keep_their_answers(task: str, fil
 
 
 def test_the_right_option_of_truthfulqa_is_not_always_the_first(tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "validation.jsonl", [MC1] * 40)
+    path = write_rows(tmp_path / "validation.jsonl", *([MC1] * 40))
     questions = load("truthfulqa", path, seed=42)
     assert {q.gold for q in questions} == set("ABCD")
     assert all((q.options or ())["ABCD".index(q.gold or "")] == "Nothing" for q in questions)
     as_dict = {"question": "?", "mc1_targets": {"yes": 0, "no": 1}}
-    (one,) = load("truthfulqa", jsonl(tmp_path / "mc.jsonl", [as_dict]))
+    (one,) = load("truthfulqa", write_rows(tmp_path / "mc.jsonl", as_dict))
     assert (one.options or ())["AB".index(one.gold or "")] == "no"
     two = {"question": "?", "mc1_targets": {"yes": 1, "no": 1}}
     with pytest.raises(UserError, match=r"line 1: .*names 2 right choices"):
-        load("truthfulqa", jsonl(tmp_path / "two.jsonl", [two]))
+        load("truthfulqa", write_rows(tmp_path / "two.jsonl", two))
 
 
 def test_the_hubs_logiqa_counts_options_from_0(tmp_path: Path) -> None:
     row = {"context": "All a are b.", "query": "So?", "options": ["x", "y"], "correct_option": 1}
-    (question,) = load("logiqa", jsonl(tmp_path / "test.jsonl", [row]))
+    (question,) = load("logiqa", write_rows(tmp_path / "test.jsonl", row))
     assert (question.gold, question.text) == ("B", "All a are b.\nSo?")
     with pytest.raises(UserError, match="'correct_option' is 2; give a whole number from 0 to 1"):
-        load("logiqa", jsonl(tmp_path / "test.jsonl", [row | {"correct_option": 2}]))
+        load("logiqa", write_rows(tmp_path / "test.jsonl", row | {"correct_option": 2}))
 
 
 def test_hle_gives_its_biology_without_pictures_from_a_local_file_alone(tmp_path: Path) -> None:
     others = [{"answer_type": "exactMatch"}, {"category": "Math"}, {"image": "data:image/png"}]
     rows = [HLE, *(HLE | {"id": str(i)} | other for i, other in enumerate(others))]
-    (question,) = load("hle_bio", jsonl(tmp_path / "test.jsonl", rows))
+    (question,) = load("hle_bio", write_rows(tmp_path / "test.jsonl", *rows))
     assert (question.id, question.text, question.gold) == ("abc", "Which enzyme?", "B")
     assert question.options == ("Ligase", "Helicase", "None")
     with pytest.raises(UserError, match="gated"):
         load("hle_bio")
     with pytest.raises(UserError, match="none of 1 rows has category"):
-        load("hle_bio", jsonl(tmp_path / "test.jsonl", rows[1:2]))
+        load("hle_bio", write_rows(tmp_path / "test.jsonl", *rows[1:2]))
     without = HLE | {"question": "Which?\nA. Ligase\nB. Helicase"}
     with pytest.raises(UserError, match="no line 'Answer Choices:'"):
-        load("hle_bio", jsonl(tmp_path / "test.jsonl", [without]))
+        load("hle_bio", write_rows(tmp_path / "test.jsonl", without))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from run_files import write_rows
 
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks import LoadSettings, get_task
@@ -32,14 +33,8 @@ def load(task: str, path: Path | None = None, **settings) -> list[Question]:
     return list(get_task(task).load(LoadSettings(path=path, **settings)))
 
 
-def jsonl(path: Path, rows: list[dict]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
-    return path
-
-
 def test_gsm8k_rows_become_questions(tmp_path: Path) -> None:
-    found = load("gsm8k", jsonl(tmp_path / "test.jsonl", GSM8K_ROWS))
+    found = load("gsm8k", write_rows(tmp_path / "test.jsonl", *GSM8K_ROWS))
     assert [q.gold for q in found] == ["18", "70000", "1.5"]
     assert [q.candidates for q in found] == [("9",), (), ()]
     assert [q.id for q in found] == ["test-0", "test-1", "test-2"]
@@ -48,10 +43,10 @@ def test_gsm8k_rows_become_questions(tmp_path: Path) -> None:
 
 
 def test_folders_laid_out_like_the_hubs_are_read(tmp_path: Path) -> None:
-    jsonl(tmp_path / "main" / "train-00000-of-00001.jsonl", GSM8K_ROWS[:1])
-    jsonl(tmp_path / "main" / "test-00000-of-00002.jsonl", GSM8K_ROWS[:2])
-    jsonl(tmp_path / "main" / "test-00001-of-00002.jsonl", GSM8K_ROWS[2:])
-    jsonl(tmp_path / "socratic" / "test-00000-of-00001.jsonl", GSM8K_ROWS)
+    write_rows(tmp_path / "main" / "train-00000-of-00001.jsonl", *GSM8K_ROWS[:1])
+    write_rows(tmp_path / "main" / "test-00000-of-00002.jsonl", *GSM8K_ROWS[:2])
+    write_rows(tmp_path / "main" / "test-00001-of-00002.jsonl", *GSM8K_ROWS[2:])
+    write_rows(tmp_path / "socratic" / "test-00000-of-00001.jsonl", *GSM8K_ROWS)
     (tmp_path / "README.md").write_text("not data")
     found = load("gsm8k", tmp_path)
     assert [q.gold for q in found] == ["18", "70000", "1.5"]
@@ -87,7 +82,7 @@ def test_local_sentiment_keeps_its_order(
 ) -> None:
     path = tmp_path / f"mine.{suffix}"
     if suffix == "jsonl":
-        jsonl(path, [{text: t, label: y} for t, y in REVIEWS])
+        write_rows(path, *[{text: t, label: y} for t, y in REVIEWS])
     else:
         with path.open("w", newline="") as file:
             writer = csv.writer(file, delimiter="\t" if suffix == "tsv" else ",")
@@ -101,9 +96,9 @@ def test_local_sentiment_keeps_its_order(
 
 def test_labels_of_sentiment_in_words(tmp_path: Path) -> None:
     rows = [{"text": "t", "label": y} for y in ("POS", "Negative", "0", True, 1.0)]
-    found = load("sentiment", jsonl(tmp_path / "a.jsonl", rows))
+    found = load("sentiment", write_rows(tmp_path / "a.jsonl", *rows))
     assert [(q.gold or "")[:3] for q in found] == ["pos", "neg", "neg", "pos", "pos"]
-    bad = jsonl(tmp_path / "b.jsonl", [{"text": "t", "label": 2}])
+    bad = write_rows(tmp_path / "b.jsonl", {"text": "t", "label": 2})
     with pytest.raises(UserError, match=r"b\.jsonl, line 1: label 2 is neither"):
         load("sentiment", bad)
 

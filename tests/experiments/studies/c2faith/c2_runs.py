@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from prm800k_rows import completion, row, solved, step, write
+from prm800k_rows import completion, row, solved, step
+from run_files import write_rows, write_yaml
 
 EVIL = "<script>alert(1)</script> \x1b[31m"
 
@@ -18,7 +19,7 @@ def chains(folder: Path) -> Path:
         step(completion("Thus.\n\n# Answer\n\n7")),
     )
     rows = [evil, *(solved(f"Find x, number {n}.", 6, 20 + 40 * n) for n in range(2))]
-    return write(folder / "phase1_train.jsonl", *rows)
+    return write_rows(folder / "phase1_train.jsonl", *rows)
 
 
 def prompts(folder: Path) -> Path:
@@ -67,9 +68,7 @@ def config(folder: Path, judge: dict[str, Any], **changes: Any) -> Path:
         "judge": {"max_tokens": 16, "batch_size": 4, "device": "cpu"} | judge,
         "report": {"bootstrap": 20},
     }
-    path = folder / f"{(values | changes)['name']}.yaml"
-    path.write_text(yaml.safe_dump(values | changes))
-    return path
+    return write_yaml(folder / f"{(values | changes)['name']}.yaml", values | changes)
 
 
 def tables(run_dir: Path) -> dict[str, bytes]:

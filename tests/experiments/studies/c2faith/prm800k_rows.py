@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 Values = dict[str, Any]
@@ -49,9 +47,3 @@ def solved(problem: str, n: int, start: int = 20) -> Values:
     return row(
         problem, *(step(completion(t)) for t in texts), step(completion("So.\n\n# Answer\n\n7"))
     )
-
-
-def write(path: Path, *rows: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows), "utf-8")
-    return path

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from c2_frames import MUTE, NAMES, made_up
-from figure_fit import drawing_problems
+from figure_fit import drawing_problems, texts_of
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.picture import Picture, save, svg
@@ -63,11 +63,6 @@ def three() -> dict[str, Picture]:
     return drawn(made_up(3, 20, mute=True))
 
 
-def said(figure: Figure | None) -> str:
-    assert figure is not None
-    return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
-
-
 def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
     found = drawn(Frames())
     assert tuple(found) == ALL
@@ -83,12 +78,12 @@ def test_three_judges_and_a_silent_one(three):
         *(*OF_PROBABILITIES, "c2_injection", "c2_prompts")
     ]
     for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
-        text = said(three[name].figure)
+        text = texts_of(three[name].figure)
         for judge in (*NAMES[:3], MUTE):
             assert middle_cut(judge.rpartition("/")[2]) in text, (name, judge)
-    assert "no verdict" in said(three["c2_detection"].figure)
-    assert "in 20 judgements" in said(three["c2_signed_error"].figure)
-    assert MUTE not in said(three["c2_failure_overlap"].figure)
+    assert "no verdict" in texts_of(three["c2_detection"].figure)
+    assert "in 20 judgements" in texts_of(three["c2_signed_error"].figure)
+    assert MUTE not in texts_of(three["c2_failure_overlap"].figure)
 
 
 @pytest.mark.parametrize("name", ["c2_radar", "c2_coverage", "c2_judge_against_internals"])
@@ -104,10 +99,10 @@ def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, t
 def test_one_judge_in_two_readings_and_nothing_but_silence():
     one = drawn(made_up(1, 12))
     assert [n for n, p in one.items() if p.figure is None] == ["c2_injection", "c2_panel"]
-    assert "in all readings" in said(one["c2_failure_overlap"].figure)
+    assert "in all readings" in texts_of(one["c2_failure_overlap"].figure)
     assert "sets are of readings" in one["c2_failure_overlap"].caption
-    assert "scored" in said(one["c2_within"].figure)
-    assert "ECE" in said(one["c2_calibration"].figure)
+    assert "scored" in texts_of(one["c2_within"].figure)
+    assert "ECE" in texts_of(one["c2_calibration"].figure)
     silent = drawn(made_up(0, 5, mute=True))
     assert [n for n, p in silent.items() if p.figure is None] == [
         *("c2_failure_overlap", *OF_PROBABILITIES, *OF_SEVERAL)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from bad_input import refused, said_by
 from c2_runs import config, tables
 
 from faithscope.experiments.analysis.run import load_run
-from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.units import read_unit
@@ -21,18 +21,16 @@ from faithscope.interp.errors import UserError
 
 
 def test_all_judges_that_lack_a_key_are_told_at_once(
-    tmp_path: Path,
-    model: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
     for name in ("OPENAI_API_KEY", "TOGETHER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     judges = [model, "api:openai/gpt-4.1", "api:together/a/b"]
     path = config(tmp_path, {"model": judges, "readings": ["scored"]}, forms="c2_coverage")
-    assert execute(["run", str(path)]) == 2
-    told = capfd.readouterr().err
+    said = said_by("run", str(path))
+    assert (said.code, said.out) == (2, "")
+    told = said.err
     assert "model 'openai/gpt-4.1' needs a key: export OPENAI_API_KEY" in told
     assert "model 'together/a/b' needs a key: export TOGETHER_API_KEY" in told
     assert "loading" not in told
@@ -43,7 +41,7 @@ def test_a_layer_that_a_model_has_not_is_told_at_load(tmp_path: Path, model: str
     inside = {"model": model, "signals": ["surprisal", "information_flow"], "layer": 99}
     judge = {"model": model, "readings": ["scored"]}
     path = config(tmp_path, judge, forms="c2_coverage", internals=inside)
-    with pytest.raises(UserError, match=r"internals\.layer: 99 is none of .*/model, which has 3;"):
+    with pytest.raises(UserError, match=r"internals\.layer: 99 is none of .*/plain, which has 3;"):
         run(load_config(path))
     assert not list((tmp_path / "runs/c2/records").iterdir())
 
@@ -84,14 +82,11 @@ def test_a_saved_benchmark_that_has_changed_is_refused(tmp_path: Path, model: st
     assert tables(other) == before
 
 
-def test_two_reference_forms_of_one_scale_are_refused(
-    tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_two_reference_forms_of_one_scale_are_refused(tmp_path: Path, model: str) -> None:
     path = config(tmp_path, {"model": model}, reference=model)
     forms = tmp_path / "prompts"
     shutil.copy(forms / "c2_coverage_reference.yaml", forms / "c2_coverage_reference_mine.yaml")
-    assert execute(["run", str(path)]) == 2
-    told = capfd.readouterr().err
+    told = refused("run", path)
     assert "'c2_coverage_reference' and 'c2_coverage_reference_mine' are both" in told
 
 

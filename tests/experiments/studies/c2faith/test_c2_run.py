@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from bad_input import refused
 from c2_runs import config, tables
-from prm800k_rows import solved, write
+from fault_server import KEY, echoes_key, says, says_key
 
 from faithscope import load_run
 from faithscope.experiments.cli import execute
@@ -24,7 +25,7 @@ from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
 from faithscope.interp.errors import UserError
 
-KEY = "sk-planted-0a1b2c3d4e5f"
+REPLIES = [says('{"score": 1}')]
 
 
 def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) -> None:
@@ -51,19 +52,13 @@ def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) ->
         assert f'id="{drawn}-title"' in page, drawn
     assert "<script>alert" not in page
     assert "\x1b" not in page
-    before = tables(outcome.run_dir)
-    records = [p.read_bytes() for p in sorted((outcome.run_dir / "records").iterdir())]
-    assert run(load_config(path)).run_dir == outcome.run_dir
-    assert records == [p.read_bytes() for p in sorted((outcome.run_dir / "records").iterdir())]
-    assert tables(outcome.run_dir) == before
 
 
-def test_a_judge_here_is_held_to_the_form(tmp_path: Path, model: str) -> None:
-    outcome = run(load_config(config(tmp_path, {"model": model, "readings": ["generated"]})))
+def test_a_judge_here_is_held_to_the_form(judged: Path) -> None:
     for task in ("detection", "localisation", "coverage"):
-        table = pd.read_csv(outcome.run_dir / f"tables/c2_{task}.csv")
-        assert table["n_without_verdict"].sum() == 0
-        assert table["n"].sum() > 0
+        table = pd.read_csv(judged / f"tables/c2_{task}.csv").set_index("reading")
+        assert table.loc["generated", "n_without_verdict"] == 0
+        assert table.loc["generated", "n"] > 0
 
 
 def test_all_that_a_reply_says_is_kept_and_counted(tmp_path: Path, model: str) -> None:
@@ -106,15 +101,12 @@ def test_a_report_needs_neither_data_nor_prompts_at_hand(tmp_path: Path, model: 
     assert tables(moved) == before
 
 
-def test_where_nothing_was_judged_there_is_no_report(
-    tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_where_nothing_was_judged_there_is_no_report(tmp_path: Path, model: str) -> None:
     perturb = {"levels": [0.5], "acausal": "llm", "writer": model}
     path = config(tmp_path, {"model": model, "readings": ["scored"]}, perturb=perturb)
     with Store(load_config(path, must_be=C2FaithConfig), {}):
         """As a writer leaves it that was stopped before its first step."""
-    assert execute(["report", str(tmp_path / "runs/c2")]) == 2
-    assert "nothing is judged there yet" in capfd.readouterr().err
+    assert "nothing is judged there yet" in refused("report", str(tmp_path / "runs/c2"))
 
 
 @pytest.mark.slow
@@ -152,15 +144,6 @@ def test_models_here_need_no_prices(tmp_path: Path, model: str) -> None:
     assert run(load_config(config(tmp_path, judge, forms="c2_coverage", spend=spend))).done == ""
 
 
-@pytest.mark.slow
-def test_other_chains_do_not_mix_with_stored_judgements(tmp_path: Path, model: str) -> None:
-    path = config(tmp_path, {"model": model, "readings": ["scored"]})
-    run(load_config(path))
-    write(tmp_path / "data/phase1_train.jsonl", solved("Another.", 6))
-    with pytest.raises(Exception, match=r"benchmark: is not what the config makes now"):
-        run(load_config(path))
-
-
 def test_a_model_may_rewrite_the_steps(tmp_path: Path, model: str) -> None:
     perturb = {"levels": [0.5], "acausal": "llm", "writer": model}
     judge = {"model": model, "readings": ["scored"]}
@@ -180,16 +163,6 @@ def test_a_model_may_rewrite_the_steps(tmp_path: Path, model: str) -> None:
 
 
 class TestBehindAnApi:
-    @pytest.fixture
-    def server(self, monkeypatch: pytest.MonkeyPatch):
-        pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-        from fault_server import FaultServer, says
-
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        with FaultServer() as server:
-            server.plan[""] = [says('{"score": 1}')]
-            yield server
-
     def judged(self, folder: Path, server: Any, **changes: Any) -> Path:
         judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "structured": "prompt"}
         return config(folder, judge | {"max_retries": 0}, **changes)
@@ -217,9 +190,7 @@ class TestBehindAnApi:
         assert (ended.failures, ended.problems) == ([], [])
 
     def test_the_key_is_nowhere_in_the_run_folder(self, tmp_path: Path, server: Any) -> None:
-        from fault_server import echoes_key
-
-        server.plan[""] = [echoes_key(400)]
+        server.default = [echoes_key(400)]
         with pytest.raises(UserError, match="10 asks in a row failed") as caught:
             run(load_config(self.judged(tmp_path, server)))
         assert KEY not in str(caught.value)
@@ -232,15 +203,13 @@ class TestBehindAnApi:
     def test_a_key_that_good_replies_repeat_is_nowhere_in_the_run_folder(
         self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        from fault_server import says, says_key
-
         form = tmp_path / "prompts/c2_coverage.yaml"
         path = self.judged(tmp_path, server, forms="c2_coverage")
         told = yaml.safe_load(form.read_text())
         told["fields"].insert(0, {"name": "rationale", "kind": "text"})
         form.write_text(yaml.safe_dump(told))
         said = '{"rationale": "KEY", "score": 1}'
-        server.plan[""] = [
+        server.default = [
             says_key(f"My key is KEY:\n```json\n{said}\n```", "KEY"),
             says(said, served="a-version"),
             says_key(f"<think>KEY</think>{said}", "KEY"),
@@ -332,12 +301,11 @@ class TestBehindAnApi:
     ],
 )
 def test_what_cannot_be_run_is_said_in_a_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], expected: str
+    tmp_path: Path, changes: dict[str, Any], expected: str
 ) -> None:
     judge = {"model": "planted:faithful"} | changes.pop("judge", {})
     path = config(tmp_path, judge, **changes)
-    assert execute(["run", str(path)]) == 2
-    error = capfd.readouterr().err
+    error = refused("run", path)
     assert expected in error
     assert "Traceback" not in error
 
@@ -353,16 +321,11 @@ def test_what_cannot_be_run_is_said_in_a_line(
     ],
 )
 def test_no_key_comes_into_a_run_folder_by_its_config(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    judge: dict[str, Any],
-    expected: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: dict[str, Any], expected: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     path = config(tmp_path, {"model": "api:openai/gpt-4.1"} | judge)
-    assert execute(["run", str(path)]) == 2
-    error = capfd.readouterr().err
+    error = refused("run", path)
     assert expected in error
     assert KEY not in error
     assert not (tmp_path / "runs").exists()

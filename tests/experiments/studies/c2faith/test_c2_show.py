@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from c2_runs import config
+from fault_server import FaultServer, fails
 from rich.console import Console
 
 import faithscope
@@ -110,18 +111,11 @@ def test_what_is_not_there_is_named_with_what_was_meant(
     assert "c2_detection" in capfd.readouterr().out
 
 
-def test_what_failed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-    from fault_server import FaultServer, fails
-
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    with FaultServer() as server:
-        server.plan[""] = [fails(400, "no such \x1b]0;thing")]
-        judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "max_retries": 0}
-        changes = {"forms": ["c2_detection"], "data": {"limit": 1}}
-        path = config(tmp_path, judge, **changes)
-        overrides = [f"data.path={tmp_path / 'data'}", "data.splits=phase1_train"]
-        outcome = run(load_config(path, overrides))
+def test_what_failed_is_told(tmp_path: Path, server: FaultServer) -> None:
+    server.default = [fails(400, "no such \x1b]0;thing")]
+    judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "max_retries": 0}
+    path = config(tmp_path, judge, forms=["c2_detection"])
+    outcome = run(load_config(path, ["data.limit=1"]))
     assert len(outcome.failures) == 2
     found = faithscope.load_run(outcome.run_dir)
     assert len(found.judgements) == 0

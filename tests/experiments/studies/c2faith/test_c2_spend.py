@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
+from bad_input import refused
 from c2_runs import config
-from prm800k_rows import solved, write
+from prm800k_rows import solved
+from run_files import write_rows, write_yaml
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -24,17 +25,10 @@ from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
 
+REPLIES = [says('{"score": 1}')]
 JUDGE = "api:openai/gpt-4.1"
 EACH = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
 """Dollars of one reply of the server at the prices of `prices`."""
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
-    with FaultServer() as server:
-        server.plan[""] = [says('{"score": 1}')]
-        yield server
 
 
 def judged(folder: Path, server: Any, judge: dict[str, Any] | None = None, **changes: Any) -> Path:
@@ -44,9 +38,9 @@ def judged(folder: Path, server: Any, judge: dict[str, Any] | None = None, **cha
 
 def prices(folder: Path) -> str:
     of_model = {"input": 10.0, "cached": 5.0, "output": 30.0, "source": "a test"}
-    path = folder / "prices.yaml"
-    path.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"gpt-4.1": of_model}}))
-    return str(path)
+    return str(
+        write_yaml(folder / "prices.yaml", {"as_of": "2026-01-01", "models": {"gpt-4.1": of_model}})
+    )
 
 
 def made(server: FaultServer) -> int:
@@ -54,7 +48,7 @@ def made(server: FaultServer) -> int:
 
 
 def test_failed_asks_count_when_the_run_is_gone_on_with(tmp_path: Path, server: Any) -> None:
-    server.plan[""] = [fails(400)]
+    server.default = [fails(400)]
     path = judged(tmp_path, server, forms="c2_coverage")
     assert len(run(load_config(path)).failures) == 3
     assert [c.outcome for c in calls_of(tmp_path / "runs/c2")] == ["failed"] * 3
@@ -65,7 +59,7 @@ def test_failed_asks_count_when_the_run_is_gone_on_with(tmp_path: Path, server: 
 
 
 def test_a_failed_ask_is_a_judgement_without_a_verdict(tmp_path: Path, server: Any) -> None:
-    server.plan[""] = [fails(400), says('{"score": 1, "sure": true}')]
+    server.default = [fails(400), says('{"score": 1, "sure": true}')]
     injection = {"kinds": ["command"], "demands": ["best"]}
     forms = ["c2_detection", "c2_coverage"]
     ended = run(load_config(judged(tmp_path, server, forms=forms, injection=injection)))
@@ -93,7 +87,7 @@ def test_a_failed_ask_with_a_text_in_it_is_in_the_table_of_injections(
         text = "Ignore the rubric" in json.dumps(handler.request_body)
         return (fails(400) if text else says('{"score": 1}'))(handler)
 
-    server.plan[""] = [fails_at_texts]
+    server.default = [fails_at_texts]
     injection = {"kinds": ["command"], "demands": ["best"]}
     form = of.removesuffix("+injected")
     ended = run(load_config(judged(tmp_path, server, forms=form, injection=injection)))
@@ -107,7 +101,7 @@ def test_a_failed_ask_with_a_text_in_it_is_in_the_table_of_injections(
 
 @pytest.mark.slow
 def test_attempts_that_the_budget_cut_off_count_too(tmp_path: Path, server: Any) -> None:
-    server.plan[""] = [says("hm")]
+    server.default = [says("hm")]
     path = judged(tmp_path, server, forms="c2_coverage")
     for _ in range(2):
         ended = run(load_config(path, ["spend.max_calls=4"]))
@@ -121,7 +115,7 @@ def test_attempts_that_the_budget_cut_off_count_too(tmp_path: Path, server: Any)
 def test_a_cost_is_limited_where_the_server_tells_no_usage(
     tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    server.plan[""] = [says('{"score": 1}', used=None)]
+    server.default = [says('{"score": 1}', used=None)]
     spend = {"prices": prices(tmp_path), "max_cost": 1e-6}
     path = judged(tmp_path, server, forms="c2_coverage", spend=spend)
     for _ in range(2):
@@ -190,7 +184,7 @@ def test_a_dry_run_from_elsewhere_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     configs = Path(__file__).parents[4] / "configs"
-    data = write(tmp_path / "phase1_train.jsonl", *(solved(f"Find {n}.", 6) for n in range(2)))
+    data = write_rows(tmp_path / "phase1_train.jsonl", *(solved(f"Find {n}.", 6) for n in range(2)))
     monkeypatch.chdir(tmp_path)
     told = [f"data.path={data}", "data.splits=phase1_train", "judge.model=api:openai/gpt-4.1"]
     told += ["reference=null", "internals.model=[]"]
@@ -199,7 +193,6 @@ def test_a_dry_run_from_elsewhere_says_what_to_set(
     # the shipped prices are found from everywhere
     assert execute(command) == 0
     assert "dollars, at most" in capfd.readouterr().out
-    assert execute([*command, "--set", "spend.prices=mine.yaml"]) == 2
-    assert "--set spend.prices=PATH" in capfd.readouterr().err
+    assert "--set spend.prices=PATH" in refused(*command, "--set", "spend.prices=mine.yaml")
     assert execute([*command, "--set", f"spend.prices={configs / 'prices.yaml'}"]) == 0
     assert "dollars, at most" in capfd.readouterr().out

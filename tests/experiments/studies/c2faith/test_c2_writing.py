@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from bad_input import refused, said_by
 from c2_runs import config, tables
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
@@ -23,6 +24,7 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.run import Outcome, plan, run, work_through
 from faithscope.experiments.studies.c2faith.benchmark.writing import STAGE
 
+REPLIES = [says('{"score": 1}')]
 WRITER = "api:openai/gpt-4.1"
 WRITING = "item=writing;"
 """In the writer's prompt, by which the server knows it."""
@@ -46,11 +48,9 @@ class Refusing:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
-    with FaultServer() as server:
-        server.plan |= {"": [says('{"score": 1}')], "writing": [Refusing()]}
-        yield server
+def server(server: FaultServer) -> FaultServer:
+    server.plan["writing"] = [Refusing()]
+    return server
 
 
 def written(folder: Path, server: FaultServer, **changes: Any) -> Path:
@@ -262,8 +262,7 @@ def test_what_is_written_is_built_before_the_work_is_shared_out(
 ) -> None:
     server.plan["writing"] = [says("So x is 4711, as we have seen.")]
     path = str(written(tmp_path, server))
-    assert execute(["run", path, "--shard", "1/2"]) == 2
-    assert "first `faithscope build` with the same config" in capfd.readouterr().err
+    assert "first `faithscope build` with the same config" in refused("run", path, "--shard", "1/2")
     assert sum(server.seen.values()) == 0
     assert execute(["build", path]) == 0
     run_dir = tmp_path / "runs/c2"
@@ -312,14 +311,11 @@ def test_what_needs_no_writing_can_be_built_too(
 
 
 def test_judges_that_cannot_be_asked_are_told_before_the_writer_is_paid(
-    tmp_path: Path,
-    server: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, server: Any
 ) -> None:
     path = str(written(tmp_path, server, reference="api:openai/gpt-4o", spend={"max_cost": 1.0}))
-    assert execute(["run", path]) == 2
-    told = capfd.readouterr().err
-    assert "model 'openai/gpt-4.1' has no price" in told
-    assert "model 'openai/gpt-4o' has no price" in told
+    said = said_by("run", path)
+    assert said.code == 2
+    assert "model 'openai/gpt-4.1' has no price" in said.err
+    assert "model 'openai/gpt-4o' has no price" in said.err
     assert sum(server.seen.values()) == 0

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from fault_server import KEY, FaultServer, says
 from test_c2_show import shown
 
 import faithscope
@@ -274,7 +275,6 @@ class TestBehindAnApi:
     def run_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         """Three chains judged by one that obeys, one that does not, one that loses its form."""
         pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-        from fault_server import FaultServer, says
 
         def behave(handler: Any) -> None:
             told = json.dumps(handler.request_body["messages"])
@@ -289,8 +289,8 @@ class TestBehindAnApi:
                 says('{"score": 1}')(handler)
 
         with pytest.MonkeyPatch.context() as patch, FaultServer() as server:
-            patch.setenv("OPENAI_API_KEY", "sk-planted-0a1b2c3d4e5f")
-            server.plan[""] = [behave]
+            patch.setenv("OPENAI_API_KEY", KEY)
+            server.default = [behave]
             judges = [f"api:openai/{j}" for j in JUDGES.values()]
             told = {"base_url": server.url, "structured": "prompt", "attempts": 1}
             folder = tmp_path_factory.mktemp("judged")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from c2_runs import config, prompts
-from prm800k_rows import completion, row, solved, step, write
+from prm800k_rows import completion, row, solved, step
+from run_files import write_rows
 from tiny_models import tiny
 
 from faithscope.experiments.analysis.run import load_run
@@ -71,7 +72,7 @@ def test_only_items_that_cannot_be_read_have_a_reason(
 
 
 def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) -> None:
-    data = write(
+    data = write_rows(
         tmp_path / "data" / "phase1_train.jsonl",
         *(solved(f"Find x, number {n}.", n_steps, 20 + 40 * n) for n, n_steps in enumerate((2, 4))),
     )
@@ -100,7 +101,7 @@ def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) 
 def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: str) -> None:
     open_ended = [step(completion(f"Step on, we get $y = {40 + 3 * i}$.")) for i in range(6)]
     rows = [solved("Find x.", 6), *(row(f"Find y, number {n}.", *open_ended) for n in range(2))]
-    write(tmp_path / "data/phase1_train.jsonl", *rows)
+    write_rows(tmp_path / "data/phase1_train.jsonl", *rows)
     prompts(tmp_path)
     path = config(
         tmp_path,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from completions_server import CompletionsServer, Handler, fails, good
 from planted_vllm import Vllm
 from planted_vllm import planted as planted_vllm
-from prm800k_rows import solved, write
+from prm800k_rows import solved
+from run_files import write_rows, write_yaml
 
 from faithscope import interp
 from faithscope.experiments.cli import execute
@@ -33,12 +33,12 @@ Reply = tuple[str, str, str]
 def server(model: str) -> Iterator[CompletionsServer]:
     pytest.importorskip("openai", reason="needs the extra: pip install 'faithscope[judge]'")
     loaded = interp.load(model, dtype="float32", device="cpu")
-    with CompletionsServer(loaded, names=("model",)) as running:
+    with CompletionsServer(loaded, names=("plain",)) as running:
         yield running
 
 
 def config(folder: Path, model: str, **judge: Any) -> Path:
-    write(folder / "chains/phase1_train.jsonl", solved("Find x.", 6, 20))
+    write_rows(folder / "chains/phase1_train.jsonl", solved("Find x.", 6, 20))
     values = {
         "name": "c2",
         "benchmark": "c2faith",
@@ -48,9 +48,7 @@ def config(folder: Path, model: str, **judge: Any) -> Path:
         "forms": ["c2_detection"],
         "judge": {"model": model, "structured": "prompt", "max_tokens": 16} | judge,
     }
-    path = folder / "c2.yaml"
-    path.write_text(yaml.safe_dump(values))
-    return path
+    return write_yaml(folder / "c2.yaml", values)
 
 
 def run(path: Path) -> int:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prm800k_rows import completion, human, row, solved, step, write
+from prm800k_rows import completion, human, row, solved, step
+from run_files import write_rows
 
 from faithscope.experiments.studies.c2faith.benchmark.items import Chain, perfect
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import (
@@ -25,7 +26,7 @@ SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "prm80
 
 
 def test_the_chosen_path_is_read(tmp_path: Path) -> None:
-    path = write(
+    path = write_rows(
         tmp_path / "phase1_train.jsonl",
         row(
             "What is $3+4$?",
@@ -118,7 +119,7 @@ def test_what_stands_in_two_phases_is_taken_once(tmp_path: Path) -> None:
 def test_how_rating_ended_says_whether_there_is_an_answer(finish: str, tmp_path: Path) -> None:
     """The path says whether it is whole; of four ways to end one alone is an answer."""
     five = [step(completion(f"step {i}")) for i in range(5)]
-    (solution,), _ = read_prm800k(write(tmp_path / "a.jsonl", row("P", *five, finish=finish)))
+    (solution,), _ = read_prm800k(write_rows(tmp_path / "a.jsonl", row("P", *five, finish=finish)))
     assert solution.complete
     assert solution.answered == (finish == "solution")
     assert len(perfect([solution], answered=True).chains) == (finish == "solution")
@@ -129,16 +130,16 @@ def test_plain_rows_are_read(tmp_path: Path) -> None:
         {"row": 7, "problem": "P", "steps": ["a", "b"], "ratings": [1, 0], "ends_in_answer": False},
         {"problem": "P", "steps": ["a", "b\n\n# Answer\n\n1"], "ratings": [1, -1]},
     ]
-    (first, second), _ = read_prm800k(write(tmp_path / "mine.jsonl", *rows))
+    (first, second), _ = read_prm800k(write_rows(tmp_path / "mine.jsonl", *rows))
     assert (first.id, first.ratings, first.answered) == ("mine-7", (1, 0), False)
     assert (second.id, second.answered) == ("mine-1", True)
 
 
 def test_splits_of_a_folder_are_read_in_their_order_wherever_they_lie(tmp_path: Path) -> None:
-    write(tmp_path / "prm800k" / "data" / "phase2_train.jsonl", solved("B", 5))
-    write(tmp_path / "prm800k" / "data" / "phase1_train.jsonl", solved("A", 5))
-    write(tmp_path / "prm800k" / "data" / "phase1_test.jsonl", solved("C", 5))
-    write(tmp_path / "prm800k" / "math_splits" / "train.jsonl", {"problem": "no labels"})
+    write_rows(tmp_path / "prm800k" / "data" / "phase2_train.jsonl", solved("B", 5))
+    write_rows(tmp_path / "prm800k" / "data" / "phase1_train.jsonl", solved("A", 5))
+    write_rows(tmp_path / "prm800k" / "data" / "phase1_test.jsonl", solved("C", 5))
+    write_rows(tmp_path / "prm800k" / "math_splits" / "train.jsonl", {"problem": "no labels"})
     solutions, sources = read_prm800k(tmp_path)
     assert [s.id for s in solutions] == ["phase1_train-0", "phase2_train-0"]
     assert [s.name for s in sources] == ["phase1_train.jsonl", "phase2_train.jsonl"]
@@ -149,7 +150,7 @@ def test_splits_of_a_folder_are_read_in_their_order_wherever_they_lie(tmp_path: 
 
 
 def test_a_folder_with_one_file_needs_no_names(tmp_path: Path) -> None:
-    write(tmp_path / "subset.jsonl", solved("A", 5))
+    write_rows(tmp_path / "subset.jsonl", solved("A", 5))
     assert [s.id for s in read_prm800k(tmp_path)[0]] == ["subset-0"]
 
 
@@ -176,7 +177,7 @@ BAD: list[tuple[Any, str]] = [
 def test_a_row_that_is_none_is_named_with_file_line_and_field(
     bad: Any, told: str, tmp_path: Path
 ) -> None:
-    path = write(tmp_path / "data.jsonl", GOOD, bad)
+    path = write_rows(tmp_path / "data.jsonl", GOOD, bad)
     with pytest.raises(UserError, match=told) as caught:
         read_prm800k(path)
     assert str(caught.value).startswith(f"{path}, line 2: ")
@@ -200,7 +201,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         read_prm800k(pointer)
     with pytest.raises(UserError, match=r"unknown split 'phase_1_train'; did you mean"):
         read_prm800k(pointer, ("phase_1_train",))
-    twice = write(
+    twice = write_rows(
         tmp_path / "t.jsonl", *[{"row": 1, "problem": "P", "steps": [], "ratings": []}] * 2
     )
     with pytest.raises(UserError, match=r"line 2: id 't-1' is that of .*line 1"):
@@ -216,8 +217,8 @@ def test_the_hub_copy_is_read_from_its_cache(
     with pytest.raises(UserError, match=rf"could not get .* of {REPOSITORY}.*path="):
         read_prm800k()
     snapshot = tmp_path / f"datasets--{REPOSITORY.replace('/', '--')}" / "snapshots" / REVISION
-    write(snapshot / "phase1_train.jsonl", solved("A", 5))
-    write(snapshot / "phase2_train.jsonl", solved("B", 6))
+    write_rows(snapshot / "phase1_train.jsonl", solved("A", 5))
+    write_rows(snapshot / "phase2_train.jsonl", solved("B", 6))
     monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
     solutions, _ = read_prm800k()
     assert [s.id for s in solutions] == ["phase1_train-0", "phase2_train-0"]
@@ -225,7 +226,7 @@ def test_the_hub_copy_is_read_from_its_cache(
 
 def test_perfect_chains_and_why_others_are_none(tmp_path: Path) -> None:
     five = [step(completion(f"step {i}")) for i in range(5)]
-    path = write(
+    path = write_rows(
         tmp_path / "phase1_train.jsonl",
         solved("first", 5),
         row("long, one neutral", *five, step(completion("x", 0))),

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from bad_input import refused
 from pages import faults
-from tiny_models import tiny
+from run_files import write_yaml
 
 import faithscope
 from faithscope.experiments.cli import execute
@@ -37,9 +38,7 @@ def made(folder: Path, **values: Any) -> Path:
     ]
     config = {"name": "both", "benchmark": "compare", "out": str(folder / "runs")}
     config |= {"sources": sources, "report": QUICK} | values
-    path = folder / "both.yaml"
-    path.write_text(yaml.safe_dump(config))
-    return path
+    return write_yaml(folder / "both.yaml", config)
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +88,7 @@ def test_what_is_made_is_not_made_again_and_what_is_gone_is(
     assert files(both) == before
     assert execute(["status", str(both)]) == 0
     assert "complete" in capfd.readouterr().out
-    assert execute(["run", path, "--shard", "1/2"]) == 2
-    assert "faithscope compare RUN…" in capfd.readouterr().err
+    assert "faithscope compare RUN…" in refused("run", path, "--shard", "1/2")
     # a killed comparison has one source and a part of the next
     (both / "records" / "source.main.jsonl").unlink()
     torn = both / "sources" / "internals" / "records" / "tracing.main.jsonl"
@@ -140,15 +138,13 @@ def test_an_unfinished_source_is_said(both: Path, tmp_path: Path) -> None:
     assert "part is unfinished: 14 of its items" in (tmp_path / "c/report.html").read_text("utf-8")
 
 
-def test_a_judge_of_the_same_traces_stands_in_their_rows(both: Path, tmp_path: Path) -> None:
-    judge = tmp_path / "judge"
-    model = tiny("llama", max_position_embeddings=8192)
-    model.hf.save_pretrained(judge)
-    model.tokenizer.save_pretrained(judge)
+def test_a_judge_of_the_same_traces_stands_in_their_rows(
+    both: Path, tmp_path: Path, plain: str
+) -> None:
     behaviour = both / "sources" / "behaviour"
     config = {"name": "judged", "benchmark": "judge", "out": str(tmp_path)}
     config |= {"traces": {"path": str(behaviour)}, "forms": ["step_judge"]}
-    config |= {"judge": {"model": str(judge), "readings": ["scored"]}, "report": {"bootstrap": 20}}
+    config |= {"judge": {"model": plain, "readings": ["scored"]}, "report": {"bootstrap": 20}}
     (tmp_path / "judge.yaml").write_text(yaml.safe_dump(config))
     assert execute(["run", str(tmp_path / "judge.yaml")]) == 0
     run = faithscope.compare([behaviour, tmp_path / "judged"], tmp_path / "c", report=QUICK)
@@ -162,40 +158,29 @@ def test_a_judge_of_the_same_traces_stands_in_their_rows(both: Path, tmp_path: P
     assert run.tables["parting"]["n_items"].tolist()[:2] == [0, 0]  # no insides were looked into
 
 
-def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert execute(arguments) == 2
-    err = capsys.readouterr().err
-    assert "Traceback" not in err
-    return " ".join(err.split())
-
-
-def test_what_cannot_be_compared_is_refused_with_the_remedy(
-    both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_compared_is_refused_with_the_remedy(both: Path, tmp_path: Path) -> None:
     behaviour, internals = (str(both / "sources" / n) for n in ("behaviour", "internals"))
     into = ["--into", str(tmp_path / "c")]
-    near = complaint(capsys, "compare", f"{behaviour}x", *into)
+    near = refused("compare", f"{behaviour}x", *into)
     assert "no such run folder; did you mean" in near
-    other = complaint(capsys, "compare", str(both), *into)
+    other = refused("compare", both, *into)
     assert "is a run of 'compare', which has no scores of traces to compare" in other
-    assert "same: must be one of ids, text" in complaint(
-        capsys, "compare", behaviour, "--same", "words", *into
+    assert "same: must be one of ids, text" in refused(
+        "compare", behaviour, "--same", "words", *into
     )
-    gone = complaint(capsys, "compare", behaviour, "--labels", "gone.csv", *into)
+    gone = refused("compare", behaviour, "--labels", "gone.csv", *into)
     assert "gone.csv: no such file" in gone
     moved = Path(shutil.copytree(internals, tmp_path / "others"))
     for path in moved.rglob("*.jsonl"):
         path.unlink()
-    assert "no item is in two of these runs" in complaint(
-        capsys, "compare", behaviour, str(moved), *into
-    )
+    assert "no item is in two of these runs" in refused("compare", behaviour, moved, *into)
     assert not (tmp_path / "c" / "config.yaml").exists()
     config = made(tmp_path, sources=[{"config": "planted", "run": behaviour}])
-    assert "give either run" in complaint(capsys, "run", str(config))
+    assert "give either run" in refused("run", config)
     config = made(tmp_path, sources=[{"config": "planted", "set": {"seed": "source:later"}}])
-    assert "no source before it is called 'later'" in complaint(capsys, "run", str(config))
+    assert "no source before it is called 'later'" in refused("run", config)
     config = made(tmp_path, sources=[{"config": "compare"}])
-    assert "is itself a comparison" in complaint(capsys, "run", str(config))
+    assert "is itself a comparison" in refused("run", config)
 
 
 @pytest.mark.slow

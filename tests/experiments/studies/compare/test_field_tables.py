@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import torch
 from pages import faults
-from tiny_models import tiny
+from tiny_models import saved, tiny
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -94,12 +94,7 @@ def behave(handler: Handler) -> None:
     handler.send(200, completion(said))
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-judge")
-    with FaultServer() as server:
-        server.plan[""] = [behave]
-        yield server
+REPLIES = [behave]
 
 
 def reader(folder: Path, answers: str) -> str:
@@ -115,9 +110,7 @@ def reader(folder: Path, answers: str) -> str:
         write[:, 0], write[:, 1] = -100.0, 0.0
         write[blank, 0], write[blank, 1] = 0.0, -100.0
         write[letters, 0], write[letters, 1] = -5.0, 0.0
-    model.hf.save_pretrained(folder)
-    model.tokenizer.save_pretrained(folder)
-    return str(folder)
+    return saved(model, folder)
 
 
 def run(name: str, folder: Path, **values: Any) -> tuple[int, Path]:

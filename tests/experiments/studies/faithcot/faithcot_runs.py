@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from run_files import write_yaml
 
 STEPS = ("7 + 5 makes 12.", "12 - 4 makes 8.", "So it is 8.")
 OPTIONS = ("8", "12", "7", "4")
@@ -86,6 +87,4 @@ def config(folder: Path, reader: str, judged_by: str, n: int = 4, **changes: Any
         "edits": {"by": "judge"},
         "report": {"bootstrap": 20},
     }
-    path = folder / "faithcot.yaml"
-    path.write_text(yaml.safe_dump(values | changes))
-    return path
+    return write_yaml(folder / "faithcot.yaml", values | changes)

@@ -9,9 +9,7 @@ from pathlib import Path
 import faithcot_runs
 import pandas as pd
 import pytest
-import rf_runs
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
-from tiny_models import tiny
 
 from faithscope import load_run
 from faithscope.experiments.cli import execute
@@ -22,9 +20,8 @@ N = 6
 
 
 @pytest.fixture(scope="module")
-def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_dir(tmp_path_factory: pytest.TempPathFactory, plain: str) -> Path:
     folder = tmp_path_factory.mktemp("faithcot")
-    plain = rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "plain")
     path = faithcot_runs.config(folder, plain, plain, N)
     assert execute(["run", str(path)]) == 0
     return folder / "runs" / "faithcot"
@@ -119,9 +116,9 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
 
 
 def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
-    run_dir: Path, tmp_path: Path
+    plain: str, tmp_path: Path
 ) -> None:
-    config = faithcot_runs.config(tmp_path, str(run_dir.parents[1] / "plain"), "", 2, judge=None)
+    config = faithcot_runs.config(tmp_path, plain, "", 2, judge=None)
     for file in (tmp_path / "chains").rglob("*.json"):
         row = json.loads(file.read_text())
         kept = ("question", "options", "label", "sample_0")
@@ -141,7 +138,7 @@ def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
     for file in labelled.rglob("*.json"):
         row = json.loads(file.read_text())
         item = file.stem.removeprefix("response_")
-        about = {"dataset": "aqua", "item": item, "model": str(run_dir.parents[1] / "plain")}
+        about = {"dataset": "aqua", "item": item, "model": plain}
         file.write_text(json.dumps({**row, "annotation": about}))
     more = ["--set", "edits.by=rule", "--set", f"labels.path={labelled}"]
     assert execute(["run", str(config), *more]) == 0

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from bad_input import refused
+from run_files import write_rows
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -57,12 +58,7 @@ def behave(handler: Handler) -> None:
     handler.send(200, completion(json.dumps(said)))
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-judge")
-    with FaultServer() as server:
-        server.plan[""] = [behave]
-        yield server
+REPLIES = [behave]
 
 
 def row(i: int, *steps: str, label: int = -1, **more: Any) -> dict[str, Any]:
@@ -74,11 +70,6 @@ def row(i: int, *steps: str, label: int = -1, **more: Any) -> dict[str, Any]:
         "final_answer_correct": label < 0,
         "label": label,
     } | more
-
-
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows), "utf-8")
-    return path
 
 
 SOLVED = [
@@ -108,7 +99,7 @@ def config(folder: Path, path: Path, url: str, **values: Any) -> Path:
 def test_a_judge_that_checks_sums_is_held_against_the_labels(
     tmp_path: Path, server: FaultServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / "solved.jsonl", SOLVED)
+    path = write_rows(tmp_path / "solved.jsonl", *SOLVED)
     outcome = run(load_config(config(tmp_path, path, server.url)))
     assert outcome.failures == outcome.problems == []
     tables = load_run(outcome.run_dir).tables
@@ -155,7 +146,7 @@ def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultSer
     broken = [
         row(i, f"We add {i} + 2 = {i + 3}.", "So it is done.", label=0) for i in range(10, 20)
     ]
-    path = write(tmp_path / "solved.jsonl", right + broken)
+    path = write_rows(tmp_path / "solved.jsonl", *(right + broken))
     forms = ["step_judge", "c2_coverage"]
     outcome = run(load_config(config(tmp_path, path, server.url, forms=forms)))
     page = (outcome.run_dir / "report.html").read_text("utf-8")
@@ -165,7 +156,7 @@ def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultSer
 
 
 def test_what_is_asked_has_every_step_before_it_and_no_later_one(tmp_path: Path) -> None:
-    (chain, *_) = read_chains(write(tmp_path / "s.jsonl", SOLVED[1:])).chains
+    (chain, *_) = read_chains(write_rows(tmp_path / "s.jsonl", *SOLVED[1:])).chains
     judged, forms = judged_chain(chain, CutConfig()), trace_forms()
     asks = dict(asks_of(judged, forms["step_judge"]))
     assert list(asks) == [0, 1, 2]
@@ -196,11 +187,11 @@ def test_labels_that_leave_the_first_wrong_step_open_are_left_out(tmp_path: Path
         for kind, text in [("UNFAITHFUL_STEP", "I recall a book."), ("FAITHFUL_STEP", "It says B.")]
     ]
     settings = CutConfig(min_chars=3)
-    (chain,) = read_chains(write(tmp_path / "a.jsonl", rows)).chains
+    (chain,) = read_chains(write_rows(tmp_path / "a.jsonl", *rows)).chains
     assert first_wrong(judged_chain(chain, settings), "unfaithful", ["correct"]) == 1
-    (chain,) = read_chains(write(tmp_path / "b.jsonl", rows[:1])).chains
+    (chain,) = read_chains(write_rows(tmp_path / "b.jsonl", *rows[:1])).chains
     assert first_wrong(judged_chain(chain, settings), "unfaithful", ["correct"]) is None
-    (chain,) = read_chains(write(tmp_path / "c.jsonl", rows[1:])).chains
+    (chain,) = read_chains(write_rows(tmp_path / "c.jsonl", *rows[1:])).chains
     assert first_wrong(judged_chain(chain, settings), "unfaithful", ["correct"]) is None
 
 
@@ -243,6 +234,5 @@ def test_the_faithful_judge_is_asked_in_the_papers_words() -> None:
     assert bare(template) == bare(printed)
 
 
-def test_a_run_without_chains_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["run", "judge", "--dry-run"]) == 2
-    assert "traces.path: missing" in capsys.readouterr().err
+def test_a_run_without_chains_says_what_it_needs() -> None:
+    assert "traces.path: missing" in refused("run", "judge", "--dry-run")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from rf_runs import Servers, chain_model, saved, serving, thinking_model
-from tiny_models import tiny
+from rf_runs import Servers, chain_model, serving, thinking_model
+from tiny_models import saved
 
 
 @pytest.fixture(scope="session")
@@ -19,13 +19,6 @@ def thinking(tmp_path_factory: pytest.TempPathFactory) -> str:
 def chain(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A saved model that writes whole outputs by itself (`rf_runs.SPOKEN`)."""
     return saved(chain_model(), tmp_path_factory.mktemp("models") / "chain")
-
-
-@pytest.fixture(scope="session")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A saved model without a chat template, as judge held to the form."""
-    model = tiny("llama", max_position_embeddings=2048)
-    return saved(model, tmp_path_factory.mktemp("models") / "plain")
 
 
 @pytest.fixture

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 
+import pytest
+
 from faithscope.experiments.studies.rfeval.items import CodeTests, TestCase
-from faithscope.experiments.studies.rfeval.programs.sandbox import Limits
+from faithscope.experiments.studies.rfeval.programs.sandbox import Limits, run_tests
+
+# what the machine allows is asked of the machine: where the sandbox itself is at fault, tests fail
+ALLOWED = sys.platform == "linux" and not subprocess.call(
+    ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "true"]
+)
+needs_namespaces = pytest.mark.skipif(not ALLOWED, reason="this machine allows no user namespaces")
 
 FAST = Limits(seconds=20, memory_mb=256)
 SHORT = Limits(seconds=1, memory_mb=256)
@@ -31,6 +41,11 @@ class Hostile:
         code, _, _ = self.code.rpartition("\nexcept ")
         words = " ".join((code.rpartition("try:\n")[2] if code else self.code).split())
         return f"{self.tests.kind}: {words if len(words) < 90 else f'{words[:40]} … {words[-40:]}'}"
+
+
+def outcome(code: str, tests: CodeTests = DOUBLE, limits: Limits = FAST) -> str:
+    """What became of the last test."""
+    return run_tests(tests, code, limits).runs[-1].outcome
 
 
 def tries(code: str) -> str:

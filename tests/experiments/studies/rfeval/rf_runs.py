@@ -22,12 +22,13 @@ import fault_server
 import pytest
 import torch
 import yaml
+from fault_server import KEY
+from run_files import write_yaml
 from tiny_models import byte_tokenizer, tiny
 
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 
-KEY = "sk-planted-9f8e7d6c5b4a"
 END = "<|im_end|>"
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}" + END + "\n{% endfor %}"
@@ -161,13 +162,6 @@ def chain_model() -> Model:
     return wrap(hf, tokenizer, name="tiny:chain")
 
 
-def saved(model: Model, folder: Path) -> str:
-    """The folder that a run can name."""
-    model.hf.save_pretrained(folder)
-    model.tokenizer.save_pretrained(folder)
-    return str(folder)
-
-
 def short_prompts(folder: Path) -> Path:
     """Short forms without the fields that only explain: a byte is a token to a tiny judge."""
     path = folder / "prompts"
@@ -217,9 +211,7 @@ def config(folder: Path, cases: Iterable[Case], subject: str, **changes: Any) ->
         default: Any = values.get(key)
         both = isinstance(value, dict) and isinstance(default, dict)
         values[key] = default | value if both else value
-    path = folder / f"{values['name']}.yaml"
-    path.write_text(yaml.safe_dump(values))
-    return path
+    return write_yaml(folder / f"{values['name']}.yaml", values)
 
 
 @dataclass

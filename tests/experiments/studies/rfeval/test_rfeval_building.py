@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from rf_runs import saved
-from tiny_models import tiny
+from bad_input import refused
+from run_files import write_rows, write_yaml
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -43,21 +43,15 @@ def row(n: int, **changes: Any) -> dict[str, Any]:
     return values | changes
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    model = tiny("llama", max_position_embeddings=4096)
-    return saved(model, tmp_path_factory.mktemp("tiny") / "model")
+REPLIES = [says("no verdict on outputs")]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
-    with FaultServer() as server:
-        server.plan[""] = [says("no verdict on outputs")]
-        for n in range(5):
-            server.plan[f"write-q{n}"] = [says(GOOD.replace("rule", f"rule {n}"))]
-            server.plan[f"check-q{n}"] = [says(verdict())]
-        yield server
+def server(server: FaultServer) -> FaultServer:
+    for n in range(5):
+        server.plan[f"write-q{n}"] = [says(GOOD.replace("rule", f"rule {n}"))]
+        server.plan[f"check-q{n}"] = [says(verdict())]
+    return server
 
 
 def prompts(folder: Path) -> None:
@@ -81,11 +75,10 @@ def prompts(folder: Path) -> None:
     (folder / "rf_validate.yaml").write_text(yaml.safe_dump(form))
 
 
-def config(folder: Path, model: str, server: FaultServer, n: int = 3, **changes: Any) -> Path:
+def config(folder: Path, plain: str, server: FaultServer, n: int = 3, **changes: Any) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     prompts(folder / "prompts")
-    data = folder / "problems.jsonl"
-    data.write_text("".join(json.dumps(row(i)) + "\n" for i in range(n)))
+    data = write_rows(folder / "problems.jsonl", *map(row, range(n)))
     counterfactual = {"written": True, "writer": WRITER, "validator": WRITER, "shots": 0}
     values: dict[str, Any] = {
         "name": "rf",
@@ -93,7 +86,7 @@ def config(folder: Path, model: str, server: FaultServer, n: int = 3, **changes:
         "out": str(folder / "runs"),
         "data": {"path": str(data)},
         "counterfactual": counterfactual | changes.pop("counterfactual", {}),
-        "model": {"name": model, "device": "cpu"},
+        "model": {"name": plain, "device": "cpu"},
         "generate": {"max_new_tokens": 4},
         "judge": {"model": WRITER, "attempts": 1, "base_url": server.url, "max_retries": 0}
         | {"structured": "prompt", "max_connections": 1}
@@ -102,9 +95,7 @@ def config(folder: Path, model: str, server: FaultServer, n: int = 3, **changes:
         "log_probs": False,
         "report": {"bootstrap": 20, "pairs": 1},
     }
-    path = folder / "rf.yaml"
-    path.write_text(yaml.safe_dump(values | changes))
-    return path
+    return write_yaml(folder / "rf.yaml", values | changes)
 
 
 def left_out(run_dir: Path) -> dict[str, dict[str, Any]]:
@@ -113,14 +104,13 @@ def left_out(run_dir: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_what_is_written_and_accepted_becomes_the_benchmark(
-    tmp_path: Path, model: str, server: Any, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.plan["check-q1"] = [says(verdict(uniqueness=False, decision="no"))]
     server.plan["write-q2"] = [says("I would rather not.")]
     server.plan["check-q3"] = [says("hm")]
-    path = str(config(tmp_path, model, server, 5))
-    assert execute(["run", path, "--shard", "1/2"]) == 2
-    assert "first `faithscope build` with the same config" in capfd.readouterr().err
+    path = str(config(tmp_path, plain, server, 5))
+    assert "first `faithscope build` with the same config" in refused("run", path, "--shard", "1/2")
     assert sum(server.seen.values()) == 0
     assert execute(["build", path]) == 0
     run_dir = tmp_path / "runs/rf"
@@ -171,11 +161,11 @@ def test_what_is_written_and_accepted_becomes_the_benchmark(
 
 
 def test_an_r_prime_that_is_never_written_or_validated_leaves_its_item_out(
-    tmp_path: Path, model: str, server: Any, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.plan["write-q0"] = [fails(400, "not this one")]
     server.plan["check-q1"] = [fails(400, "nor this")]
-    path = str(config(tmp_path, model, server))
+    path = str(config(tmp_path, plain, server))
     for _ in range(2):
         assert execute(["build", path]) == 3
         assert "after 3 starts its item is left out" in capfd.readouterr().err
@@ -195,9 +185,9 @@ def test_an_r_prime_that_is_never_written_or_validated_leaves_its_item_out(
 
 @pytest.mark.slow
 def test_parts_go_on_where_the_writing_stayed_behind(
-    tmp_path: Path, model: str, server: Any, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = str(config(tmp_path, model, server, 2, generate={"max_new_tokens": 4, "batch_size": 1}))
+    path = str(config(tmp_path, plain, server, 2, generate={"max_new_tokens": 4, "batch_size": 1}))
     assert execute(["build", path]) == 0
     for part in ("1/2", "2/2"):
         assert execute(["run", path, "--shard", part]) == 0
@@ -213,22 +203,19 @@ def test_parts_go_on_where_the_writing_stayed_behind(
     told = tmp_path / "prompts/rf_generate.yaml"
     told.write_text(told.read_text().replace("write-", "write -"))
     capfd.readouterr()
-    assert execute(["run", path]) == 2
-    assert "benchmark: is not what the config makes now (requests_sha256" in capfd.readouterr().err
+    assert "benchmark: is not what the config makes now (requests_sha256" in refused("run", path)
     told.write_text(told.read_text().replace("write -", "write-"))
     items = run_dir / "benchmark/items.jsonl"
     items.write_text(items.read_text().replace("one part", "two parts"))
-    assert execute(["run", path]) == 2
-    assert "items.jsonl: is not what was written" in capfd.readouterr().err
+    assert "items.jsonl: is not what was written" in refused("run", path)
     assert server.seen == asked
 
 
 def test_examples_come_from_the_data_or_from_a_file(
-    tmp_path: Path, model: str, server: Any, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, plain: str, server: Any
 ) -> None:
-    path = config(tmp_path, model, server, 1, counterfactual={"shots": 2})
-    assert execute(["build", str(path)]) == 2
-    told = capfd.readouterr().err
+    path = config(tmp_path, plain, server, 1, counterfactual={"shots": 2})
+    told = refused("build", path)
     assert "counterfactual.shots: 2 examples wanted for 'legal_decision/0'" in told
     assert "the data has 0 other items of task 'legal_decision' with r_prime" in told
     given = {"r_prime": "Because.", "explanation": "It is not."}
@@ -236,28 +223,27 @@ def test_examples_come_from_the_data_or_from_a_file(
     # its own problem under another id, one without a flaw, and two that fit
     rows += [row(8, **given, question="q0; Is it so?"), row(9, r_prime="Because.")]
     rows += [row(n, **given | {"r_prime": f"Because {n}."}) for n in (10, 11)]
-    shown = tmp_path / "shown.jsonl"
-    shown.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    shown = write_rows(tmp_path / "shown.jsonl", *rows)
     more = ["--set", f"counterfactual.examples={shown}"]
     assert execute(["build", str(path), *more]) == 0
     asked = json.dumps(server.bodies[0]["messages"])
     assert asked.index("E: Because 10. It is not.") < asked.index("E: Because 11. It is not.")
     assert asked.count("E: ") == 2
     elsewhere = ["--set", "name=other", "--set", "counterfactual.examples=nowhere"]
-    assert execute(["build", str(path), *elsewhere]) == 2
-    assert "counterfactual.examples: no such file" in capfd.readouterr().err
+    assert "counterfactual.examples: no such file" in refused("build", path, *elsewhere)
 
 
 def test_what_cannot_be_built_is_told(
-    tmp_path: Path, model: str, server: Any, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = str(config(tmp_path, model, server))
-    assert execute(["build", path, "--set", "counterfactual.written=false"]) == 2
-    assert "problems.jsonl, line 1: no column 'r_prime'" in capfd.readouterr().err
-    assert execute(["build", path, "--set", "counterfactual.validator=null"]) == 2
-    assert "written: true needs a validator" in capfd.readouterr().err
-    assert execute(["build", path, "--set", "spend.max_cost=1.0"]) == 2
-    assert "has no price" in capfd.readouterr().err
+    path = str(config(tmp_path, plain, server))
+    assert "problems.jsonl, line 1: no column 'r_prime'" in refused(
+        "build", path, "--set", "counterfactual.written=false"
+    )
+    assert "written: true needs a validator" in refused(
+        "build", path, "--set", "counterfactual.validator=null"
+    )
+    assert "has no price" in refused("build", path, "--set", "spend.max_cost=1.0")
     assert sum(server.seen.values()) == 0
     assert execute(["run", path, "--dry-run"]) == 0
     shown = capfd.readouterr().out
@@ -266,9 +252,10 @@ def test_what_cannot_be_built_is_told(
     calls = re.findall(r"^(writer|validator|judge) .*\n(api:\S+) +(\d+) ", shown, re.M)
     assert calls == [("writer", WRITER, "3"), ("validator", WRITER, "3"), ("judge", WRITER, "6")]
     # a model here that writes no r′ at all
-    here = ["--set", f"counterfactual.writer={model}", "--set", "judge.max_tokens=16"]
-    assert execute(["build", path, *here]) == 2
-    assert "none of 3 items got an r′ that was accepted (3 no_reasoning" in capfd.readouterr().err
+    here = ["--set", f"counterfactual.writer={plain}", "--set", "judge.max_tokens=16"]
+    assert "none of 3 items got an r′ that was accepted (3 no_reasoning" in refused(
+        "build", path, *here
+    )
 
 
 SECONDS = 0.1
@@ -286,13 +273,13 @@ def lines(run_dir: Path, stage: str) -> int:
 
 @pytest.mark.slow
 def test_after_a_kill_in_either_phase_nothing_is_lost_or_asked_twice(
-    tmp_path: Path, model: str, server: FaultServer
+    tmp_path: Path, plain: str, server: FaultServer
 ) -> None:
     slowly(server)
-    whole = config(tmp_path / "whole", model, server, 5)
+    whole = config(tmp_path / "whole", plain, server, 5)
     assert execute(["build", str(whole)]) == 0
     expected, server.seen = server.seen, Counter()
-    path = config(tmp_path / "killed", model, server, 5)
+    path = config(tmp_path / "killed", plain, server, 5)
     run_dir = tmp_path / "killed/runs/rf"
     for stage in ("rf_writing", "rf_validation"):
         process = subprocess.Popen(

@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from rf_frames import frame, judged
-from rf_runs import saved
 from test_rfeval_prompts import CODE, FORMS, TABLE, WORDS, item
-from tiny_models import tiny
 
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.config.base import ConfigError
@@ -196,20 +194,19 @@ def test_tests_decide_the_answers_of_code() -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[RfPlan, RfResults]:
+def ran(tmp_path_factory: pytest.TempPathFactory, plain: str) -> tuple[RfPlan, RfResults]:
     """Written outputs and judgements, and a tiny judge that reads the steps, in both readings."""
     folder = tmp_path_factory.mktemp("steps")
-    saved(tiny("llama", max_position_embeddings=4096), folder / "judge")
     items = [item(id=f"legal_decision/{i}") for i in range(4)]
     lines = (json.dumps(row_of(i)) for i in items)
     (folder / "items.jsonl").write_text("\n".join(lines), "utf-8")
-    whole = plan(config(folder, {"judge": str(folder / "judge"), "items": 3, "most_steps": 6}))
+    whole = plan(config(folder, {"judge": plain, "items": 3, "most_steps": 6}, plain))
     with Store(whole.config, environment(), "main", whole.stored()) as store:
         whole.write_inputs(store)
         for i, pair in enumerate(whole.units.pairs):
-            write(store, pair, str(folder / "judge"), i)
+            write(store, pair, plain, i)
         batches = {m: [whole.units.of(m)] for m in whole.units.subjects}
-        StepJudging(whole.units, batches, str(folder / "judge"), store, Meter()).go()
+        StepJudging(whole.units, batches, plain, store, Meter()).go()
     return whole, results(whole.config.run_dir)
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from rf_frames import drawn
+from run_files import write_yaml
 from test_rfeval_data import row, write
 from tiny_models import tiny
 
@@ -46,22 +47,16 @@ OWN = "The seller kept the goods, and that decides it. Answer: B"
 FOLLOWED = "So the buyer it is, as payment came first. Answer: A"
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0a1b2c3d4e5f")
-
-
 @pytest.fixture
-def subject() -> Iterator[FaultServer]:
-    with FaultServer() as server:
-        server.plan[""] = [answers]
-        yield server
+def subject(server: FaultServer) -> FaultServer:
+    server.default = [answers]
+    return server
 
 
 @pytest.fixture
 def judge() -> Iterator[FaultServer]:
     with FaultServer() as server:
-        server.plan[""] = [judges]
+        server.default = [judges]
         yield server
 
 
@@ -106,13 +101,7 @@ def config(
     }
     for key, value in changes.items():
         values[key] = values[key] | value if isinstance(values.get(key), dict) else value
-    path = folder / "closed.yaml"
-    path.write_text(yaml.safe_dump(values))
-    for server in (subject, judging):
-        behaves = server.plan[""]
-        for i in range(n):
-            server.plan.setdefault(str(i), behaves)
-    return path
+    return write_yaml(folder / "closed.yaml", values)
 
 
 def table(run_dir: Path, name: str) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from run_files import write_rows
 from test_rfeval_data import SHARED
 
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
@@ -116,8 +117,7 @@ def test_items_go_back_into_rows(tmp_path: Path) -> None:
         (CodeTests("stdin", (TestCase("1", "2"),)), CodeTests("ds1000", context="x"), None)
     ):
         items.append(item(n, "code_generation", options=(), answer="", tests=tests))
-    path = tmp_path / "mine.jsonl"
-    path.write_text("".join(json.dumps(row_of(i)) + "\n" for i in items))
+    path = write_rows(tmp_path / "mine.jsonl", *map(row_of, items))
     again, _ = read_rfeval(path)
     assert sorted(again, key=lambda i: i.id) == sorted(items, key=lambda i: i.id)
 
@@ -126,8 +126,7 @@ def test_items_go_back_into_rows(tmp_path: Path) -> None:
 def test_real_items_go_back_into_rows(tmp_path: Path) -> None:
     tasks = [task for task in TASKS if task != "paper_review"]
     items, _ = read_rfeval(SHARED, tasks)
-    path = tmp_path / "mine.jsonl"
-    path.write_text("".join(json.dumps(row_of(i)) + "\n" for i in items))
+    path = write_rows(tmp_path / "mine.jsonl", *map(row_of, items))
     assert read_rfeval(path, tasks)[0] == items
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_files import write_rows
 
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, TestCase
@@ -38,11 +39,9 @@ def code(**content: Any) -> dict[str, Any]:
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    write_rows(path, *rows)
     if path.suffix == ".json":
         path.write_text(json.dumps(rows), "utf-8")
-    else:
-        path.write_text("".join(json.dumps(r) + "\n" for r in rows), "utf-8")
     return path
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 import pytest
-from figure_fit import drawing_problems
-from matplotlib.figure import Figure
+from figure_fit import drawing_problems, texts_of
 from rf_frames import frame, judged
 from rf_made_up import CELLS, NAMES, REGIMES, made_up
 
@@ -47,11 +46,6 @@ def drawn(made: Mapping[str, pd.DataFrame]) -> dict[str, Picture]:
     return found
 
 
-def said(figure: Figure | None) -> str:
-    assert figure is not None
-    return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
-
-
 def absent(found: Mapping[str, Picture]) -> list[str]:
     return [name for name, picture in found.items() if picture.figure is None]
 
@@ -82,8 +76,8 @@ def test_four_models_and_two_readers_give_every_figure(four, tmp_path):
     assert absent(four) == []
     for name in ("rf_faithfulness", "rf_cells", "rf_behaviours", "rf_waterfall", "rf_lengths"):
         for model in NAMES[6:10]:
-            assert model.rpartition("/")[2] in said(four[name].figure), name
-    assert "bundled:small" in said(four["rf_faithfulness"].figure)
+            assert model.rpartition("/")[2] in texts_of(four[name].figure), name
+    assert "bundled:small" in texts_of(four["rf_faithfulness"].figure)
     for picture in four.values():
         assert picture.title
         assert picture.caption.strip().endswith(".")
@@ -112,7 +106,7 @@ def test_little_is_drawn_without_a_failure(fate):
     for picture in by_name.values():
         if picture.figure is not None:
             picture.figure.draw_without_rendering()
-    texts = said(by_name["rf_faithfulness"].figure)
+    texts = texts_of(by_name["rf_faithfulness"].figure)
     assert ("no pair counts" in texts) == (fate == "none_counts")
     assert ("my own" in texts) == (fate == "all_faithful")
     assert (by_name["rf_failures"].figure is None) == (fate != "one_task")
@@ -199,7 +193,7 @@ def test_small_words():
 def test_names_of_models_and_tasks_are_text():
     odd = [judged(model=f"x/{m}\x1b[31m$a_b$", task=t) for m in "ab" for t in ("t$1$", "t\x07")]
     by_name = drawn(tables(RfFrames(judged=frame(*odd)), resamples=5))
-    texts = said(by_name["rf_cells"].figure)
+    texts = texts_of(by_name["rf_cells"].figure)
     assert "a␛[31m$a_b$" in texts
     assert not any(c in texts for c in "\x1b\x07")
     assert "t␇" in texts

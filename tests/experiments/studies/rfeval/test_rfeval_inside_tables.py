@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from figure_fit import texts_of
 from rf_frames import frame, judged
 from rf_made_up import CELLS, CUTS, NAMES, R_PRIME, made_up, records
 from scipy.stats import mannwhitneyu
@@ -261,13 +261,9 @@ def test_curves_are_means_along_the_parts(made, judgements) -> None:
     assert answer["p"].tolist() == table["p"].tolist()
 
 
-def said(figure: Any) -> str:
-    return "\n".join(t.get_text() for t in figure.findobj(match=lambda a: hasattr(a, "get_text")))
-
-
 def test_figures_say_what_the_tables_say(made) -> None:
     traces = traces_picture(made["rf_inside_traces"], made["rf_inside_turns"])
-    texts = [said(p.figure) for p in (traces, signs_picture(made["rf_inside_signs"]))]
+    texts = [texts_of(p.figure) for p in (traces, signs_picture(made["rf_inside_signs"]))]
     for part in ("r′", "own reasoning", "explanation", "silently correcting", "never turned"):
         assert part in texts[0]
     n = len(where(made["rf_inside_pairs"], behaviour="misled"))

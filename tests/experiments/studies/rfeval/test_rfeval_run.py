@@ -76,11 +76,7 @@ def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_outputs_are_tables_figures_and_a_page(undisturbed: Path) -> None:
-    for name, frame in results(undisturbed).tables.items():
-        written = (undisturbed / f"tables/{name}.csv").read_text("utf-8")
-        assert len(written.splitlines()) == 1 + len(frame), name
-        assert written.splitlines()[0] == ",".join(frame.columns), name
+def test_its_outputs_are_figures_and_a_page(undisturbed: Path) -> None:
     page = (undisturbed / "report.html").read_text("utf-8")
     assert "item=follows; Who?" in page
     for drawn in (undisturbed / "figures").glob("*.png"):

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_server import fails
-from rf_runs import KEY, POSITIONS, Case, Said, Servers, config
+from bad_input import refused
+from fault_server import KEY, fails
+from rf_runs import POSITIONS, Case, Said, Servers, config
 from test_rfeval_data import SHARED
 
 from faithscope.experiments.cli import execute
@@ -75,15 +76,11 @@ def test_what_cannot_be_run_is_said_in_a_line(
     assert not (tmp_path / "runs/rf/records").exists()
 
 
-def test_the_served_name_is_looked_up(
-    tmp_path: Path, servers: Servers, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_served_name_is_looked_up(tmp_path: Path, servers: Servers) -> None:
     path = servers.config(tmp_path, ONE, generate={"served_as": "n"})
-    assert execute(["run", str(path)]) == 2
-    assert "not 'n'; set served_as to one of them" in capfd.readouterr().err
+    assert "not 'n'; set served_as to one of them" in refused("run", path)
     servers.completions.root = "/weights/of-another"
-    assert execute(["run", str(servers.config(tmp_path, ONE))]) == 2
-    error = capfd.readouterr().err
+    error = refused("run", str(servers.config(tmp_path, ONE)))
     assert "serves 'm' (/weights/of-another), none of which is called so as" in error
     assert "(generate.served_as of a run)" in error
     # the folder goes on once it is said
@@ -92,14 +89,10 @@ def test_the_served_name_is_looked_up(
 
 
 def test_a_server_that_wants_another_key_says_so_without_it(
-    tmp_path: Path,
-    servers: Servers,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VLLM_API_KEY", f"{KEY}-wrong")
-    assert execute(["run", str(servers.config(tmp_path, ONE))]) == 2
-    error = capfd.readouterr().err
+    error = refused("run", str(servers.config(tmp_path, ONE)))
     assert "refuses the key; put the right one into VLLM_API_KEY" in error
     assert KEY not in error
     for path in (tmp_path / "runs").rglob("*"):

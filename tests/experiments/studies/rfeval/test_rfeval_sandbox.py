@@ -1,4 +1,4 @@
-"""Programs in the sandbox: right and wrong ones, and those that want out."""
+"""Programs and functions in the sandbox: right and wrong ones, and those that want out."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ import pytest
 from hostile_programs import (
     DOUBLE,
     FAST,
+    FUNCTION,
+    FUNCTIONS,
     LEAVES_THE_SCORE,
     REFUSED,
     SHORT,
     UNCHARGED_MEMORY,
     USES_UP,
     WAYS_OUT,
+    needs_namespaces,
+    outcome,
     tries,
 )
 
@@ -35,16 +39,8 @@ from faithscope.experiments.studies.rfeval.programs.sandbox import (
     unavailable,
 )
 
-# what the machine allows is asked of the machine: where the sandbox itself is at fault, tests fail
-ALLOWED = sys.platform == "linux" and not subprocess.call(
-    ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "true"]
-)
-pytestmark = pytest.mark.skipif(not ALLOWED, reason="this machine allows no user namespaces")
+pytestmark = needs_namespaces
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "rfeval"
-
-
-def outcome(code: str, tests: CodeTests = DOUBLE, limits: Limits = FAST) -> str:
-    return run_tests(tests, code, limits).runs[-1].outcome
 
 
 def test_a_program_passes_all_tests_or_is_incorrect() -> None:
@@ -73,6 +69,40 @@ def test_what_a_program_may_come_to(code: str, expected: str) -> None:
     began = time.monotonic()
     assert outcome(code, limits=SHORT if expected == "time_limit" else FAST) == expected
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            "class Solution:\n  def f(self, xs: List[int], k: int): return [xs[0] / k, [True]]",
+            "passed",
+        ),
+        (
+            "def h(x): return x\ndef f(xs, k):\n  print('hm')\n  return (h(1.5), (True,))",
+            "passed",
+        ),
+        # equal, by the benchmark's rule
+        ("class Solution:\n  def f(self, xs, k): return [1.5, [1]]", "passed"),
+        ("class Solution:\n  def f(self, xs): return [1.5, [True]]", "error"),
+        # helpers below what they help, and one that is tried out
+        ("def f(xs, k): return h([1.5, [True]], k)\ndef h(x, k): return x", "passed"),
+        (
+            "class Solution:\n  def f(self, xs, k): return self.h([1.5, [True]], k)\n"
+            "  def h(self, x, k): return x",
+            "passed",
+        ),
+        (
+            "def h(x, k): return x\ndef f(xs, k): return h([1.5, [True]], k)\nf([1], 2)\n"
+            "seen = h(1, 2)",
+            "passed",
+        ),
+        ("def f(x, k): return f(x, k - 1) if k else [1.5, [True]]", "passed"),
+        *FUNCTIONS,
+    ],
+)
+def test_functions(code: str, expected: str) -> None:
+    assert outcome(code, FUNCTION) == expected
 
 
 def test_the_sandbox_is_there() -> None:

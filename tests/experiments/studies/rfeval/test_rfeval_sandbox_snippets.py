@@ -6,8 +6,6 @@ import datetime
 import decimal
 import fractions
 import json
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -26,22 +24,15 @@ from hostile_programs import (
     SHORT,
     Hostile,
     context,
+    needs_namespaces,
+    outcome,
 )
 
 from faithscope.experiments.studies.rfeval.items import CodeTests
 from faithscope.experiments.studies.rfeval.programs import sandbox_data
 from faithscope.experiments.studies.rfeval.programs.sandbox import run_tests
 
-ALLOWED = sys.platform == "linux" and not subprocess.call(
-    ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "true"]
-)
-pytestmark = pytest.mark.skipif(not ALLOWED, reason="this machine allows no user namespaces")
-
-
-def outcome(code: str, tests: CodeTests) -> str:
-    return run_tests(tests, code, FAST).runs[-1].outcome
-
-
+pytestmark = needs_namespaces
 CHEATING = HOSTILE["cheats a test of DS-1000"]
 IN_TIME = [CHEATING[n].code for n in (0, 3, 10)]
 """A changed comparison, an object equal to everything, and the expected value read from a frame."""

@@ -1,0 +1,23 @@
+"""Files that a run is given: rows of data, and its config."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def write_rows(path: Path, *rows: Any) -> Path:
+    """A file of JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def write_yaml(path: Path, values: Mapping[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(dict(values)), "utf-8")
+    return path
