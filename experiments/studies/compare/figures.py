@@ -36,7 +36,7 @@ OF_FAMILY = {
     "judged": Style(ORANGE, "D", "judged"),
     MONITOR: Style(PURPLE, "v", "monitor, trained"),
 }
-REVERSED = Style(AMBER, "X", "signs differ, both beyond 0")
+REVERSED = Style(AMBER, "X", "opposite signs, beyond chance")
 MOST_MEASURES, MOST_NAMED = 60, 40
 """Measures beyond which squares of the heat map have no numbers, or a figure has no names."""
 UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.against import ALL, MONITOR, Target
+from faithscope.experiments.analysis.comparison.agreement import questions
 from faithscope.experiments.analysis.comparison.combining import NONE
 from faithscope.experiments.analysis.comparison.joined import Joined
 from faithscope.experiments.analysis.comparison.parting import KINDS
@@ -18,8 +19,8 @@ from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.studies.compare.results import Compared
 
-FEW, FEW_OF_KIND = 100, 30
-"""Traces, and traces of either kind, below which the page warns."""
+FEW, FEW_OF_KIND, FEW_QUESTIONS = 100, 30, 30
+"""Traces, traces of either kind, and questions, below which the page warns."""
 Tables = Mapping[str, pd.DataFrame]
 
 
@@ -101,12 +102,23 @@ def _agreement(tables: Tables) -> Iterator[str]:
     ]
     if told:
         yield f"Mean rank correlation of families of measures: {'; '.join(told)}.".replace("-", "−")
-    reversed_ = count(tables["agreement"]["reversed"])
+    pairs = tables["agreement"]
+    beyond = pairs.loc[pairs["discovered"]]
+    if n := count(pairs["p"].notna()):
+        alike = count(beyond["within"] > 0)
+        yield (
+            f"Of {n:,} pairs of measures that vary within a model and task, {len(beyond):,} rank "
+            f"its traces beyond chance: {alike:,} alike, {len(beyond) - alike:,} the other way "
+            "round. Of the others it cannot be said that they agree on traces, however well they "
+            "agree on models."
+        )
+    reversed_ = count(pairs["reversed"])
     if reversed_:
         yield (
-            f"{reversed_:,} pairs of measures agree over all traces and disagree within models, or "
-            "the other way round (Simpson's paradox): what they share is a difference between "
-            "models, not between traces."
+            f"{reversed_:,} of them agree{'s' if reversed_ == 1 else ''} over all traces and "
+            f"disagree{'s' if reversed_ == 1 else ''} within models, or "
+            "the other way round (Simpson's paradox): what they share over all traces is a "
+            "difference between models, not between traces."
         )
 
 
@@ -178,6 +190,12 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
         said.append(
             f"The best of {len(joined.measures)} measures is named by the same traces that it was "
             "found on, which flatters it."
+        )
+    if (n := len(set(questions(joined)))) < FEW_QUESTIONS:
+        said.append(
+            f"Intervals come from drawing questions, of which there are {n} here: below "
+            f"{FEW_QUESTIONS} they are too narrow, most of all those of scores with few values. "
+            "What is called beyond chance is so with any number of questions."
         )
     models = set(joined.traces["model"])
     if planted := [m for m in models if planted_variant(str(m))]:
