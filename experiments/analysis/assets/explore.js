@@ -342,6 +342,8 @@ let plot = null;
 let points = [];
 const INTEGERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
 const axis = (label) => ({ label: label.length > 48 ? `${label.slice(0, 47)}…` : label, stroke: ink, labelSize: 24, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } });
+// As wide as its longest number.
+const upright = (label) => ({ ...axis(label), size: (_, numbers) => 22 + 7 * Math.max(4, ...(numbers ?? []).map((text) => text.length)) });
 const valueOf = (m, i) => data.values[m][i];
 
 function drawPair() {
@@ -371,7 +373,7 @@ function drawPair() {
     height: 400,
     legend: { show: false },
     scales: { x: { time: false, range }, y: { range } },
-    axes: [axis(axisName(state.x)), axis(axisName(state.y))],
+    axes: [axis(axisName(state.x)), upright(axisName(state.y))],
     series: [{}, { facets: [{ scale: "x", auto: true }, { scale: "y", auto: true }], paths: () => null, points: { show: false } }],
     cursor: { drag: { x: true, y: true, uni: 8, setScale: false }, points: { show: false }, dataIdx: () => null },
     hooks: { draw: [(u) => drawPoints(u, group)], setSelect: [marked], ready: [listen] },
@@ -802,7 +804,7 @@ function curve(one) {
       width: Math.max(260, host.clientWidth),
       height: 240,
       scales: { x: { time: false } },
-      axes: [{ ...axis(one.x_label), ...(one.x.every(Number.isInteger) ? { incrs: INTEGERS } : {}) }, axis(one.y_label)],
+      axes: [{ ...axis(one.x_label), ...(one.x.every(Number.isInteger) ? { incrs: INTEGERS } : {}) }, upright(one.y_label)],
       series: [{ label: one.x_label }, ...series],
       cursor: { drag: { x: false, y: false } },
       hooks: { setCursor: [(u) => {

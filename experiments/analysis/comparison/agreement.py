@@ -24,7 +24,7 @@ from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows, w
 LEAST_MODELS = 3
 """Models and tasks below whose number their means are not correlated."""
 AGREEMENT = ["measure", "family", "other", "other_family", "n", *with_interval("spearman")]
-AGREEMENT += ["p", "q", "discovered", *with_interval("within"), "n_within"]
+AGREEMENT += [*with_interval("within"), "n_within", "p", "q", "discovered"]
 AGREEMENT += ["across", "n_settings", "reversed"]
 AGREEMENT += [*with_interval("kappa", "ac2"), "phi", "cut", "other_cut", "reason"]
 STEPS = ["measure", "other", "n_items", *with_interval("spearman"), "n_tops"]
@@ -70,11 +70,11 @@ def settings(joined: Joined) -> np.ndarray:
 def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
     """A row per two measures.
 
-    `spearman` is over all traces, with p by drawing questions and q of Benjamini and Hochberg over
-    all rows; `within` correlates ranks inside each model and task, of the `n_within` in
-    which both vary on the traces that have both, `across` the means of models and
-    tasks. `reversed`: the two of `spearman` and `within` have opposite signs and neither interval
-    holds 0 (Simpson's paradox).
+    `spearman` is over all traces; `within` correlates ranks inside each model and task, of the
+    `n_within` in which both vary on the traces that have both, with p by exchanging questions and q
+    of Benjamini and Hochberg over all rows; `across` correlates the means of models and tasks.
+    `reversed`: what is `discovered` within has the other sign over all traces, and the interval of
+    that does not hold 0 (Simpson's paradox).
     """
     names = list(joined.measures.index)
     values = joined.oriented[names].round(DECIMALS).to_numpy(dtype=float)
@@ -83,6 +83,7 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
     n = pairs_of.counts(values)
     rho = pairs_of.spearman(values, clusters, how)
     inside, n_inside = pairs_of.within(values, strata, clusters, how)
+    p = pairs_of.exchanged(values, strata, clusters, how.seed)
     of_verdicts = pairs_of.chance_corrected(called.to_numpy(dtype=float), clusters, how)
     across = _across(pd.DataFrame(values, columns=names), strata)
     table = []
@@ -94,21 +95,22 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
         for name, pairs in {"spearman": rho, "within": inside, **of_verdicts}.items():
             row |= {name: pairs.value[i, j]}
             row |= {f"{name}_low": pairs.low[i, j], f"{name}_high": pairs.high[i, j]}
-        row |= {"n_within": int(n_inside[i, j])}
-        row |= {"p": rho.p[i, j], "across": across[0][i, j], "n_settings": across[1]}
-        signs = [(row[f"{x}_low"], row[f"{x}_high"]) for x in ("spearman", "within")]
-        apart = [low > 0 or high < 0 for low, high in signs]
-        row["reversed"] = all(apart) and row["spearman"] * row["within"] < 0
+        row |= {"n_within": int(n_inside[i, j]), "p": p[i, j] if n_inside[i, j] else math.nan}
+        row |= {"across": across[0][i, j], "n_settings": across[1]}
         few = row["n"] < pairs_of.FEWEST
         row["reason"] = "fewer than 5 traces have both" if few else ""
         if not few and math.isnan(row["spearman"]):
             row["reason"] = "one of them does not vary"
         table.append(row)
-    p = np.array([row["p"] for row in table], dtype=float)
-    q = np.full(len(p), np.nan)
-    if (known := ~np.isnan(p)).any():
-        q[known] = false_discovery_control(p[known])
-    return pd.DataFrame(table, columns=AGREEMENT).assign(q=q, discovered=q <= rate)
+    frame = pd.DataFrame(table, columns=AGREEMENT)
+    q = numbers(frame["p"]).copy()
+    known = ~np.isnan(q)
+    if known.any():
+        q[known] = false_discovery_control(q[known])
+    discovered = q <= rate
+    off_zero = (frame["spearman_low"] > 0) | (frame["spearman_high"] < 0)
+    turned = frame["spearman"] * frame["within"] < 0
+    return frame.assign(q=q, discovered=discovered, reversed=discovered & off_zero & turned)
 
 
 def _across(values: pd.DataFrame, strata: np.ndarray) -> tuple[np.ndarray, int]:

@@ -1,8 +1,9 @@
 """Where families of evidence part: four kinds of disagreement, and what their items have in common.
 
-A family's say on a trace is the mean rank of the trace by the family's measures, each turned so
-that more of it says more faithful; the upper half of the traces is called faithful. Two families
-part on a trace that one has in its upper half and the other in its lower.
+A family's say on a trace is the mean rank of the trace by the family's measures among the traces
+of the same model and task, each measure turned so that more of it says more faithful; the upper
+half of these traces is called faithful. Two families part on a trace that one has in its upper half
+and the other in its lower. What tells models or tasks apart is thus no disagreement about traces.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
-from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
 from faithscope.experiments.analysis.comparison.joined import KEY, TRAITS, Joined
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means, weights
-from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate
+from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, over
 from faithscope.experiments.analysis.tidy import columns, numbers, only, where, with_interval
 
 SIDES = {
@@ -69,27 +69,30 @@ LISTED = ["kind", "rank", *KEY, "gap", *SIDES, *TRAITS]
 
 
 def sides(joined: Joined) -> pd.DataFrame:
-    """A row per trace, a column per side: its mean rank, as a share from 0 to 1; NaN for none."""
+    """A row per trace, a column per side: its mean rank among the traces of its model and task, as
+    a share from 0 to 1; NaN for none, and where the side has a say on that trace alone."""
+    strata = settings(joined)
+
+    def shares(scores: Any, fewest: str) -> Any:
+        """Ranks, where a model and task has two scores or more, of which `fewest` counts them."""
+        inside = scores.round(DECIMALS).groupby(strata)
+        ranks = (inside.rank() - 0.5) / inside.transform("count")
+        return ranks.where(inside.transform(fewest) > 1)
+
     table = pd.DataFrame(index=joined.index, columns=list(SIDES), dtype=float)
     for side, families in SIDES.items():
-        names = list(where(joined.measures, family=set(families)).index)
-        ranks = only(joined.oriented, names).round(DECIMALS).rank()
-        n = ranks.notna().sum()
-        shares = ((ranks - 0.5) / n.where(n > 0)).loc[:, ranks.nunique() > 1]
-        mean = shares.mean(axis=1).round(DECIMALS).to_numpy()
-        known = ~np.isnan(mean)
-        if known.any():
-            place = (rankdata(mean[known]) - 0.5) / known.sum()
-            table.loc[known, side] = place
+        if names := list(where(joined.measures, family=set(families)).index):
+            mean = shares(only(joined.oriented, names), "nunique").mean(axis=1)
+            table[side] = shares(mean, "count")
     return table
 
 
 def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.DataFrame]:
     """`parting`: how often each kind occurs, how often by chance if the two sides knew nothing of
-    each other, and `beyond`, the difference, with its interval; `parting_items`: those that part
-    the most; `parting_traits`: what they are like beside all other traces that both sides have a
-    say on."""
-    say, clusters = sides(joined), questions(joined)
+    each other in any model and task, and `beyond`, the difference, with its interval;
+    `parting_items`: those that part the most; `parting_traits`: what they are like beside all other
+    traces that both sides have a say on."""
+    say, clusters, strata = sides(joined), questions(joined), settings(joined)
     counts, items, common = [], [], []
     traits = joined.traces.set_index(list(KEY)).reindex(joined.index)
     for kind in KINDS:
@@ -100,17 +103,16 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
         if not known.any():
             both = (kind.faithful, kind.unfaithful)
             lacking = [side for side in both if np.isnan(numbers(say[side])).all()]
-            words = (
-                f"no measure of {' or '.join(lacking)} varies" if lacking else "no trace has both"
-            )
+            words = f"no measure of {' or '.join(lacking)} varies within a model and task"
+            words = words if lacking else "no trace has both"
             counts.append(row | {"n": 0, "reason": words})
             continue
         parts = known & (up > 0.5) & (down < 0.5)
         n, of = int(parts.sum()), int(known.sum())
-        expected = float((up[known] > 0.5).mean() * (down[known] < 0.5).mean()) * of
-        row |= {"n": n, "share": n / of, "expected": expected, "reason": ""}
-        halves = np.stack([parts[known], up[known] > 0.5, down[known] < 0.5], axis=1)
-        counts.append(row | columns("beyond", _beyond_chance(halves, clusters[known], how)))
+        halves = np.stack([parts, up > 0.5, down < 0.5, known])[:, known]
+        beyond = _beyond_chance(halves, clusters[known], strata[known], how)
+        row |= {"n": n, "share": n / of, "expected": n - beyond.value, "reason": ""}
+        counts.append(row | columns("beyond", beyond))
         gap = np.where(parts, up - down, -math.inf)
         order = np.argsort(-gap, kind="stable")[: min(listed, n)]
         for rank, i in enumerate(order.tolist(), start=1):
@@ -125,27 +127,33 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
     }
 
 
-def _beyond_chance(halves: np.ndarray, clusters: np.ndarray, how: Drawing) -> Estimate:
-    """Traces that part minus those expected by chance, with its interval from drawing questions.
+def _beyond_chance(
+    halves: np.ndarray, clusters: np.ndarray, strata: np.ndarray, how: Drawing
+) -> Estimate:
+    """Traces that part minus those expected by chance inside each model and task, with its interval
+    from drawing questions.
 
     The interval is that of all kinds together (Bonferroni): one in twenty comparisons of sides
     that know nothing of each other has a kind whose interval does not hold 0.
 
     Args:
-        halves: (traces, 3) whether the sides part, whether the one calls the trace faithful,
-            whether the other calls it unfaithful.
+        halves: (4, traces) whether the sides part, whether the one calls the trace faithful,
+            whether the other calls it unfaithful, and 1.
     """
-    names, codes = np.unique(clusters, return_inverse=True)
-    sums = np.stack([np.bincount(codes, x, len(names)) for x in (*halves.T, np.ones(len(codes)))])
+    places = [np.unique(x, return_inverse=True)[1] for x in (clusters, strata)]
+    shape = [int(place.max()) + 1 for place in places]
+    cells, n_cells = np.ravel_multi_index(places, shape), shape[0] * shape[1]
+    sums = np.stack([np.bincount(cells, x, n_cells).reshape(shape) for x in halves])
 
     def beyond(totals: np.ndarray) -> np.ndarray:
-        parts, up, down, n = totals.T
-        return len(codes) * (parts / n - up * down / n**2)
+        parts, up, down, n = totals
+        by_chance = np.nan_to_num(over(up * down, n))
+        return len(cells) * (parts - by_chance).sum(axis=-1) / n.sum(axis=-1)
 
-    drawn = np.concatenate([w.astype(float) @ sums.T for w in weights(len(names), how)])
+    drawn = np.concatenate([w.astype(float) @ sums for w in weights(shape[0], how)], axis=1)
     tail = (1 - CONFIDENCE) / 2 / len(KINDS)
     low, high = np.quantile(beyond(drawn), [tail, 1 - tail])
-    return Estimate(float(beyond(sums.sum(axis=1)[None])[0]), float(low), float(high), len(codes))
+    return Estimate(float(beyond(sums.sum(axis=1))), float(low), float(high), len(cells))
 
 
 def _in_common(

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
-from scipy.stats import t as student
 
 from faithscope.experiments.analysis.statistics.resampling import (
     Clusters,
@@ -27,6 +26,9 @@ from faithscope.experiments.analysis.statistics.stats import over
 Matrix = Float[np.ndarray, "measures measures"]
 FEWEST = 5
 """Rows below which two measures are not compared."""
+EXCHANGES = 20_000
+"""Permutations behind a p-value: the least, 1e-4, outlives the correction for 2,000 pairs where
+four of them have it."""
 ROUNDING = 1e-9
 """What is left of a constant after its mean is taken out."""
 
@@ -38,11 +40,6 @@ class Pairs:
     value: Matrix
     low: Matrix
     high: Matrix
-    p: Matrix
-    """Two-sided, against 0: twice the smaller share of draws on one side of it. Where no draw is on
-    the other side, which says no more than 2 / (draws + 1), that of Fisher's z over its standard
-    deviation in the draws (at least 1.03 / √(clusters − 3), that of unrelated ranks), by Student's
-    t with clusters − 2 degrees of freedom; never greater than the share would be."""
 
 
 def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measures measures"]:
@@ -76,11 +73,7 @@ def within(
     codes = np.unique(strata, return_inverse=True)[1]
 
     def inside(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        ranks = np.empty(block.shape)
-        for stratum in np.unique(codes[rows]):
-            here = codes[rows] == stratum
-            ranks[here] = rankdata(block[here], axis=0) / here.sum()
-        return np.broadcast_to(ranks, (len(times), *block.shape))
+        return np.broadcast_to(_ranks_inside(block, codes[rows]), (len(times), *block.shape))
 
     def correlation(
         a: np.ndarray, b: np.ndarray, times: np.ndarray, rows: np.ndarray
@@ -106,6 +99,60 @@ def within(
             if one != other:
                 used[np.ix_(other, one)] += both.T
     return _paired(values, clusters, how, inside, correlation), used
+
+
+def exchanged(
+    values: Float[np.ndarray, "rows measures"], strata: np.ndarray, clusters: Clusters, seed: int
+) -> Matrix:
+    """The p-values, two-sided, of `within` against measures that are independent inside each
+    stratum, by a permutation test (scipy's `permutation_test` counts alike).
+
+    The rows of a cluster by the one measure are put beside those of another cluster by the other,
+    `EXCHANGES` times, among clusters that have rows in the same strata: what the rows of a cluster
+    have in common stays, and so does what tells the strata apart. No p is less than
+    2 / (`EXCHANGES` + 1), and where clusters are so few that exchanges repeat, p is greater still.
+    """
+    codes = np.unique(strata, return_inverse=True)[1]
+    names = np.asarray(clusters, dtype=str)
+    p = np.full((values.shape[1],) * 2, np.nan)
+    for rows, left, right in _blocks(values):
+        a, b = (_ranks_inside(values[rows][:, side], codes[rows]) for side in (left, right))
+        a = a - pd.DataFrame(a).groupby(codes[rows]).transform("mean").to_numpy()
+        observed, at_most, at_least = a.T @ b, 0, 0
+        rng = np.random.default_rng(seed)
+        at_once = max(1, 4_000_000 // b.size)
+        blocks = _exchangeable(names[rows], codes[rows])
+        for first in range(0, EXCHANGES, at_once):
+            draws = min(at_once, EXCHANGES - first)
+            places = np.repeat(np.arange(len(b))[:, None], draws, axis=1)
+            for block in blocks:
+                order = np.repeat(np.arange(len(block))[:, None], draws, axis=1)
+                # (clusters, rows of each, draws)
+                places[block] = np.swapaxes(block[rng.permuted(order, axis=0)], 1, 2)
+            drawn = (a.T @ b[places].reshape(len(b), -1)).reshape(len(left), draws, len(right))
+            at_most += (drawn <= observed[:, None] + ROUNDING).sum(axis=1)
+            at_least += (drawn >= observed[:, None] - ROUNDING).sum(axis=1)
+        block = np.minimum(1.0, 2 * (np.minimum(at_most, at_least) + 1) / (EXCHANGES + 1))
+        p[np.ix_(left, right)], p[np.ix_(right, left)] = block, block.T
+    return p
+
+
+def _exchangeable(clusters: np.ndarray, strata: np.ndarray) -> list[np.ndarray]:
+    """Sets of several clusters that have as many rows in the same strata: (clusters, rows of each)
+    places of their rows, stratum by stratum."""
+    alike: dict[tuple[int, ...], list[np.ndarray]] = {}
+    for cluster in np.unique(clusters):
+        rows = np.flatnonzero(clusters == cluster)
+        rows = rows[np.argsort(strata[rows], kind="stable")]
+        alike.setdefault(tuple(strata[rows].tolist()), []).append(rows)
+    return [np.stack(block) for block in alike.values() if len(block) > 1]
+
+
+def _ranks_inside(
+    values: Float[np.ndarray, "rows measures"], strata: np.ndarray
+) -> Float[np.ndarray, "rows measures"]:
+    """Ranks inside each stratum, as shares of its rows."""
+    return pd.DataFrame(values).groupby(strata).rank(pct=True).to_numpy()
 
 
 def chance_corrected(
@@ -183,7 +230,7 @@ def _spread(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> tuple[np.ndarray
 
 def _paired(values, clusters, how, prepare, statistic) -> Pairs:
     n = values.shape[1]
-    found = {name: np.full((n, n), np.nan) for name in ("value", "low", "high", "p")}
+    found = {name: np.full((n, n), np.nan) for name in ("value", "low", "high")}
     names, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     for rows, left, right in _blocks(values):
         a, b = values[rows][:, left], values[rows][:, right]
@@ -197,28 +244,14 @@ def _paired(values, clusters, how, prepare, statistic) -> Pairs:
                 if len(times)
             ]
         )
-        known = (~np.isnan(drawn)).sum(axis=0)
-        none = np.isnan(point) | (known == 0)
+        none = np.isnan(point) | np.isnan(drawn).all(axis=0)
         drawn = np.where(none, 0.0, drawn)
         low, high = np.nanquantile(drawn, [0.025, 0.975], axis=0)
-        beyond = np.minimum((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))
-        p = np.minimum(1.0, 2 * (beyond + 1) / (known + 1))
-        by_z = _p_of_z(point, drawn, len(set(codes[rows])))
-        p = np.where((beyond == 0) & (by_z < p), by_z, p)
-        for name, of in zip(found, (point, low, high, p), strict=True):
+        for name, of in zip(found, (point, low, high), strict=True):
             block = point if name == "value" else np.where(none, np.nan, of)
             found[name][np.ix_(left, right)] = block
             found[name][np.ix_(right, left)] = block.T
     return Pairs(**found)
-
-
-def _p_of_z(point: np.ndarray, drawn: np.ndarray, clusters: int) -> np.ndarray:
-    """The p-value of a coefficient against 0 by Fisher's z (`Pairs.p`); 1 of too few clusters."""
-    if clusters <= 3:
-        return np.ones(point.shape)
-    z, of_draws = (np.arctanh(np.clip(x, -1 + ROUNDING, 1 - ROUNDING)) for x in (point, drawn))
-    deviation = np.maximum(np.nanstd(of_draws, axis=0), 1.03 / np.sqrt(clusters - 3))
-    return 2 * student.sf(np.abs(z) / deviation, clusters - 2)
 
 
 def _blocks(values: np.ndarray) -> Iterator[tuple[np.ndarray, list[int], list[int]]]:

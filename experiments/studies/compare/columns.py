@@ -26,9 +26,13 @@ COLUMNS = by_name(
         Column("n_within", "models and tasks in which both vary"),
         Column("across", "rho across", "Of the means of models and tasks; from three of them on."),
         Column("n_settings", "models and tasks"),
+        Column("p", "p", "Of rho within, against measures that are independent inside each model "
+               "and task; by exchanging questions."),
         Column("q", "q", "p corrected for the number of pairs (Benjamini and Hochberg)."),
-        Column("discovered", "beyond chance", "q within the rate of false discoveries."),
-        Column("reversed", "reversed", "rho and rho within have opposite signs, both beyond 0."),
+        Column("discovered", "beyond chance", "q of rho within is at most the rate of false "
+               "discoveries."),
+        Column("reversed", "reversed", "rho within is beyond chance, and rho has the opposite sign "
+               "with an interval that does not hold 0."),
         Column("kappa", "κ", "Cohen's kappa of the two verdicts."),
         Column("ac2", "AC2", "Gwet's AC2, which does not fall where nearly all say the same."),
         Column("phi", "φ", "Matthews' correlation of the two verdicts."),

@@ -27,7 +27,7 @@ from faithscope.experiments.analysis.comparison.agreement import clustered
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import numbers, only, where
-from faithscope.experiments.studies.compare.words import of_all
+from faithscope.experiments.studies.compare.words import UNITS, of_all
 
 OF_FAMILY = {
     "behavioural": Style(BLUE, "o", "behavioural"),
@@ -36,10 +36,9 @@ OF_FAMILY = {
     "judged": Style(ORANGE, "D", "judged"),
     MONITOR: Style(PURPLE, "v", "monitor, trained"),
 }
-REVERSED = Style(AMBER, "X", "signs differ, both beyond 0")
+REVERSED = Style(AMBER, "X", "opposite signs, beyond chance")
 MOST_MEASURES, MOST_NAMED = 60, 40
 """Measures beyond which squares of the heat map have no numbers, or a figure has no names."""
-UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
@@ -78,7 +77,9 @@ def _heat_map(agreement: pd.DataFrame) -> Picture:
         "Which measures say the same",
         "Spearman's rank correlation over all traces that have both, each measure turned so that "
         "more of it says more faithful: blue agrees, red disagrees, grey cannot be told. Measures "
-        "are in the order of a clustering by average linkage on 1 − rho.",
+        "are in the order of a clustering by average linkage on 1 − rho. Where there are several "
+        "models, measures that put the models in one order are blue, whatever they say of the "
+        "traces of one model: the next figure parts the two.",
         data,
         figure,
         "No two measures have enough traces in common.",

@@ -93,8 +93,12 @@ def _agreement() -> Section:
         "agreement",
         "Where measures agree",
         "Every measure is turned so that more of it says more faithful. Intervals come from "
-        "drawing questions, all models' traces of a question together; p-values are corrected for "
-        "the number of pairs by Benjamini and Hochberg. κ, AC2 and φ are of verdicts: each measure "
+        "drawing questions, all models' traces of a question together. A pair of measures is "
+        "beyond chance where they rank the traces of the same model and task alike, or contrary, "
+        "more than measures would that are independent of each other there: p-values come from "
+        "exchanging questions, and are corrected for the number of pairs by Benjamini and "
+        "Hochberg. That two measures tell models apart alike is in rho over all traces, and is not "
+        "tested: a few models are too few. κ, AC2 and φ are of verdicts: each measure "
         "is cut at its own rule, else at its median, before any label is seen.",
         "Agreement",
         [Grid("families", "Families of measures")],
@@ -188,11 +192,11 @@ def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
         "Where they part",
         "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
         "again; two sides part where one has the trace in its upper half and the other in its "
-        "lower. Traces of all models are ranked together: where a kind is mostly of one model, the "
-        "models may part, and not their traces. "
-        "“expected” is how many would part if the two knew nothing of each other; a kind is "
-        "beyond chance where the interval of the difference, from drawing questions and for four "
-        "kinds at once, lies above 0.",
+        "lower. Traces are ranked among those of the same model and task: a side that finds one "
+        "model more faithful than another does not part from the others for that. "
+        "“by chance” is how many would part if the two sides knew nothing of each other; a kind is "
+        "more frequent than by chance where the interval of the difference, from drawing questions "
+        "and for four kinds at once, lies above 0.",
         blocks=[
             *(Bullets(words), Grid("parting", "Four kinds of disagreement"), *lists),
             Grid("parting_traits", "Beside all other traces", "What they have in common"),

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.against import ALL, MONITOR, Target
+from faithscope.experiments.analysis.comparison.agreement import questions
 from faithscope.experiments.analysis.comparison.combining import NONE
 from faithscope.experiments.analysis.comparison.joined import Joined
 from faithscope.experiments.analysis.comparison.parting import KINDS
@@ -18,8 +19,10 @@ from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.studies.compare.results import Compared
 
-FEW, FEW_OF_KIND = 100, 30
-"""Traces, and traces of either kind, below which the page warns."""
+FEW, FEW_OF_KIND, FEW_QUESTIONS = 100, 30, 30
+"""Traces, traces of either kind, and questions, below which the page warns."""
+UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}
+"""What each of `COSTS` is counted in."""
 Tables = Mapping[str, pd.DataFrame]
 
 
@@ -40,6 +43,8 @@ def answers(tables: Tables, joined: Joined) -> list[str]:
 def _of_label(tables: Tables, label: str) -> Iterator[str]:
     every = [row for row in rows(where(tables["trust"], label=label)) if row["family"] != MONITOR]
     measures = [row for row in every if not row["reason"]]
+    if measures:
+        yield from _of_best(tables, label, measures)
     if sparse := len(every) - len(measures):
         reasons = " or ".join(dict.fromkeys(row["reason"] for row in every if row["reason"]))
         yield markup(
@@ -47,8 +52,9 @@ def _of_label(tables: Tables, label: str) -> Iterator[str]:
             "of these is called the best: they have {}.",
             *(label, f"{sparse:,}", f"{len(every):,}", reasons),
         )
-    if not measures:
-        return
+
+
+def _of_best(tables: Tables, label: str, measures: list[dict[str, Any]]) -> Iterator[str]:
     best = measures[0]
     yield markup(
         "Against the label <code>{}</code> ({} traces, of which it speaks against {}) "
@@ -66,12 +72,12 @@ def _of_label(tables: Tables, label: str) -> Iterator[str]:
             f"{len(good) - 1:,} of the other {len(measures) - 1:,} measures cannot be told from"
         )
         if cheapest[cost] >= best[cost]:
-            yield f"{several} it on these traces; none of them costs less in {cost}."
+            yield f"{several} it on these traces; none of them costs less in {UNITS[cost]}."
         else:
             yield markup(
                 "{} it on these traces. The cheapest of them in {} is <strong>{}</strong> ({}), "
                 "AUROC {}: {}.",
-                *(several, cost, cheapest["measure"], cheapest["family"]),
+                *(several, UNITS[cost], cheapest["measure"], cheapest["family"]),
                 *(_estimate(cheapest, "auroc"), cost_in_words(cheapest)),
             )
     wrong = [row for row in measures if row["auroc_high"] < 0.5]
@@ -100,13 +106,25 @@ def _agreement(tables: Tables) -> Iterator[str]:
         for r in rows(shown.dropna(subset=["spearman"]))
     ]
     if told:
-        yield f"Mean rank correlation of families of measures: {'; '.join(told)}.".replace("-", "−")
-    reversed_ = count(tables["agreement"]["reversed"])
+        words = f"Mean rank correlation of the measures of two families: {'; '.join(told)}."
+        yield words.replace("-", "−")
+    pairs = tables["agreement"]
+    beyond = pairs.loc[pairs["discovered"]]
+    if n := count(pairs["p"].notna()):
+        alike = count(beyond["within"] > 0)
+        yield (
+            f"Of {n:,} pairs of measures that vary within a model and task, {len(beyond):,} rank "
+            f"its traces beyond chance: {alike:,} alike, {len(beyond) - alike:,} the other way "
+            "round. Of the others it cannot be said that they agree on traces, however well they "
+            "agree on models."
+        )
+    reversed_ = count(pairs["reversed"])
     if reversed_:
         yield (
-            f"{reversed_:,} pairs of measures agree over all traces and disagree within models, or "
-            "the other way round (Simpson's paradox): what they share is a difference between "
-            "models, not between traces."
+            f"{reversed_:,} of them agree{'s' if reversed_ == 1 else ''} over all traces and "
+            f"disagree{'s' if reversed_ == 1 else ''} within models, or "
+            "the other way round (Simpson's paradox): what they share over all traces is a "
+            "difference between models, not between traces."
         )
 
 
@@ -178,6 +196,17 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
         said.append(
             f"The best of {len(joined.measures)} measures is named by the same traces that it was "
             "found on, which flatters it."
+        )
+    if 1 in set(tables["trust"]["auroc_low"]):
+        said.append(
+            "An AUROC of 1 with the interval from 1 to 1 says that no draw of these questions held "
+            "a mistake, not that the measure makes none."
+        )
+    if (n := len(set(questions(joined)))) < FEW_QUESTIONS:
+        said.append(
+            f"Intervals come from drawing questions, of which there are {n} here: below "
+            f"{FEW_QUESTIONS} they are too narrow, most of all those of scores with few values. "
+            "What is called beyond chance is so with any number of questions."
         )
     models = set(joined.traces["model"])
     if planted := [m for m in models if planted_variant(str(m))]:

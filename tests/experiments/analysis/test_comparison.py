@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import permutation_test, spearmanr
 from sklearn.metrics import (
     average_precision_score,
     cohen_kappa_score,
@@ -46,6 +46,7 @@ from faithscope.experiments.analysis.comparison.step_labels import (
     TOO_SPARSE_STEPS,
     step_against_table,
 )
+from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
@@ -55,7 +56,9 @@ HOW = Drawing(0, 200)
 NOTHING = {
     "trust": pd.DataFrame(columns=["label"]),
     "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),
-    "agreement": pd.DataFrame({"reversed": []}, dtype=bool),
+    "agreement": pd.DataFrame(
+        {k: pd.Series(dtype=bool) for k in ("discovered", "reversed")}
+    ).assign(p=math.nan, within=math.nan),
 }
 """Tables of which the page says nothing."""
 
@@ -100,12 +103,53 @@ def test_few_draws_do_not_hide_what_agrees_and_unrelated_measures_are_not_discov
     found = [(r["measure"], r["other"]) for r in rows(table.loc[table["discovered"]])]
     assert ("s0", "s1") in found
     assert len(found) <= 3
-    peer: Any = spearmanr(pair["s0"][1], pair["s1"][1])
-    ours = table.set_index(["measure", "other"]).loc[("s0", "s1"), "p"]
-    assert abs(math.log10(ours) / math.log10(peer.pvalue) - 1) < 0.5
-    # five questions say little, however well they agree
+    # five questions say little, however well they agree: of 120 orders two are as far out
     few = agreement_table(joined_of({k: ("logit", np.arange(5.0)) for k in "ab"}), HOW, 0.05)
-    assert few["p"].iloc[0] > 1e-4
+    assert few["p"].iloc[0] == pytest.approx(2 / 120, rel=0.3)
+
+
+def test_p_values_of_agreement_are_those_of_a_permutation_test() -> None:
+    rng = np.random.default_rng(2)
+    x = np.round(rng.normal(size=(14, 3)), 1)  # with ties
+    x[:, 1] += 0.8 * x[:, 0]
+    clusters = np.arange(14).astype(str)
+    p = pairs_of.exchanged(x, np.zeros(14), clusters, 0)
+    for i, j in itertools.combinations(range(3), 2):
+        peer = permutation_test(
+            (x[:, i],), lambda v, j=j: spearmanr(v, x[:, j])[0], permutation_type="pairings",
+            n_resamples=2_000, rng=np.random.default_rng(1),
+        )  # fmt: skip
+        assert (p[i, j], p[j, i]) == pytest.approx((peer.pvalue, peer.pvalue), abs=0.03)
+    # two models that answer each question alike hold as many questions as one
+    twice = pairs_of.exchanged(
+        np.concatenate([x, x]), np.repeat([0, 1], 14), np.tile(clusters, 2), 0
+    )
+    assert twice == pytest.approx(p, abs=1e-9)
+    # questions of which none has rows in the same models as another cannot be exchanged
+    answered = [of for k in (1, 2, 3) for of in itertools.combinations("abc", k)]
+    asked = np.repeat(np.arange(7), [len(of) for of in answered]).astype(str)
+    lonely = pairs_of.exchanged(rng.normal(size=(12, 2)), np.concatenate(answered), asked, 0)
+    assert (lonely == 1).all()
+
+
+@pytest.mark.parametrize("n", [12, 30, 100])
+def test_measures_that_know_nothing_of_each_other_are_not_beyond_chance(n: int) -> None:
+    """However far apart they put the models, and however few values they have."""
+    models, said = ("a", "b", "c"), 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(3, n, 20)) + rng.normal(size=(n, 20)) + 2 * rng.normal(
+            size=(3, 1, 20)
+        )  # fmt: skip
+        scores[..., ::3] = scores[..., ::3] > 1
+        scores[..., 1::3] *= rng.random((3, n, 7)) < 0.2
+        both = rng.normal(size=(3, n)) + scores[..., 2]
+        values = {f"x{i}": ("logit", scores[..., i].ravel()) for i in range(20)}
+        joined = joined_of(values | {"copy": ("judged", both.ravel())}, models=models)
+        table = agreement_table(joined, HOW, 0.05).set_index(["measure", "other"])
+        said += table["discovered"].sum() - table.loc[("x2", "copy"), "discovered"]
+        assert n == 12 or table.loc[("x2", "copy"), "discovered"]
+    assert said <= 1  # of 3 × 209 pairs
 
 
 def test_agreement_of_models_that_is_none_of_traces_is_flagged() -> None:
@@ -299,7 +343,24 @@ def test_items_that_a_judge_lies_on_and_insides_are_shuffled_on_head_the_lists()
     planted = {f"i{i}" for i in (*unused, *lies)}
     assert len(planted & set(listed["item"])) >= 38
     silent = where(tables["parting"], kind="answer_moves_unused_inside")
-    assert silent["reason"].tolist() == ["no measure of behaviour varies"]
+    assert silent["reason"].tolist() == ["no measure of behaviour varies within a model and task"]
+
+
+def test_sides_that_tell_models_apart_do_not_part_on_traces() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.normal(size=(3, 40))
+    # judges find the first model faithful and the insides the last, and of each they say the same
+    offset = 10 * np.arange(3)[:, None]
+    values = {"judge": ("judged", truth - offset), "inside": ("internal", truth + offset)}
+    flat = {name: (family, of.ravel()) for name, (family, of) in values.items()}
+    table = parting_tables(joined_of(flat, models=("a", "b", "c")), HOW, 5)["parting"]
+    assert table["n"].tolist()[:2] == [0, 0]
+    assert table["expected"].tolist()[:2] == [30, 30]
+    assert table["beyond_high"].to_numpy()[:2].max() < 0
+    # a model of which a side has said nothing of all but one trace has no upper half
+    flat["judge"][1][1:40] = math.nan
+    table = parting_tables(joined_of(flat, models=("a", "b", "c")), HOW, 5)["parting"]
+    assert table["n_items"].tolist()[:2] == [80, 80]
 
 
 def test_sides_that_know_nothing_of_each_other_part_no_more_than_by_chance() -> None:
