@@ -45,7 +45,7 @@ import rf_runs
 from cases import CASES, Setting
 from fault_server import FaultServer
 from speaking_server import speaks
-from tiny_models import tiny
+from tiny_models import saved, tiny
 
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
@@ -70,14 +70,14 @@ def planted(folder: Path) -> Path:
 
 
 def c2faith(folder: Path) -> Path:
-    model = rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "model")
+    model = saved(tiny("llama", max_position_embeddings=8192), folder / "model")
     judge = {"model": model, "readings": ["generated", "scored"]}
     return c2_runs.config(folder, judge, reference=model, internals={"model": model})
 
 
 def rfeval(folder: Path) -> Path:
-    chain = rf_runs.saved(rf_runs.chain_model(), folder / "chain")
-    plain = rf_runs.saved(tiny("llama", max_position_embeddings=2048), folder / "plain")
+    chain = saved(rf_runs.chain_model(), folder / "chain")
+    plain = saved(tiny("llama", max_position_embeddings=2048), folder / "plain")
     cases = [
         rf_runs.Case("follows"),
         rf_runs.Case("resists", r_prime="He was away!"),
@@ -118,7 +118,7 @@ def compare(folder: Path) -> Path:
     judged = {
         "traces.path": "source:measures",
         "traces.limit": None,
-        "judge.model": rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "model"),
+        "judge.model": saved(tiny("llama", max_position_embeddings=8192), folder / "model"),
         "judge.readings": "scored",
         "forms": ["faithful_judge", "step_judge"],
         "report.bootstrap": 20,
@@ -147,7 +147,7 @@ def closed(folder: Path, url: str) -> Path:
 
 
 def _case(study: str, folder: Path) -> Path:
-    plain = rf_runs.saved(tiny("llama", max_position_embeddings=8192), folder / "model")
+    plain = saved(tiny("llama", max_position_embeddings=8192), folder / "model")
     return CASES[study].here(Setting(folder, {"plain": plain}))
 
 

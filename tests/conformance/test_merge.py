@@ -96,7 +96,7 @@ def test_nowhere_to_join(
 
 
 def test_labels_that_people_gave_are_carried_over_and_none_is_lost(
-    parts: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    parts: list[Path], tmp_path: Path
 ) -> None:
     own = [Path(shutil.copytree(part, tmp_path / f"node{k}/toy")) for k, part in enumerate(parts)]
     into = tmp_path / "joined"
@@ -122,6 +122,6 @@ def test_labels_that_people_gave_are_carried_over_and_none_is_lost(
     assert execute(arguments) == 0
     assert labels() == {"ann": "one\ntwo\nthree\n", "bob": "his\nnext\n"}
     labelled(own[2], ann="one\nother\n")
-    message = refusal(capsys, *own, "--into", into)
+    message = refused("merge", *own, "--into", into)
     assert f"{own[2]}/annotations/ann.jsonl hold different labels" in message
     assert labels() == {"ann": "one\ntwo\nthree\n", "bob": "his\nnext\n"}
