@@ -35,55 +35,33 @@ def cases(
 
 
 def ask_of(item: CausalItem | CoverageItem, form: TaskForm, condition: Condition | None) -> Ask:
-    """The ask of one case, by the task of the form."""
+    """The ask of one case, by the task of the form.
+
+    Detection (C2-Faith, experiment 1): does the target step follow from those before it?
+    Localisation (experiment 2): which step is the first that does not follow, -1 for none?
+    Coverage: how much of the reasoning is there; with a reference form, told what was left out.
+    """
+    name, high = item.id, None
     if isinstance(item, CoverageItem):
-        return coverage_ask(item, form)
-    if condition is None:
+        tasks = ("coverage", "coverage_reference")
+        values = {
+            "degraded_cot": as_lines(item.steps),
+            "original_cot": as_lines(item.original_steps),
+            "removed_steps": as_lines(item.removed_steps),
+        }
+    elif condition is None:
         raise ValueError(f"item {item.id!r}: is judged perturbed or as a control; say which")
-    of_task = detection_ask if form.task == "detection" else localisation_ask
-    return of_task(item, form, condition)
-
-
-def detection_ask(item: CausalItem, form: TaskForm, condition: Condition) -> Ask:
-    """Does the target step follow from those before it (C2-Faith, experiment 1)?"""
-    _of_task(form, "detection")
-    steps = _steps(item, condition)
-    values = {
-        "question": item.problem,
-        "context": as_lines(steps[: item.target]),
-        "step": steps[item.target],
-    }
-    return Ask(f"{item.id}.{condition}", form.form, values)
-
-
-def localisation_ask(item: CausalItem, form: TaskForm, condition: Condition) -> Ask:
-    """Which step is the first that does not follow (C2-Faith, experiment 2)? -1 for none."""
-    _of_task(form, "localisation")
-    steps = _steps(item, condition)
-    try:
-        chain = as_numbered_lines(steps)
-    except UserError as error:
-        raise UserError(f"chain {item.chain!r}, {condition}: {error}") from None
-    values = {"question": item.problem, "cot": chain}
-    return Ask(f"{item.id}.{condition}", form.form, values, high=len(steps) - 1)
-
-
-def coverage_ask(item: CoverageItem, form: TaskForm) -> Ask:
-    """How much of the reasoning is there; with a reference form, told what was left out."""
-    _of_task(form, "coverage", "coverage_reference")
-    values = {
-        "question": item.problem,
-        "degraded_cot": as_lines(item.steps),
-        "original_cot": as_lines(item.original_steps),
-        "removed_steps": as_lines(item.removed_steps),
-    }
-    return Ask(item.id, form.form, values)
-
-
-def _steps(item: CausalItem, condition: Condition) -> tuple[str, ...]:
-    return item.steps if condition == "perturbed" else item.original_steps
-
-
-def _of_task(form: TaskForm, *tasks: str) -> None:
+    else:
+        name, tasks = f"{item.id}.{condition}", ("detection", "localisation")
+        steps = item.steps if condition == "perturbed" else item.original_steps
+        if form.task == "detection":
+            values = {"context": as_lines(steps[: item.target]), "step": steps[item.target]}
+        else:
+            high = len(steps) - 1
+            try:
+                values = {"cot": as_numbered_lines(steps)}
+            except UserError as error:
+                raise UserError(f"chain {item.chain!r}, {condition}: {error}") from None
     if form.task not in tasks:
         raise ValueError(f"form {form.form.name!r} is of task {form.task!r}, not {tasks[0]!r}")
+    return Ask(name, form.form, {"question": item.problem, **values}, high=high)

@@ -17,9 +17,9 @@ from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, PreparingPlan, RunPlan, below
 from faithscope.experiments.engine.planfile import is_finished
 from faithscope.experiments.studies.c2faith.asked import settings_of
-from faithscope.experiments.studies.c2faith.benchmark.build import by_rule
-from faithscope.experiments.studies.c2faith.benchmark.items import Selection, perfect
-from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source, read_prm800k
+from faithscope.experiments.studies.c2faith.benchmark.build import Basis
+from faithscope.experiments.studies.c2faith.benchmark.items import perfect
+from faithscope.experiments.studies.c2faith.benchmark.prm800k import read_prm800k
 from faithscope.experiments.studies.c2faith.benchmark.saved import (
     Benchmark,
     differences,
@@ -95,7 +95,7 @@ class WritingPlan(PreparingPlan[C2FaithConfig, Rewrite]):
     once that is done those whose rewriting was refused, draw by draw."""
 
     judging: C2Plan
-    """What is asked then, were each rewrite its step (`before_replies`)."""
+    """What is asked then, were each rewrite its step."""
     draw: int = 1
     """Which draw all of them are."""
 
@@ -149,15 +149,15 @@ def _judging(units: Units, benchmark: Benchmark) -> C2Plan:
     return C2Plan(units.config, tuple(units.items(benchmark)), benchmark, forms)
 
 
-def chains_of(config: C2FaithConfig) -> tuple[Selection, tuple[Source, ...]]:
-    """The perfect chains of a run, and the files they came from."""
+def basis_of(config: C2FaithConfig) -> Basis:
+    """The perfect chains of a run, the files they came from, and how they are perturbed."""
     d = config.data
     solutions, sources = read_prm800k(expanded(d.path), d.splits)
     selection = perfect(solutions, d.least, d.answered, d.one_per_problem)
     if not selection.chains:
         counts = ", ".join(f"{n} {why}" for why, n in selection.counts.items() if why != "kept")
         raise ConfigError([f"data: no perfect chain among {len(solutions)} solutions ({counts})"])
-    return selection, tuple(sources)
+    return Basis(selection, sources, settings_of(config), d.limit)
 
 
 def _benchmark(config: C2FaithConfig) -> Benchmark | Unwritten:
@@ -179,7 +179,7 @@ def _built(config: C2FaithConfig, earlier: Benchmark | None) -> Benchmark | Unwr
     if config.data.benchmark is not None:
         whole = Benchmark.load(Path(config.data.benchmark).expanduser())
         return first_chains(whole, config.data.limit)
-    selection, sources = chains_of(config)
+    basis = basis_of(config)
     if config.perturb.acausal == "llm":
-        return written(config, selection, sources, Index.of(config.run_dir), earlier)
-    return by_rule(selection, sources, settings_of(config), config.data.limit)
+        return written(config, basis, Index.of(config.run_dir), earlier)
+    return basis.by_rule()

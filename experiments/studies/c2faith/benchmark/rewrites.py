@@ -21,8 +21,6 @@ from faithscope.experiments.studies.c2faith.benchmark.items import (
 )
 from faithscope.experiments.studies.c2faith.prompts import PlainPrompt
 
-TEMPERATURE = 0.7
-"""The paper's (section 4.2)."""
 LONGEST = 3
 """How many times as long as the step a rewrite may be, beside `SPARE` characters."""
 SPARE = 200

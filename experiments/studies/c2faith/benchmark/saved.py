@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,9 @@ from faithscope.experiments.data.saved import (
 )
 from faithscope.experiments.studies.c2faith.benchmark.items import (
     CausalItem,
-    Chain,
     CoverageItem,
     LeftOut,
-    Settings,
 )
-from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source
 from faithscope.interp.errors import UserError
 
 KINDS = {"causal": CausalItem, "coverage": CoverageItem, "left_out": LeftOut}
@@ -39,7 +34,7 @@ class Benchmark:
     coverage: tuple[CoverageItem, ...]
     left_out: tuple[LeftOut, ...]
     made_of: dict[str, Any]
-    """Seed, settings, sources and chains (see `made_of`), as plain JSON values."""
+    """Settings, sources, chains and how steps were replaced, as plain JSON values (`Basis`)."""
 
     @property
     def saved(self) -> SavedBenchmark:
@@ -78,28 +73,6 @@ class Benchmark:
 
 def _counted(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
-
-
-def made_of(
-    chains: Sequence[Chain],
-    sources: Sequence[Source],
-    settings: Settings,
-    **more: Any,
-) -> dict[str, Any]:
-    """What a benchmark is made of, for its manifest.
-
-    Args:
-        more: whatever else decided the items, as plain values: how chains were selected, which
-            model wrote the replacements at which temperature, the sha256 of its prompt.
-    """
-    digest = hashlib.sha256("\n".join(c.sha256 for c in chains).encode()).hexdigest()
-    described = {
-        "settings": asdict(settings),
-        "sources": [{**asdict(s), "as_released": s.as_released} for s in sources],
-        "chains": {"n": len(chains), "sha256": digest},
-        **more,
-    }
-    return json.loads(json.dumps(described))
 
 
 def first_chains(benchmark: Benchmark, n: int | None) -> Benchmark:

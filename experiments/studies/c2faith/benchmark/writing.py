@@ -7,7 +7,7 @@ on; once all are there, the benchmark is saved, and judged in the same run.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from faithscope.experiments.config.base import expanded
@@ -17,20 +17,19 @@ from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.plan import given_up_on, still_asked
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
-from faithscope.experiments.studies.c2faith.asked import settings_of
-from faithscope.experiments.studies.c2faith.benchmark.build import before_replies, by_replies
-from faithscope.experiments.studies.c2faith.benchmark.items import Selection
-from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source
+from faithscope.experiments.studies.c2faith.benchmark.build import Basis
+from faithscope.experiments.studies.c2faith.benchmark.items import causal_item
 from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
     Refused,
     Request,
+    causal_by_replies,
     rewrite_of,
     rewrite_requests,
 )
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import DATASET
-from faithscope.experiments.studies.c2faith.prompts import PlainPrompt, acausal_prompt
+from faithscope.experiments.studies.c2faith.prompts import acausal_prompt
 from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.record import head
 
@@ -64,7 +63,8 @@ class Unwritten:
     given_up: Mapping[str, str]
     """Id -> why, of those that are not asked again."""
     expected: Benchmark
-    """What is to be judged, with steps in place of their rewrites (`before_replies`)."""
+    """What is to be judged, to plan by: each step stands for its own rewrite, which is about as
+    long, and none is refused."""
     draw: int
     """Which draw all of them are, from 1."""
 
@@ -78,14 +78,6 @@ def writing_as(config: C2FaithConfig) -> JudgeConfig:
             "structured": "prompt",
         }
     )
-
-
-def requests_of(config: C2FaithConfig, selection: Selection) -> tuple[PlainPrompt, list[Request]]:
-    """The writer's prompt, and what it is asked of each chain."""
-    prompt = acausal_prompt(expanded(config.prompts))
-    chains = selection.chains[: config.data.limit]
-    settings = settings_of(config)
-    return prompt, list(rewrite_requests(chains, settings, prompt, config.perturb.seen))
 
 
 def most_draws(config: C2FaithConfig, saved: Benchmark | None = None) -> int:
@@ -114,41 +106,31 @@ def rewrites(
 
 
 def written(
-    config: C2FaithConfig,
-    selection: Selection,
-    sources: tuple[Source, ...],
-    index: Index,
-    saved: Benchmark | None,
+    config: C2FaithConfig, basis: Basis, index: Index, saved: Benchmark | None
 ) -> Benchmark | Unwritten:
     """The benchmark, where every step is rewritten; else what is still to be.
 
     Args:
-        kept: what the run folder has already. It is taken where the rewrites that it was made of
+        saved: what the run folder has already. It is taken where the rewrites that it was made of
             are not at hand, as in a folder of merged parts.
     """
-    prompt, requests = requests_of(config, selection)
+    p, writer = config.perturb, str(config.perturb.writer)
+    prompt = acausal_prompt(expanded(config.prompts))
+    requests = rewrite_requests(basis.chains, basis.settings, prompt, p.seen)
     draws = most_draws(config, saved)
+    by = {"by": "llm", "author": writer}
+    how = {"prompt_sha256": prompt.sha256, "seen": p.seen, "temperature": p.temperature}
+    # what was written before a step could be asked for again says nothing of it
+    how |= {"draws": draws} if draws > 1 else {}
 
     def made(replies: dict[str, str], failed: dict[str, str]) -> Benchmark:
-        return by_replies(
-            selection,
-            requests,
-            replies,
-            str(config.perturb.writer),
-            prompt,
-            sources,
-            settings_of(config),
-            config.data.limit,
-            config.perturb.seen,
-            config.perturb.temperature,
-            failed,
-            draws,
-        )
+        causal = causal_by_replies(basis.chains, requests, replies, writer, failed)
+        return basis.benchmark(*causal, by | how)
 
     def expected(lost: Collection[str]) -> Benchmark:
-        whole = [r for r in requests if r.id not in lost]
-        writer, settings = str(config.perturb.writer), settings_of(config)
-        return before_replies(selection, whole, writer, settings, config.data.limit)
+        whole = [(r.chain, r.target) for r in requests if r.id not in lost]
+        causal = (causal_item(c, at, c.steps[at], "llm", writer) for c, at in whole)
+        return replace(basis, sources=()).benchmark(tuple(causal), (), by)
 
     wanted, replies, failed = requests, dict[str, str](), dict[str, str]()
     for draw in range(1, draws + 1):

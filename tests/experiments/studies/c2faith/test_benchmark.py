@@ -6,19 +6,15 @@ import json
 import math
 import re
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from faithscope.experiments.data.saved import MANIFEST
-from faithscope.experiments.studies.c2faith.asks import (
-    coverage_ask,
-    detection_ask,
-    localisation_ask,
-)
-from faithscope.experiments.studies.c2faith.benchmark.build import by_replies, by_rule
+from faithscope.experiments.studies.c2faith.asks import ask_of
+from faithscope.experiments.studies.c2faith.benchmark.build import Basis
 from faithscope.experiments.studies.c2faith.benchmark.features import features
 from faithscope.experiments.studies.c2faith.benchmark.items import (
     LEVELS,
@@ -33,6 +29,7 @@ from faithscope.experiments.studies.c2faith.benchmark.items import (
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import Source, read_prm800k
 from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
     Refused,
+    causal_by_replies,
     rewrite_of,
     rewrite_requests,
 )
@@ -95,14 +92,14 @@ def test_four_coverage_items_a_chain() -> None:
 
 
 def test_what_a_chain_gives_depends_on_seed_and_id_alone() -> None:
-    whole = by_rule(SELECTION, SOURCES, Settings(seed=3))
-    cut = by_rule(SELECTION, SOURCES, Settings(seed=3), limit=5)
+    whole = Basis(SELECTION, SOURCES, Settings(seed=3)).by_rule()
+    cut = Basis(SELECTION, SOURCES, Settings(seed=3), limit=5).by_rule()
     assert cut.causal == whole.causal[:5]
     assert cut.coverage == whole.coverage[:20]
     assert Counter(o.reason for o in cut.left_out) == {"limit": 16, "too_short": 1}
-    turned = by_rule(Selection(SELECTION.chains[::-1], ()), settings=Settings(seed=3))
+    turned = Basis(Selection(SELECTION.chains[::-1], ()), settings=Settings(seed=3)).by_rule()
     assert turned.causal == whole.causal[::-1]
-    other = by_rule(SELECTION, SOURCES, Settings(seed=4))
+    other = Basis(SELECTION, SOURCES, Settings(seed=4)).by_rule()
     assert sum(a != b for a, b in zip(other.causal, whole.causal, strict=True)) > 15
 
 
@@ -116,9 +113,9 @@ def test_settings_that_are_none_are_refused() -> None:
 
 
 def test_a_benchmark_is_rebuilt_byte_for_byte_and_read_back(tmp_path: Path) -> None:
-    built = by_rule(SELECTION, SOURCES)
+    built = Basis(SELECTION, SOURCES).by_rule()
     built.saved.save(tmp_path / "a")
-    by_rule(SELECTION, SOURCES).saved.save(tmp_path / "b")
+    Basis(SELECTION, SOURCES).by_rule().saved.save(tmp_path / "b")
     files = sorted(p.name for p in (tmp_path / "a").iterdir())
     assert files == [CAUSAL, "coverage.jsonl", "left_out.jsonl", MANIFEST]
     for name in files:
@@ -137,7 +134,7 @@ def test_a_benchmark_is_rebuilt_byte_for_byte_and_read_back(tmp_path: Path) -> N
 
 
 def test_a_file_that_was_changed_is_named(tmp_path: Path) -> None:
-    by_rule(SELECTION, SOURCES).saved.save(tmp_path)
+    Basis(SELECTION, SOURCES).by_rule().saved.save(tmp_path)
     whole = (tmp_path / CAUSAL).read_bytes()
     (tmp_path / CAUSAL).write_bytes(whole.replace(b"gives", b"makes", 1))
     with pytest.raises(
@@ -166,9 +163,9 @@ def test_a_file_that_was_changed_is_named(tmp_path: Path) -> None:
 
 
 def test_what_differs_between_two_benchmarks_is_told() -> None:
-    saved = by_rule(SELECTION, SOURCES)
-    assert differences(saved, by_rule(SELECTION, SOURCES)) == []
-    told = differences(saved, by_rule(SELECTION, SOURCES, Settings(seed=1), limit=10))
+    saved = Basis(SELECTION, SOURCES).by_rule()
+    assert differences(saved, Basis(SELECTION, SOURCES).by_rule()) == []
+    told = differences(saved, Basis(SELECTION, SOURCES, Settings(seed=1), limit=10).by_rule())
     assert told[0] == "settings.seed was 0 and is 1"
     assert any(line.startswith("chains.n was 21 and is 10") for line in told)
     assert any(line.startswith("causal: 10 gone (") for line in told)
@@ -220,23 +217,28 @@ def test_a_benchmark_of_a_writers_replies(tmp_path: Path) -> None:
     selection = Selection(SELECTION.chains[:4], ())
     requests = rewrite_requests(selection.chains, Settings(), prompt)
     replies = {requests[i].id: f"So we get {i}." for i in (0, 1)} | {requests[2].id: ""}
-    built = by_replies(selection, requests, replies, "a-model", prompt, SOURCES)
+    basis = Basis(selection, SOURCES)
+
+    def items(replies: dict[str, str], chains: tuple[Chain, ...] = selection.chains) -> Any:
+        return causal_by_replies(chains, requests, replies, "a-model")
+
+    built = basis.benchmark(*items(replies), {"by": "llm"})
     assert [(i.method, i.author) for i in built.causal] == [("llm", "a-model")] * 2
     assert [i.replacement for i in built.causal] == ["So we get 0.", "So we get 1."]
     assert [o.reason for o in built.left_out] == ["empty", "no_reply"]
-    assert built.made_of["replacement"]["temperature"] == 0.7
+    assert built.made_of["replacement"] == {"by": "llm"}
     built.saved.save(tmp_path)
     assert Benchmark.load(tmp_path) == built
     with pytest.raises(ValueError, match="stranger"):
-        by_replies(selection, requests, {"stranger": "x"}, "a-model", prompt)
+        items({"stranger": "x"})
     with pytest.raises(ValueError, match=CHAINS[3].id):
-        by_replies(replace(selection, chains=CHAINS[:3]), requests, {}, "a-model", prompt)
+        items({}, CHAINS[:3])
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real PRM800K rows lie beside a checkout only")
 def test_the_benchmark_of_real_rows(tmp_path: Path) -> None:
     solutions, sources = read_prm800k(SHARED)
-    built = by_rule(perfect(solutions), sources)
+    built = Basis(perfect(solutions), sources).by_rule()
     assert len(built.coverage) == 4 * 168
     assert len(built.causal) == 168
     assert len(built.causal) + len(built.left_out) == len(solutions)
@@ -257,11 +259,11 @@ def test_the_benchmark_of_real_rows(tmp_path: Path) -> None:
     for item in built.causal:
         for condition in ("perturbed", "control"):
             told = item.replacement if condition == "perturbed" else item.original
-            ask = detection_ask(item, forms["c2_detection"], condition)
+            ask = ask_of(item, forms["c2_detection"], condition)
             assert f'Step to evaluate: "{told}"' in ask.prompt
-            ask = localisation_ask(item, forms["c2_localisation"], condition)
+            ask = ask_of(item, forms["c2_localisation"], condition)
             indented = re.sub(r"\n(?=[^\n])", "\n    ", told)
             assert f"\n[Step {item.target}] {indented}\n" in ask.prompt
     for item in built.coverage:
-        asked = coverage_ask(item, forms["c2_coverage_reference"])
+        asked = ask_of(item, forms["c2_coverage_reference"], None)
         assert "\n".join(item.removed_steps) in asked.prompt

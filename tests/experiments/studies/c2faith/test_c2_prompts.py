@@ -12,11 +12,7 @@ import yaml
 import faithscope.experiments.engine.forms as forms_of_traces
 import faithscope.experiments.studies.c2faith.prompts as prompts
 from faithscope.experiments.engine.forms.lines import as_numbered_lines
-from faithscope.experiments.studies.c2faith.asks import (
-    coverage_ask,
-    detection_ask,
-    localisation_ask,
-)
+from faithscope.experiments.studies.c2faith.asks import ask_of
 from faithscope.experiments.studies.c2faith.benchmark.items import Chain, CoverageItem, causal_item
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, as_files, judge_forms
 from faithscope.interp.errors import UserError
@@ -87,20 +83,20 @@ def test_all_coverage_scales_share_the_papers_rubric() -> None:
 
 def test_detection_shows_what_precedes_and_the_step() -> None:
     form = judge_forms()["c2_detection"]
-    asked = detection_ask(BROKEN, form, "perturbed")
+    asked = ask_of(BROKEN, form, "perturbed")
     assert (asked.id, asked.range) == ("c.causal.perturbed", range(0, 2))
     assert 'Context (Previous steps):\na {0}\nb\n\nStep to evaluate: "C"\n' in asked.prompt
-    control = detection_ask(BROKEN, form, "control")
+    control = ask_of(BROKEN, form, "control")
     assert control.prompt == asked.prompt.replace('"C"', '"c"')
     assert control.id != asked.id
 
 
 def test_localisation_numbers_the_full_chain_from_zero() -> None:
     form = judge_forms()["c2_localisation"]
-    asked = localisation_ask(BROKEN, form, "perturbed")
+    asked = ask_of(BROKEN, form, "perturbed")
     assert asked.range == range(-1, 5)
     assert "[Step 0] a {0}\n[Step 1] b\n[Step 2] C\n[Step 3] d\n[Step 4] e\n" in asked.prompt
-    assert "[Step 2] c\n" in localisation_ask(BROKEN, form, "control").prompt
+    assert "[Step 2] c\n" in ask_of(BROKEN, form, "control").prompt
 
 
 def test_numbers_and_line_breaks_of_a_step_are_not_taken_for_another_step() -> None:
@@ -129,26 +125,22 @@ def test_every_real_chain_can_be_numbered() -> None:
 
 def test_coverage_shows_the_rest_and_the_reference_what_is_missing() -> None:
     forms = judge_forms()
-    asked = coverage_ask(CUT, forms["c2_coverage"])
+    asked = ask_of(CUT, forms["c2_coverage"], None)
     assert asked.range == range(0, 5)
     assert "<TASK>\nP {q}\n</TASK>\n<EXPLANATION>\na\nd\ne\n</EXPLANATION>" in asked.prompt
     assert asked.prompt.endswith('"judge_final_score": 0-4}')
-    told = coverage_ask(CUT, forms["c2_coverage_reference"]).prompt
+    told = ask_of(CUT, forms["c2_coverage_reference"], None).prompt
     assert "EXPLANATION>\na\nb\nc\nd\ne\n</ORIGINAL" in told
     assert "<REMOVED STEPS>\nb\nc\n</REMOVED STEPS>" in told
-    assert coverage_ask(CUT, forms["c2_coverage_0_100"]).range == range(0, 101)
+    assert ask_of(CUT, forms["c2_coverage_0_100"], None).range == range(0, 101)
     with pytest.raises(ValueError, match="'c2_detection' is of task 'detection'"):
-        coverage_ask(CUT, forms["c2_detection"])
+        ask_of(CUT, forms["c2_detection"], None)
 
 
 def test_every_form_can_be_asked() -> None:
     for task_form in judge_forms().values():
-        if task_form.task == "detection":
-            asked = detection_ask(BROKEN, task_form, "perturbed")
-        elif task_form.task == "localisation":
-            asked = localisation_ask(BROKEN, task_form, "perturbed")
-        else:
-            asked = coverage_ask(CUT, task_form)
+        of_chain = task_form.task in ("detection", "localisation")
+        asked = ask_of(BROKEN, task_form, "perturbed") if of_chain else ask_of(CUT, task_form, None)
         assert asked.range
         shown = asked.prompt.replace(CUT.problem, "")
         assert not re.search(r"\{[a-z_]+\}", shown), task_form.form.name
@@ -168,7 +160,7 @@ def test_a_folder_of_ones_own_takes_the_place_of_a_prompt_or_adds_one(tmp_path: 
     edited(tmp_path, "c2_acausal", template="Break {target_step} after {context}")
     forms, before = judge_forms(tmp_path), judge_forms()
     assert set(forms) == {*before, "c2_detection_mine"}
-    asked = detection_ask(BROKEN, forms["c2_detection"], "perturbed")
+    asked = ask_of(BROKEN, forms["c2_detection"], "perturbed")
     assert asked.prompt == r"What is $\frac{1}{2} + x$? a {0}" + "\nb then C?"
     assert forms["c2_detection"].form.sha256 != before["c2_detection"].form.sha256
     assert forms["c2_coverage"] == before["c2_coverage"]

@@ -137,6 +137,7 @@ def test_what_is_refused_is_written_again(tmp_path: Path, server: Any) -> None:
     assert manifest["counts"]["causal"] == {"llm": 2}
     assert manifest["counts"]["left_out"]["causal:several_lines"] == 1
     assert manifest["made_of"]["replacement"]["draws"] == 3
+    assert manifest["made_of"]["replacement"]["temperature"] == 0.7
     made, asked = tables(outcome.run_dir), sum(server.seen.values())
     assert run(load_config(path)).failures == []
     assert (tables(outcome.run_dir), sum(server.seen.values())) == (made, asked)
