@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from faithscope.interp.edits import Knockout, Patch
     from faithscope.interp.execute import Execution
     from faithscope.interp.forest import Branch, Forest
+    from faithscope.interp.formats import ReasoningFormat
     from faithscope.interp.generation import Generation, Sampling
     from faithscope.interp.language import Language
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
-    from faithscope.interp.prompts import Prompt, ReasoningFormat
+    from faithscope.interp.prompts import Prompt
     from faithscope.interp.read import ForestRun, Read
 
 _HOMES = {
@@ -36,7 +37,7 @@ _HOMES = {
     "Patch": "edits",
     "Prompt": "prompts",
     "Read": "read",
-    "ReasoningFormat": "prompts",
+    "ReasoningFormat": "formats",
     "Sampling": "generation",
     "load": "loading",
     "load_language": "loading",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from faithscope.interp import control, detokenise, prompts
+from faithscope.interp.formats import ReasoningFormat
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -20,7 +21,7 @@ class Speaks:
 
     name: str
     tokenizer: PreTrainedTokenizerBase
-    format: prompts.ReasoningFormat
+    format: ReasoningFormat
     end_ids: frozenset[int]
     revision: str | None
 
@@ -56,7 +57,7 @@ class Language(Speaks):
 
     name: str
     tokenizer: PreTrainedTokenizerBase
-    format: prompts.ReasoningFormat
+    format: ReasoningFormat
     end_ids: frozenset[int]
     location: str
     """A hub id or a folder, for who loads the weights elsewhere."""

@@ -20,6 +20,7 @@ from transformers import (
 
 from faithscope.interp import attention, prompts, sources, verify
 from faithscope.interp.errors import UserError
+from faithscope.interp.formats import detect_format
 from faithscope.interp.language import Language
 from faithscope.interp.memory import is_out_of_memory
 from faithscope.interp.model import Model
@@ -128,7 +129,7 @@ def load_language(
     return Language(
         name,
         tokenizer,
-        prompts.detect_format(tokenizer, config.model_type),
+        detect_format(tokenizer, config.model_type),
         prompts.end_ids(tokenizer, defaults),
         where,
         source.revision or getattr(config, "_commit_hash", None),
@@ -213,7 +214,7 @@ def wrap(
         hf=hf,
         tokenizer=tokenizer,
         structure=structure,
-        format=prompts.detect_format(tokenizer, hf.config.model_type),
+        format=detect_format(tokenizer, hf.config.model_type),
         end_ids=prompts.end_ids(tokenizer, hf.generation_config),
         revision=revision or getattr(hf.config, "_commit_hash", None),
         tree_reason=_tree_reason(hf, structure),

@@ -23,22 +23,7 @@ from transformers import PreTrainedTokenizerBase
 from faithscope.interp import detokenise
 from faithscope.interp.control import Masks, controls, encode_marks, encode_masked
 from faithscope.interp.errors import UserError
-from faithscope.interp.formats import NONE, TAGS, ReasoningFormat, detect_format, template_of
-from faithscope.interp.responses import Response, split_response
-
-__all__ = [
-    "TODAY",
-    "Prompt",
-    "ReasoningFormat",
-    "Response",
-    "detect_format",
-    "end_ids",
-    "render",
-    "render_direct",
-    "split_response",
-    "takes_system",
-    "template_hash",
-]
+from faithscope.interp.formats import NONE, TAGS, ReasoningFormat, template_of
 
 TEMPLATE_SECONDS = 20.0
 """In which a chat template has to end; they take thousandths."""

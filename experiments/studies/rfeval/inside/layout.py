@@ -17,7 +17,7 @@ import numpy as np
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, output_of
 from faithscope.interp.control import encode_marks
-from faithscope.interp.prompts import split_response
+from faithscope.interp.responses import split_response
 from faithscope.probes.answer_token import Span, token_span
 
 if TYPE_CHECKING:

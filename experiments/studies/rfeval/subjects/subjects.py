@@ -24,7 +24,8 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
 )
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, components, parse_output
 from faithscope.interp.errors import UserError
-from faithscope.interp.prompts import Prompt, split_response
+from faithscope.interp.prompts import Prompt
+from faithscope.interp.responses import split_response
 
 MAX_NEW_TOKENS = 32_768
 """Of RFEval, appendix C.1."""
