@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -22,7 +22,7 @@ from markupsafe import Markup
 from faithscope.experiments.analysis.columns import Columns, named
 from faithscope.experiments.analysis.picture import svg
 from faithscope.experiments.analysis.textual import readable
-from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.tidy import rows, with_interval
 from faithscope.experiments.analysis.wording import percent
 from faithscope.interp.plain import visible
 
@@ -114,6 +114,11 @@ def share_cell(value: float, low: float = math.nan, high: float = math.nan) -> C
         return Cell("–", "", share=value)
     interval = "" if math.isnan(low) else f"{round(100 * low)}–{percent(high)}"
     return Cell(percent(value), repr(value), interval, value)
+
+
+def share_of(row: Mapping[str, Any], name: str) -> Cell:
+    """The share that a row has under a name, with its interval where the row has one."""
+    return share_cell(*(row.get(column, math.nan) for column in with_interval(name)))
 
 
 def asset(name: str) -> str:

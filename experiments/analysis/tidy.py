@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, cast
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,36 @@ def groups(
     """Every combination of values in the named columns, in the order of the table."""
     for key, of_key in table.groupby(list(names), sort=False, dropna=False):
         yield dict(zip(names, cast(tuple, key), strict=True)), of_key
+
+
+Row = Mapping[str, Any] | tuple[Any, ...]
+Rows = Iterator[Row]
+P = ParamSpec("P")
+
+
+def tabled(*columns: str) -> Callable[[Callable[P, Iterable[Row]]], Callable[P, pd.DataFrame]]:
+    """Makes a function that gives rows one that gives them as a table with these columns.
+
+    What a row does not say of a column is missing there; a table without rows has them all.
+    """
+
+    def decorate(rows_of: Callable[P, Iterable[Row]]) -> Callable[P, pd.DataFrame]:
+        @wraps(rows_of)
+        def table(*args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
+            return pd.DataFrame(list(rows_of(*args, **kwargs)), columns=list(columns))
+
+        return table
+
+    return decorate
+
+
+def rows_by(
+    frame: pd.DataFrame,
+    names: Sequence[str],
+    numbers_of: Callable[[pd.DataFrame], Mapping[str, Any]],
+) -> Rows:
+    """A row per combination of the named columns: its values, and the numbers of its rows."""
+    return (key | dict(numbers_of(of_key)) for key, of_key in groups(frame, names))
 
 
 def keep(table: pd.DataFrame, mask: Any) -> pd.DataFrame:
@@ -110,6 +141,12 @@ def columns(name: str, estimate: Estimate) -> dict[str, float]:
     """An estimate as the columns of `with_interval`."""
     values = (estimate.value, estimate.low, estimate.high)
     return dict(zip(with_interval(name), values, strict=True))
+
+
+def renamed(row: Mapping[str, Any], name: str, to: str) -> dict[str, float]:
+    """An estimate of a row under another name; NaN where the row has none."""
+    names = zip(with_interval(name), with_interval(to), strict=True)
+    return {new: row.get(old, math.nan) for old, new in names}
 
 
 def all_columns(estimates: Mapping[str, Estimate], names: Iterable[str]) -> dict[str, float]:

@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.statistics.calibration import (
     calibration_error,
     curves_table,
 )
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, auroc_gain
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, only, with_interval
 
@@ -323,8 +323,8 @@ def trust_table(against: pd.DataFrame, of_labels: list[Target], how: Drawing) ->
                 own = target.scores[row["measure"]]
                 first = best.setdefault(row["family"] == MONITOR, own)
                 both = ~np.isnan(first) & ~np.isnan(own)
-                of = (target.clusters[both], target.unfaithful[both], first[both], own[both])
-                behind = auroc_gain(*of, how)
+                of = (target.clusters[both], target.unfaithful[both], first[both])
+                behind = auroc(*of, how, minus=own[both])
                 line |= columns("behind", behind)
                 line |= {"as_good": None if math.isnan(behind.low) else bool(behind.low <= 0)}
             table.append(line)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.comparison.against import ONE_KIND, TOO_FEW, Target
 from faithscope.experiments.analysis.statistics import detection
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, auroc_gain
+from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.tidy import columns, with_interval
 
 CLASSIFIERS: dict[str, detection.Fit] = {
@@ -92,7 +92,7 @@ def _gain(
     target: Target, rows: np.ndarray, p: np.ndarray, single: np.ndarray, how: Drawing, n: int
 ) -> dict[str, Any]:
     kind, clusters = target.unfaithful[rows], target.clusters[rows]
-    gain = auroc_gain(clusters, kind, p[rows], single[rows], how)
+    gain = auroc(clusters, kind, p[rows], how, minus=single[rows])
     row = {"n": int(rows.sum()), "n_unfaithful": int(kind.sum()), "n_measures": n, "reason": ""}
     row |= columns("auroc", auroc(clusters, kind, p[rows], how))
     row |= columns("single_auroc", auroc(clusters, kind, single[rows], how))
@@ -160,7 +160,7 @@ def ablation_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
             if not without:
                 table.append(row | {"verdict": ""})
             for family, others in without:
-                gain = auroc_gain(target.clusters, target.unfaithful, p[key], p[others], how)
+                gain = auroc(target.clusters, target.unfaithful, p[key], how, minus=p[others])
                 words = {"added": family, "verdict": _verdict(gain.low, gain.high)}
                 table.append(row | words | columns("gain", gain))
     return pd.DataFrame(table, columns=ABLATION)

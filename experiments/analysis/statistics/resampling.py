@@ -75,18 +75,18 @@ def ratios(
     """
     minus = minus or {}
     names = list(of)
-    names_of_clusters, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
-    if not len(names_of_clusters):
+    n, codes = _coded(clusters)
+    if not n:
         return dict.fromkeys([*names, *minus], NOTHING)
     sums = np.stack(
         [
-            np.bincount(codes, weights=np.asarray(x, dtype=float), minlength=len(names_of_clusters))
+            np.bincount(codes, weights=np.asarray(x, dtype=float), minlength=n)
             for name in names
             for x in of[name]
         ],
         axis=1,
     )
-    totals = np.concatenate([w.astype(float) @ sums for w in weights(len(names_of_clusters), how)])
+    totals = np.concatenate([w.astype(float) @ sums for w in weights(n, how)])
     values, draws = _divided(sums.sum(axis=0)[None])[0], _divided(totals)
     below = sums.sum(axis=0)[1::2]
     place = {name: i for i, name in enumerate(names)}
@@ -118,27 +118,21 @@ def auroc(
     positive: Bool[np.ndarray, " rows"],
     score: Float[np.ndarray, " rows"],
     how: Drawing,
+    minus: Float[np.ndarray, " rows"] | None = None,
 ) -> Estimate:
-    """Area under the ROC curve, ties counting half; its interval from drawing clusters."""
+    """Area under the ROC curve, ties counting half; its interval from drawing clusters.
+
+    Args:
+        minus: another score of the same rows, whose area is taken off, in the same draws.
+    """
     if positive.all() or not positive.any():
         return Estimate(math.nan, math.nan, math.nan, len(positive))
     value = float(roc_auc_score(positive, score))
-    return _estimate(value, _auroc_draws(clusters, positive, score, how), len(positive))
-
-
-def auroc_gain(
-    clusters: Clusters,
-    positive: Bool[np.ndarray, " rows"],
-    score: Float[np.ndarray, " rows"],
-    other: Float[np.ndarray, " rows"],
-    how: Drawing,
-) -> Estimate:
-    """The AUROC of one score minus that of another on the same rows, in the same draws."""
-    if positive.all() or not positive.any():
-        return Estimate(math.nan, math.nan, math.nan, len(positive))
-    value = float(roc_auc_score(positive, score) - roc_auc_score(positive, other))
-    one, two = (_auroc_draws(clusters, positive, s, how) for s in (score, other))
-    return _estimate(value, one - two, len(positive))
+    draws = _auroc_draws(clusters, positive, score, how)
+    if minus is not None:
+        value -= float(roc_auc_score(positive, minus))
+        draws = draws - _auroc_draws(clusters, positive, minus, how)
+    return _estimate(value, draws, len(positive))
 
 
 def _auroc_draws(
@@ -147,11 +141,11 @@ def _auroc_draws(
     score: Float[np.ndarray, " rows"],
     how: Drawing,
 ) -> Float[np.ndarray, " draws"]:
-    names_of_clusters, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    n, codes = _coded(clusters)
     high, low = score[positive], score[~positive]
     wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
     draws = []
-    for w in weights(len(names_of_clusters), how):
+    for w in weights(n, how):
         of_high, of_low = (w[:, codes[x]] for x in (positive, ~positive))
         won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
         pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
@@ -170,13 +164,13 @@ def spearman(
     NaN where one of the two does not vary or there are fewer than three rows. The p-value takes
     rows for independent: NaN where a cluster has several.
     """
-    names_of_clusters, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    n, codes = _coded(clusters)
     if len(x) < ranks.FEWEST or not np.ptp(x) or not np.ptp(y):
         return Estimate(math.nan, math.nan, math.nan, len(x)), math.nan
     correlation = spearmanr(x, y)
     value, p = float(correlation.statistic), float(correlation.pvalue)  # pyright: ignore
-    draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(len(names_of_clusters), how)]
-    several = len(names_of_clusters) < len(x)
+    draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(n, how)]
+    several = n < len(x)
     return _estimate(value, np.concatenate(draws), len(x)), math.nan if several else p
 
 
@@ -202,6 +196,12 @@ def middle_ranks(
     middle_ranks = np.empty_like(times)
     middle_ranks[:, order] = (np.cumsum(counts, axis=1) - (counts - 1) / 2)[:, codes]
     return middle_ranks
+
+
+def _coded(clusters: Clusters) -> tuple[int, np.ndarray]:
+    """How many clusters there are, and (rows,) the number of every row's."""
+    names, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    return len(names), codes
 
 
 def _divided(totals: Float[np.ndarray, "draws twice"]) -> Float[np.ndarray, "draws names"]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int, Num
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 CONFIDENCE = 0.95
 RESAMPLES = 1000
@@ -40,10 +40,7 @@ def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> Estimate:
     """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes of {n} trials: give 0 <= successes <= trials")
-    if n == 0:
-        return NOTHING
-    interval = binomtest(successes, n).proportion_ci(confidence_level=confidence, method="wilson")
-    return Estimate(successes / n, float(interval.low), float(interval.high), n)
+    return wilson_of_items(successes / n if n else math.nan, n, confidence)
 
 
 def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) -> Estimate:
@@ -58,7 +55,10 @@ def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) ->
     spread = 1 + z * z / items
     centre = (value + z * z / (2 * items)) / spread
     half = z / spread * math.sqrt(value * (1 - value) / items + z * z / (4 * items * items))
-    return Estimate(value, max(0.0, centre - half), min(1.0, centre + half), items)
+    # of none and of all a bound is the share itself, whatever rounding leaves
+    low = max(0.0, centre - half) if value > 0 else 0.0
+    high = min(1.0, centre + half) if value < 1 else 1.0
+    return Estimate(value, low, high, items)
 
 
 def share(outcomes: Sequence[bool]) -> Estimate:

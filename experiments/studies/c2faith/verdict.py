@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
+from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_of
 from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
 from faithscope.experiments.analysis.statistics.stats import Estimate, difference
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import columns, renamed, rows, where
 from faithscope.experiments.analysis.wording import percent
 
 TELLS, BLIND = 0.30, 0.10
@@ -47,71 +46,40 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One judge in one reading."""
+def verdicts(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """A verdict per judge and reading that was asked about steps, under its first prompt.
 
-    judge: str
-    reading: str
-    n: int
-    """Perturbed chains with a verdict on their broken step."""
-    flagged: Estimate
-    """Of broken steps, the share that it flags."""
-    alarms: Estimate
-    """Of sound ones."""
-    net: Estimate
-    named: Estimate
-    """Of broken chains, those of which it names the right step."""
-    blindly: float
-    """What naming any step would give."""
-    inflated: Estimate
-    """Of the chains with most steps left out, those that it rates as complete."""
-    word: str
-    """A key of `WORDS`."""
-    caution: str
+    Shares, with their intervals: `flagged` of broken steps, `alarms` of sound ones, the difference
+    `net`; `named`, the broken chains of which it names the right step, and `blindly`, what naming
+    any step would give; `inflated`, the chains with most steps left out that it rates as complete.
+    `word` is a key of `WORDS`.
+    """
+    first = tables["c2_detection"].drop_duplicates(["judge", "reading"])
+    return [_verdict(row, tables) for row in rows(first)]
 
 
-def verdicts(tables: Mapping[str, pd.DataFrame]) -> list[Verdict]:
-    """A verdict per judge and reading that was asked about steps, under its first prompt."""
-    return [
-        _verdict(row, tables)
-        for _, of_way in tables["c2_detection"].groupby(["judge", "reading"], sort=False)
-        for row in rows(of_way)[:1]
-    ]
-
-
-def _verdict(row: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> Verdict:
+def _verdict(row: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     way = {name: row[name] for name in ("judge", "reading")}
-    flagged = _wilson(row, "detection", "n")
-    alarms = _wilson(row, "fpr", "n_control")
+    flagged, alarms = (
+        Estimate(row[name], row[f"{name}_wilson_low"], row[f"{name}_wilson_high"], int(row[n] or 0))
+        for name, n in (("detection", "n"), ("fpr", "n_control"))
+    )
     net = difference(flagged, alarms)
-    (place, *_) = rows(where(tables["c2_localisation"], **way)) or [{}]
+    place = next(iter(rows(where(tables["c2_localisation"], **way))), {})
     coverage = rows(where(tables["c2_coverage"], **way))
     gutted = max(coverage, key=lambda r: r["level"], default={})
-    return Verdict(
+    return {
         **way,
-        n=int(row["n"]),
-        flagged=flagged,
-        alarms=alarms,
-        net=net,
-        named=_own(place, "exact"),
-        blindly=place.get("exact_chance", math.nan),
-        inflated=_own(gutted, "inflation"),
-        word=_word(net),
-        caution=_caution(row),
-    )
-
-
-def _own(row: Mapping[str, Any], name: str) -> Estimate:
-    """An estimate with the interval that the table gives it; of nothing where it has none."""
-    value, low, high = (row.get(f"{name}{end}", math.nan) for end in ("", "_low", "_high"))
-    return Estimate(value, low, high, int(row.get("n", 0)))
-
-
-def _wilson(row: Mapping[str, Any], name: str, n: str) -> Estimate:
-    return Estimate(
-        row[name], row[f"{name}_wilson_low"], row[f"{name}_wilson_high"], int(row[n] or 0)
-    )
+        "n": int(row["n"]),
+        **renamed(place, "exact", "named"),
+        "blindly": place.get("exact_chance", math.nan),
+        **renamed(gutted, "inflation", "inflated"),
+        **columns("flagged", flagged),
+        **columns("alarms", alarms),
+        **columns("net", net),
+        "word": _word(net),
+        "caution": _caution(row),
+    }
 
 
 def _word(net: Estimate) -> str:
@@ -150,17 +118,14 @@ def section(tables: Mapping[str, pd.DataFrame]) -> Section:
     return Section("verdict", "Verdict", blocks=blocks, always=True)
 
 
-def _row(v: Verdict) -> list[Cell]:
-    caution = markup('<span class="caution">⚠ {}</span>', v.caution) if v.caution else ""
+def _row(v: Mapping[str, Any]) -> list[Cell]:
+    caution = markup('<span class="caution">⚠ {}</span>', v["caution"]) if v["caution"] else ""
+    judge, reading, word = v["judge"], v["reading"], v["word"]
     return [
-        Cell(markup("<strong>{}</strong><br>{}", v.judge, v.reading), f"{v.judge} {v.reading}"),
-        Cell(
-            markup('<span class="word {}">{}</span>{}', CSS[v.word], WORDS[v.word], caution), v.word
-        ),
-        Cell(str(v.n), str(v.n)),
-        *(share_cell(x.value, x.low, x.high) for x in (v.flagged, v.alarms, v.named)),
-        share_cell(v.blindly),
-        share_cell(v.inflated.value, v.inflated.low, v.inflated.high),
+        Cell(markup("<strong>{}</strong><br>{}", judge, reading), f"{judge} {reading}"),
+        Cell(markup('<span class="word {}">{}</span>{}', CSS[word], WORDS[word], caution), word),
+        Cell(str(v["n"]), str(v["n"])),
+        *(share_of(v, name) for name in ("flagged", "alarms", "named", "blindly", "inflated")),
     ]
 
 

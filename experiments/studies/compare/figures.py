@@ -44,14 +44,14 @@ MOST_MEASURES, MOST_NAMED = 60, 40
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
     """Every figure; one that nothing can be drawn of says why."""
     return [
-        _heat_map(tables["agreement"]),
+        heat_map(tables["agreement"]),
         _within(tables["agreement"]),
         _auroc(of_all(tables["against"])),
         _front(tables["front"]),
     ]
 
 
-def _heat_map(agreement: pd.DataFrame) -> Picture:
+def heat_map(agreement: pd.DataFrame) -> Picture:
     figure, data = None, pd.DataFrame(columns=["measure", "other", "spearman"])
     known = agreement.dropna(subset=["spearman"])
     if len(known):
@@ -60,9 +60,11 @@ def _heat_map(agreement: pd.DataFrame) -> Picture:
             [(a, b, rho[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)],
             columns=list(data.columns),
         )
-        side = max(3.2, 1.6 + 0.2 * len(names))
-        figure = Figure(figsize=(side + 1.2, side), layout="constrained")
         text = signed if len(names) <= MOST_MEASURES // 4 else None
+        # names stand on two sides and must leave room for squares, and these for what is in them
+        least = 0.43 + 0.045 * max(map(len, names)) + (0.24 if text else 0.1) * len(names)
+        side = max(3.2, 1.6 + 0.2 * len(names), least)
+        figure = Figure(figsize=(side + 1.2, side), layout="constrained")
         field(
             *(figure.subplots(), rho, names, names),
             limits=(-1, 1),

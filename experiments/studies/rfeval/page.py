@@ -7,7 +7,14 @@ from dataclasses import replace
 
 import pandas as pd
 
-from faithscope.experiments.analysis.html import Cell, HtmlTable, html_table, markup, share_cell
+from faithscope.experiments.analysis.html import (
+    Cell,
+    HtmlTable,
+    html_table,
+    markup,
+    share_cell,
+    share_of,
+)
 from faithscope.experiments.analysis.page import (
     Block,
     Bullets,
@@ -93,14 +100,15 @@ def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
     heading += ("in contrast", "what it does with r′ most often")
     lines = [
         [
-            Cell(markup("{}{}", v.model, _caution(v.caution)), v.model),
-            Cell(markup('<span class="word {}">{}</span>', CSS[v.word], WORDS[v.word]), v.word),
-            Cell(f"{v.n_included} of {v.n_total}", str(v.n_included)),
-            share_cell(v.rf, v.rf_low, v.rf_high),
-            share_cell(v.coverage),
-            Cell(v.mostly or "–", v.mostly),
+            Cell(markup("{}{}", v["name"], _caution(v["caution"])), v["name"]),
+            Cell(markup('<span class="word {}">{}</span>', CSS[word], WORDS[word]), word),
+            Cell(f"{v['n_included']} of {v['n_total']}", str(v["n_included"])),
+            share_of(v, "rf"),
+            share_cell(v["contrast_coverage"]),
+            Cell(v["mostly"] or "–", v["mostly"]),
         ]
         for v in verdicts(tables, reader)
+        for word in [v["word"]]
     ]
     if lines:
         numeric = [False, False, True, True, True, False]

@@ -37,27 +37,20 @@ def radar_table(
 
     `coverage` is the rank correlation with the share kept over all levels, 0 for a negative one.
     """
-    shares: dict[tuple[str, str], dict[str, float]] = {}
-    for table, columns in (
-        (detection, {"detection": "detection", "fpr": "not_flagged"}),
-        (localisation, {"exact": "exact"}),
-        (coverage, {"spearman_kept": "coverage"}),
-    ):
-        for voice in voices(table):
-            row = rows(voice.of(table))[0]
-            of_voice = shares.setdefault((voice.judge, voice.reading), {})
-            for column, axis in columns.items():
-                value = 1 - row[column] if axis == "not_flagged" else row[column]
-                of_voice[axis] = max(0.0, value) if not math.isnan(value) else value
-    return pd.DataFrame(
-        [
-            {"judge": j, "reading": r, "prompt": "", "axis": axis}
-            | {"value": values.get(axis, math.nan)}
-            for (j, r), values in shares.items()
-            for axis in AXES
-        ],
-        columns=["judge", "reading", "prompt", "axis", "value"],
-    )
+    columns = {
+        "detection": (detection, "detection"),
+        "not_flagged": (detection.assign(not_flagged=1 - detection["fpr"]), "not_flagged"),
+        "exact": (localisation, "exact"),
+        "coverage": (coverage, "spearman_kept"),
+    }
+    shares = {
+        axis: {(v.judge, v.reading): v.of(table)[column].iloc[0] for v in voices(table)}
+        for axis, (table, column) in columns.items()
+    }
+    every = dict.fromkeys(way for of_axis in shares.values() for way in of_axis)
+    values = [(*way, "", axis, shares[axis].get(way, math.nan)) for way in every for axis in AXES]
+    table = pd.DataFrame(values, columns=["judge", "reading", "prompt", "axis", "value"])
+    return table.assign(value=table["value"].clip(lower=0))
 
 
 def radar(ax: Axes, values: np.ndarray, colour: str, *, fill: bool) -> Axes:

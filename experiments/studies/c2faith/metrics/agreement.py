@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,15 @@ from faithscope.experiments.analysis.statistics.raters import (
     quadratic_kappa,
 )
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, groups, where, with_interval
+from faithscope.experiments.analysis.tidy import (
+    Rows,
+    columns,
+    groups,
+    only,
+    tabled,
+    where,
+    with_interval,
+)
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     BOTH,
@@ -39,9 +47,10 @@ AGREEMENT += ["n_judges", "value", "n", "n_without_verdict", "reason"]
 NO_ITEM = "no item that all judged"
 
 
+@tabled(*AGREEMENT)
 def agreement_table(
     detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
-) -> pd.DataFrame:
+) -> Rows:
     """Agreement of judges on the same items, reading and prompt, a row per statistic.
 
     Of every two judges: `agreement` (share of items), `cohen_kappa`, and of coverage scores
@@ -50,7 +59,6 @@ def agreement_table(
     verdict on, alpha every item with two verdicts; a judge without any verdict is not among
     them. NaN where chance alone gives full agreement.
     """
-    table_rows = []
     for task, frame, value in (
         ("detection", detection, "score"),
         ("localisation", localisation, "predicted"),
@@ -58,16 +66,15 @@ def agreement_table(
         for condition, of_condition in _conditions(frame):
             for key, judged in groups(of_condition, ("reading", "prompt")):
                 of = {"task": task, "condition": condition, "scale": ""} | key
-                table_rows += [
+                yield from (
                     of | row for row in _rows(judged, value, ("item", "condition"), "nominal")
-                ]
+                )
     for key, judged in groups(coverage, ("scale", "reading", "prompt", "reference_judge")):
         reference = key.pop("reference_judge")
         if reference != coverage["reference_judge"].iloc[0]:
             continue  # the same verdicts again, beside another reference
         of = {"task": "coverage", "condition": ""} | key
-        table_rows += [of | row for row in _rows(judged, "score", ("item", "level"), "ordinal")]
-    return pd.DataFrame(table_rows, columns=AGREEMENT)
+        yield from (of | row for row in _rows(judged, "score", ("item", "level"), "ordinal"))
 
 
 def _conditions(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -77,42 +84,39 @@ def _conditions(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 def _rows(
     judged: pd.DataFrame, value: str, keys: Sequence[str], level: Level
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     verdicts = verdicts_by_judge(judged, value, keys)
     judges = list(verdicts.columns)
     if len(judges) < 2:
         alone = {"statistic": "", "judge": judges[0], "n_judges": 1, "reason": ALONE}
-        return [alone | {"n": 0, "n_without_verdict": int(verdicts.isna().sum().sum())}]
-    table_rows = []
+        yield alone | {"n": 0, "n_without_verdict": int(verdicts.isna().sum().sum())}
+        return
+
+    def row(name: str, at: float, of: pd.DataFrame, n_judges: int, reason: str) -> dict[str, Any]:
+        counts = {"n": len(of), "n_without_verdict": len(verdicts) - len(of)}
+        return {"statistic": name, "value": at, "n_judges": n_judges, "reason": reason} | counts
+
+    def why_not(at: float, of: pd.DataFrame) -> str:
+        return NO_ITEM if not len(of) else CONSTANT if math.isnan(at) else ""
+
+    pairwise: dict[str, Callable[..., float]]
+    pairwise = {"agreement": stats.agreement, "cohen_kappa": stats.kappa}
+    if level == "ordinal":
+        pairwise["quadratic_kappa"] = quadratic_kappa
     for judge, other in itertools.combinations(judges, 2):
-        both = verdicts[[judge, other]].dropna()
-        of = {"judge": judge, "other": other, "n_judges": 2, "n": len(both)}
-        of |= {"n_without_verdict": len(verdicts) - len(both)}
-        left, right = both[judge].tolist(), both[other].tolist()
-        statistics = {
-            "agreement": stats.agreement(left, right),
-            "cohen_kappa": stats.kappa(left, right),
-        }
-        if level == "ordinal":
-            statistics["quadratic_kappa"] = quadratic_kappa(left, right)
-        reason = "" if len(both) else NO_ITEM
-        for name, at in statistics.items():
-            why = CONSTANT if not reason and math.isnan(at) else reason
-            table_rows.append(of | {"statistic": name, "value": at, "reason": why})
+        both = only(verdicts, [judge, other]).dropna()
+        for name, statistic in pairwise.items():
+            at = statistic(both[judge].tolist(), both[other].tolist())
+            line = row(name, at, both, 2, why_not(at, both))
+            yield {"judge": judge, "other": other} | line
     spoke = who_spoke(verdicts)
-    every = spoke.dropna() if spoke.shape[1] > 1 else spoke.iloc[:0]
-    of = {"judge": "", "other": "", "n_judges": spoke.shape[1]}
+    every = spoke.dropna() if spoke.shape[1] > 1 else spoke.head(0)
     kappa = fleiss_kappa(every.to_numpy())
-    reason = "" if not math.isnan(kappa) else CONSTANT if len(every) else NO_ITEM
-    left_out = {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
-    table_rows.append(
-        of | {"statistic": "fleiss_kappa", "value": kappa, "reason": reason} | left_out
-    )
     pairable = verdicts.loc[verdicts.notna().sum(axis=1) >= 2]
     alpha, reason = krippendorff_alpha(pairable.to_numpy(), level)
-    left_out = {"n": len(pairable), "n_without_verdict": len(verdicts) - len(pairable)}
-    row = {"statistic": "krippendorff_alpha", "value": alpha, "reason": reason}
-    return [*table_rows, of | row | left_out]
+    of_all = {"judge": "", "other": ""}
+    yield of_all | row("fleiss_kappa", kappa, every, spoke.shape[1], why_not(kappa, every))
+    yield of_all | row("krippendorff_alpha", alpha, pairable, spoke.shape[1], reason)
 
 
 OVERLAP = ["reading", "prompt", "among", "missed_by", "n_missed_by", "n_voices"]
@@ -122,7 +126,8 @@ SEPARATOR = " + "
 JUDGES = "judges"
 
 
-def failure_overlap_table(detection: pd.DataFrame) -> pd.DataFrame:
+@tabled(*OVERLAP)
+def failure_overlap_table(detection: pd.DataFrame) -> Rows:
     """A row per set of voices that miss the same broken steps, `""` for seen by all.
 
     Voices are the `judges` of a reading and prompt, as in the paper. Where none has two that gave
@@ -140,7 +145,6 @@ def failure_overlap_table(detection: pd.DataFrame) -> pd.DataFrame:
     among, parts = JUDGES, list(groups(broken, ("reading", "prompt")))
     if len(broken) and all(_voices(judged)[0].shape[1] < 2 for _, judged in parts):
         among, *parts = _ways(broken)
-    table_rows: list[dict[str, Any]] = []
     for key, judged in parts:
         verdicts, silent = _voices(judged)
         names = list(verdicts.columns)
@@ -148,7 +152,7 @@ def failure_overlap_table(detection: pd.DataFrame) -> pd.DataFrame:
         of = key | {"among": among, "n_voices": len(names), "n_voices_silent": silent}
         of |= {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
         if not len(every):
-            table_rows.append(of)
+            yield of
             continue
         missed = every.to_numpy() == 1
         patterns, counts = np.unique(missed, axis=0, return_counts=True)
@@ -164,8 +168,7 @@ def failure_overlap_table(detection: pd.DataFrame) -> pd.DataFrame:
             for p, c in zip(patterns, counts, strict=True)
         ]
         sets.sort(key=lambda r: (r["n_missed_by"], -r["n_items"], r["missed_by"]))
-        table_rows += [of | row for row in sets]
-    return pd.DataFrame(table_rows, columns=OVERLAP)
+        yield from (of | row for row in sets)
 
 
 def _voices(judged: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -22,11 +22,14 @@ from faithscope.experiments.analysis.statistics.calibration import (
 )
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     all_columns,
     count,
     groups,
     keep,
     numbers,
+    rows_by,
+    tabled,
     with_interval,
 )
 from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF
@@ -35,7 +38,6 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
     WAY,
     Frames,
     mean_or_nan,
-    table_by,
 )
 from faithscope.experiments.studies.c2faith.metrics.probabilities import (
     below_cuts,
@@ -83,7 +85,8 @@ def calibration_tables(frames: Frames) -> dict[str, pd.DataFrame]:
     }
 
 
-def recalibration_table(frames: Frames, how: Drawing) -> pd.DataFrame:
+@tabled(*RECALIBRATION)
+def recalibration_table(frames: Frames, how: Drawing) -> Rows:
     """A row per judge, reading, prompt (and scale) and event that its probabilities speak of.
 
     Events: `step_replaced`, of detection the step shown, of localisation any step (1 - P(-1));
@@ -94,14 +97,12 @@ def recalibration_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     """
     events = [*detection_events(frames.detection), *localisation_events(frames.localisation)]
     events += coverage_events(frames.coverage)
-    table_rows = []
     for e in events:
         if e.about.get("condition", BOTH) != BOTH or e.about.get("below", INFLATED) != INFLATED:
             continue
         row = {"scale": "", "reference_judge": "", **e.about}
         row |= {"n": len(e.p), "n_happened": int(e.happened.sum())}
-        table_rows.append(row | {"ece": calibration_error(e.happened, e.p)} | _recalibrated(e, how))
-    return pd.DataFrame(table_rows, columns=RECALIBRATION)
+        yield row | {"ece": calibration_error(e.happened, e.p)} | _recalibrated(e, how)
 
 
 def detection_events(detection: pd.DataFrame) -> Iterator[Event]:
@@ -157,7 +158,8 @@ MASS = [*WAY, "n", "n_without_verdict", *with_interval("mean_mass"), "median_mas
 MASS += ["share_below_half"]
 
 
-def mass_table(scored: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*MASS)
+def mass_table(scored: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading and prompt.
 
     A scored verdict is normalised over the verdicts that the item allows; `mass` is what these
@@ -168,7 +170,7 @@ def mass_table(scored: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     Args:
         scored: a row per judgement, `mass` in [0, 1] or NaN where none was read, and `chain`.
     """
-    return table_by(scored, WAY, lambda judged: _mass_row(judged, how), MASS)
+    return rows_by(scored, WAY, lambda judged: _mass_row(judged, how))
 
 
 def _mass_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:

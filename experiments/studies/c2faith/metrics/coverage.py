@@ -8,6 +8,7 @@ item and asks no judge. Rank correlation is given with both.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,21 @@ import pandas as pd
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means, spearman
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     all_columns,
     columns,
     groups,
     keep,
     numbers,
+    rows_by,
+    tabled,
+    where,
     with_interval,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     WAY,
     maximum,
     mean_or_nan,
-    table_by,
 )
 
 INFLATED = 0.75
@@ -39,12 +43,10 @@ _NUMBERS += [*with_interval("inflation"), "inflated_from"]
 _NUMBERS += [*with_interval("spearman"), "spearman_p"]
 _NUMBERS += [*with_interval("spearman_kept"), "spearman_kept_p"]
 _NUMBERS += ["expected_mean", *with_interval("expected_spearman_kept")]
-COVERAGE = [*OF, "level", *_NUMBERS]
-POOLED = [*OF, *_NUMBERS]
-SCORES = [*OF, "level", "score", "n", "n_without_verdict", "share"]
 
 
-def coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*OF, "level", *_NUMBERS)
+def coverage_table(coverage: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading, prompt, scale and deletion level (see `columns`).
 
     Bias and MAE are over the `n_reference` items that have a score and a reference. The rank
@@ -52,16 +54,16 @@ def coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     number of steps), so it is small even for a good judge: see the pooled table. Intervals are from
     drawing chains.
     """
-    rows = table_by(coverage, [*OF, "level"], lambda judged: coverage_row(judged, how), COVERAGE)
-    return _by_level(rows)
+    return (key | coverage_row(judged, how) for key, judged in of_levels(coverage))
 
 
-def pooled_coverage_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*OF, *_NUMBERS)
+def pooled_coverage_table(coverage: pd.DataFrame, how: Drawing) -> Rows:
     """The same numbers over all deletion levels together.
 
     A chain has an item per level, so chains are drawn and no p-value is given.
     """
-    return table_by(coverage, OF, lambda judged: coverage_row(judged, how), POOLED)
+    return rows_by(coverage, OF, lambda judged: coverage_row(judged, how))
 
 
 def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
@@ -93,24 +95,21 @@ def coverage_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     return row | columns("expected_spearman_kept", rho)
 
 
-def scores_table(coverage: pd.DataFrame) -> pd.DataFrame:
+@tabled(*OF, "level", "score", "n", "n_without_verdict", "share")
+def scores_table(coverage: pd.DataFrame) -> Rows:
     """Figure 3a: the share of every score that was given, per level."""
-    table_rows = []
-    for key, judged in groups(coverage, [*OF, "level"]):
+    for key, judged in of_levels(coverage):
         scores = numbers(judged["score"].dropna())
         counts = {"n": len(scores), "n_without_verdict": len(judged) - len(scores)}
         values, times = np.unique(scores, return_counts=True)
         for value, count in zip(values, times, strict=True):
-            table_rows.append(key | {"score": value, "share": count / len(scores)} | counts)
+            yield key | {"score": value, "share": count / len(scores)} | counts
         if not len(scores):
-            table_rows.append(key | counts)
-    return _by_level(pd.DataFrame(table_rows, columns=SCORES))
+            yield key | counts
 
 
-def _by_level(table: pd.DataFrame) -> pd.DataFrame:
-    """Levels in rising order, within the order of judges, readings, prompts and scales."""
-    order = {tuple(key): i for i, key in enumerate(table[OF].drop_duplicates().to_numpy())}
-    place = [order[tuple(key)] for key in table[OF].to_numpy()]
-    sort = ["place", "level", *(["score"] if "score" in table else [])]
-    ordered = table.assign(place=place).sort_values(sort, kind="stable")
-    return ordered.drop(columns="place").reset_index(drop=True)
+def of_levels(coverage: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yields every judge, reading, prompt, scale and level, levels in rising order."""
+    for key, judged in groups(coverage, OF):
+        for level in sorted(set(judged["level"])):
+            yield key | {"level": level}, where(judged, level=level)

@@ -14,12 +14,15 @@ from faithscope.experiments.analysis.statistics.calibration import calibration_e
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     columns,
     count,
     groups,
     keep,
     numbers,
     only,
+    rows_by,
+    tabled,
     where,
     with_interval,
 )
@@ -27,7 +30,6 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONTROL,
     PERTURBED,
     WAY,
-    table_by,
     verdicts_by_judge,
 )
 
@@ -44,14 +46,15 @@ MCNEMAR += ["both_right", "only_judge", "only_other", "both_wrong", *with_interv
 MCNEMAR += ["test", "p", "p_exact", "p_chi_squared", "n_comparisons", "p_bonferroni", "reason"]
 
 
-def detection_table(detection: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*DETECTION)
+def detection_table(detection: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading and prompt; `columns` says what each number is.
 
     `brier` and `ece` take `p_flag` for the probability that an item is perturbed, over the items
     judged. Intervals are percentile bootstraps over chains; they shrink to a point where all say
     the same, hence the Wilson intervals beside them.
     """
-    return table_by(detection, WAY, lambda judged: detection_row(judged, how), DETECTION)
+    return rows_by(detection, WAY, lambda judged: detection_row(judged, how))
 
 
 def detection_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
@@ -95,7 +98,8 @@ def _of_probabilities(with_verdict: pd.DataFrame, how: Drawing) -> dict[str, Any
     }
 
 
-def mcnemar_table(detection: pd.DataFrame) -> pd.DataFrame:
+@tabled(*MCNEMAR)
+def mcnemar_table(detection: pd.DataFrame) -> Rows:
     """McNemar's test of every two judges on the same items (C2-Faith, App. A; Table 1's daggers).
 
     Right is 0 of a perturbed item, 1 of a control. `p` is exact (a binomial test) below
@@ -104,7 +108,6 @@ def mcnemar_table(detection: pd.DataFrame) -> pd.DataFrame:
     of pairs of judges of the same reading, prompt and condition. `difference`: the share right
     of `judge` minus that of `other`, with Newcombe's paired interval.
     """
-    table_rows = []
     for key, judged in groups(detection, ("reading", "prompt", "condition")):
         verdicts = verdicts_by_judge(judged, "score", ("item",))
         truth = 0 if key["condition"] == PERTURBED else 1
@@ -112,11 +115,10 @@ def mcnemar_table(detection: pd.DataFrame) -> pd.DataFrame:
         pairs = list(itertools.combinations(dict.fromkeys(judged["judge"]), 2))
         if not pairs:
             alone = {"judge": judged["judge"].iloc[0], "other": "", "n": 0, "reason": ALONE}
-            table_rows.append(key | alone | {"n_without_verdict": count(judged["score"].isna())})
+            yield key | alone | {"n_without_verdict": count(judged["score"].isna())}
         for judge, other in pairs:
             row = _mcnemar_row(only(right, [judge, other]), len(pairs))
-            table_rows.append(key | {"judge": judge, "other": other} | row)
-    return pd.DataFrame(table_rows, columns=MCNEMAR)
+            yield key | {"judge": judge, "other": other} | row
 
 
 def _mcnemar_row(right: pd.DataFrame, comparisons: int) -> dict[str, Any]:

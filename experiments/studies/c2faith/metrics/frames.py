@@ -7,14 +7,14 @@ is counted beside every number, and never taken for a verdict of either kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.tidy import check_rows, groups, typed
+from faithscope.experiments.analysis.tidy import check_rows, typed
 
 WAY = ("judge", "reading", "prompt")
 """Who judged, how the judgement was read, and the form that was asked."""
@@ -191,17 +191,6 @@ def who_spoke(verdicts: pd.DataFrame) -> pd.DataFrame:
     """The columns of `verdicts_by_judge` that hold a verdict: a judge that never gives one would
     leave no item that all judged."""
     return verdicts.dropna(axis=1, how="all")
-
-
-def table_by(
-    frame: pd.DataFrame,
-    names: Sequence[str],
-    numbers_of: Callable[[pd.DataFrame], Mapping[str, Any]],
-    columns: Sequence[str],
-) -> pd.DataFrame:
-    """A row per combination of the named columns: its values, and the numbers of its rows."""
-    rows = [key | dict(numbers_of(of_key)) for key, of_key in groups(frame, names)]
-    return pd.DataFrame(rows, columns=list(columns))
 
 
 def mean_or_nan(values: np.ndarray) -> float:

@@ -7,17 +7,26 @@ by AUROC over perturbed and control items, and which step is, told by exact matc
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
-from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, with_interval
+from faithscope.experiments.analysis.tidy import (
+    Rows,
+    columns,
+    distinct,
+    keep,
+    numbers,
+    tabled,
+    where,
+    with_interval,
+)
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONTROL,
     NO_STEP,
     PERTURBED,
-    WAY,
     Frames,
 )
 from faithscope.experiments.studies.c2faith.metrics.localisation import blindly
@@ -28,7 +37,8 @@ AGAINST += ["n_chains", "n_chains_without_verdict", *with_interval("exact")]
 AGAINST += ["exact_chance", "exact_chance_middle", *with_interval("exact_control")]
 
 
-def against_table(frames: Frames, how: Drawing) -> pd.DataFrame:
+@tabled(*AGAINST)
+def against_table(frames: Frames, how: Drawing) -> Rows:
     """A row per judge and reading, and per model and signal; the best AUROC of a kind first.
 
     `signal` is a judge's reading. AUROC ranks the `n` perturbed and control items by a judge's
@@ -41,33 +51,24 @@ def against_table(frames: Frames, how: Drawing) -> pd.DataFrame:
     `exact_chance_middle` that of who knows where targets are drawn from. Judges may name no step,
     a signal always names one. Of a judge with several prompts, a task's first.
     """
-    judges = _rows(
-        JUDGE,
-        ("judge", "reading"),
-        {key: _suspicion(judged) for key, judged in _first_prompt(frames.detection)},
-        dict(_first_prompt(frames.localisation)),
-        how,
-    )
-    of_model = ("model", "signal")
-    signals = _rows(
-        INTERNALS,
-        of_model,
-        {tuple(key.values()): judged for key, judged in groups(frames.internals, of_model)},
-        {
-            tuple(key.values()): judged
-            for key, judged in groups(frames.internals_localisation, of_model)
-        },
-        how,
-    )
-    return pd.DataFrame([*judges, *signals], columns=AGAINST)
+    judged = (_suspicion(_first_prompt(frames.detection)), _first_prompt(frames.localisation))
+    inside = (frames.internals, frames.internals_localisation)
+    for kind, own, of_kind in (
+        (JUDGE, {"judge": "name", "reading": "signal"}, judged),
+        (INTERNALS, {"model": "name"}, inside),
+    ):
+        detection, localisation = (frame.rename(columns=own) for frame in of_kind)
+        table_rows = [
+            {"kind": kind, **key} | _row(where(detection, **key), where(localisation, **key), how)
+            for key in distinct(pd.concat([detection, localisation]), "name", "signal")
+        ]
+        yield from sorted(table_rows, key=_place)
 
 
-def _first_prompt(frame: pd.DataFrame) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
-    """(judge, reading) -> its rows under the first of its prompts."""
-    first: dict[tuple[str, ...], pd.DataFrame] = {}
-    for key, judged in groups(frame, WAY):
-        first.setdefault((key["judge"], key["reading"]), judged)
-    return list(first.items())
+def _first_prompt(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of every judge and reading under the first of its prompts."""
+    first = frame.groupby(["judge", "reading"], sort=False)["prompt"].transform("first")
+    return keep(frame, frame["prompt"] == first)
 
 
 def _suspicion(judged: pd.DataFrame) -> pd.DataFrame:
@@ -75,29 +76,18 @@ def _suspicion(judged: pd.DataFrame) -> pd.DataFrame:
     return judged.assign(score=suspect.where(judged["score"].notna()))
 
 
-def _rows(
-    kind: str,
-    names: tuple[str, str],
-    detection: dict[tuple[str, ...], pd.DataFrame],
-    localisation: dict[tuple[str, ...], pd.DataFrame],
-    how: Drawing,
-) -> list[dict[str, Any]]:
-    table_rows = []
-    for key in dict.fromkeys([*detection, *localisation]):
-        row: dict[str, Any] = {"kind": kind, "name": key[0], "signal": key[1], "prompt": ""}
-        frames = [f[key] for f in (detection, localisation) if key in f]
-        if kind == JUDGE:
-            row["prompt"] = " and ".join(dict.fromkeys(str(f["prompt"].iloc[0]) for f in frames))
-        if key in detection:
-            row |= _detected(detection[key], how)
-        if key in localisation:
-            row |= _located(localisation[key], how)
-        table_rows.append(row)
-    return sorted(table_rows, key=lambda r: -_or_least(r.get("auroc", math.nan)))
+def _row(scored: pd.DataFrame, placed: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    asked = [frame["prompt"] for frame in (scored, placed) if "prompt" in frame]
+    prompts = dict.fromkeys(prompt for of_frame in asked for prompt in of_frame)
+    row: dict[str, Any] = {"prompt": " and ".join(prompts)}
+    row |= _detected(scored, how) if len(scored) else {}
+    return row | (_located(placed, how) if len(placed) else {})
 
 
-def _or_least(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
+def _place(row: Mapping[str, Any]) -> float:
+    """The greatest AUROC first, rows without one last."""
+    value = row.get("auroc", math.nan)
+    return math.inf if math.isnan(value) else -value
 
 
 def _detected(scored: pd.DataFrame, how: Drawing) -> dict[str, Any]:

@@ -10,11 +10,14 @@ import pandas as pd
 from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     all_columns,
     columns,
     groups,
     keep,
     numbers,
+    rows_by,
+    tabled,
     with_interval,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import (
@@ -23,7 +26,6 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
     PERTURBED,
     WAY,
     mean_or_nan,
-    table_by,
 )
 
 WITHIN = 10
@@ -35,11 +37,10 @@ LOCALISATION += ["n_detected", *with_interval(*_ESTIMATES), "exact_chance", "exa
 LOCALISATION += [*with_interval("exact_control"), "mean_p_target"]
 _TOLD_TWICE = ("contradicts", "detection_final_score", "fpr_final_score")
 LOCALISATION += ["n_final_score", *with_interval(*_TOLD_TWICE)]
-SIGNED = [*WAY, "signed_error", "n", "n_without_verdict", "share"]
-WITHIN_K = [*WAY, "k", "n", "n_without_verdict", *with_interval("within")]
 
 
-def localisation_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*LOCALISATION)
+def localisation_table(localisation: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading and prompt; `columns` says what each number is.
 
     -1, no step named, is taken for a place in `mae_all`, as the paper does; `mae_detected`,
@@ -48,7 +49,7 @@ def localisation_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame
     and control chains, that have both an index and a final score. Intervals are from drawing
     chains.
     """
-    return table_by(localisation, WAY, lambda judged: localisation_row(judged, how), LOCALISATION)
+    return rows_by(localisation, WAY, lambda judged: localisation_row(judged, how))
 
 
 def localisation_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
@@ -105,24 +106,24 @@ def blindly(choices: np.ndarray) -> float:
     return mean_or_nan(np.divide(1.0, choices, out=np.zeros(len(choices)), where=choices != 0))
 
 
-def signed_error_table(localisation: pd.DataFrame) -> pd.DataFrame:
+@tabled(*WAY, "signed_error", "n", "n_without_verdict", "share")
+def signed_error_table(localisation: pd.DataFrame) -> Rows:
     """Figure 5: how many steps early (below 0) or late, over chains in which a step was named."""
-    table_rows = []
     for key, judged in groups(localisation, WAY):
         error, without = _errors(judged)
         values, counts = np.unique(error, return_counts=True)
-        table_rows += [
+        yield from (
             key
             | {"signed_error": int(v), "n": len(error), "n_without_verdict": without}
             | {"share": c / len(error)}
             for v, c in zip(values, counts, strict=True)
-        ]
+        )
         if not len(error):
-            table_rows.append(key | {"n": 0, "n_without_verdict": without})
-    return pd.DataFrame(table_rows, columns=SIGNED)
+            yield key | {"n": 0, "n_without_verdict": without}
 
 
-def within_table(localisation: pd.DataFrame) -> pd.DataFrame:
+@tabled(*WAY, "k", "n", "n_without_verdict", *with_interval("within"))
+def within_table(localisation: pd.DataFrame) -> Rows:
     """Figure 7: share named within k steps of the target, of chains in which a step was named.
 
     k goes to the last distance that occurs under any way of judging, at most `WITHIN`; Wilson
@@ -130,13 +131,11 @@ def within_table(localisation: pd.DataFrame) -> pd.DataFrame:
     """
     of_way = [(key, *_errors(judged)) for key, judged in groups(localisation, WAY)]
     far = max((int(np.abs(e).max()) for _, e, _ in of_way if len(e)), default=0)
-    table_rows = []
     for key, error, without in of_way:
         for k in range(min(far, WITHIN) + 1):
             near = wilson(int((np.abs(error) <= k).sum()), len(error))
             counts = {"k": k, "n": len(error), "n_without_verdict": without}
-            table_rows.append(key | counts | columns("within", near))
-    return pd.DataFrame(table_rows, columns=WITHIN_K)
+            yield key | counts | columns("within", near)
 
 
 def _errors(judged: pd.DataFrame) -> tuple[np.ndarray, int]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.tidy import count, groups, rows, where
+from faithscope.experiments.analysis.tidy import Rows, count, groups, renamed, rows, tabled, where
 from faithscope.experiments.studies.c2faith.metrics.coverage import coverage_row
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE, detection_row
 from faithscope.experiments.studies.c2faith.metrics.frames import (
@@ -42,7 +42,8 @@ MEASURES = {
 """Task -> measure -> whether more is better (1), less (-1), or nearness to zero (0)."""
 
 
-def panel_table(frames: Mapping[str, pd.DataFrame], how: Drawing) -> pd.DataFrame:
+@tabled(*PANEL)
+def panel_table(frames: Mapping[str, pd.DataFrame], how: Drawing) -> Rows:
     """A row per task, reading, prompt, rule and measure, beside the best single judge.
 
     Rules: `majority`, the verdict that more judges gave than any other; `mean`, of the
@@ -50,7 +51,6 @@ def panel_table(frames: Mapping[str, pd.DataFrame], how: Drawing) -> pd.DataFram
     the scores; `any` and `all`: broken if any, if every judge says so. Coverage over all levels.
     Judges without any verdict are not of the panel.
     """
-    table_rows = []
     for task, rules in RULES.items():
         frame = frames[task]
         names = ["reading", "prompt", *(["scale", "reference_judge"] if task == "coverage" else [])]
@@ -60,16 +60,13 @@ def panel_table(frames: Mapping[str, pd.DataFrame], how: Drawing) -> pd.DataFram
             judges = count(judged.groupby("judge")[verdict].count() > 0)
             if judges < 2:
                 alone = {"rule": "", "n_judges": judges, "n": 0, "reason": ALONE}
-                table_rows.append(
-                    key | alone | {"n_without_verdict": count(judged[verdict].isna())}
-                )
+                yield key | alone | {"n_without_verdict": count(judged[verdict].isna())}
                 continue
             single = {j: _ROW[task](where(judged, judge=j), how) for j in judged["judge"].unique()}
             for rule in rules:
                 of_panel = _ROW[task](panel(judged, task, rule), how)
                 key |= {"rule": rule, "n_judges": judges}
-                table_rows += [key | row for row in _measured(of_panel, single, MEASURES[task])]
-    return pd.DataFrame(table_rows, columns=PANEL)
+                yield from (key | row for row in _measured(of_panel, single, MEASURES[task]))
 
 
 _ROW = {
@@ -89,9 +86,7 @@ def _measured(
         best = max(of_judges, key=lambda j: _goodness(of_judges[j], better), default="")
         yield {
             "measure": measure,
-            "value": of_panel[measure],
-            "value_low": of_panel[f"{measure}_low"],
-            "value_high": of_panel[f"{measure}_high"],
+            **renamed(of_panel, measure, "value"),
             "best_judge": best,
             "best_value": of_judges.get(best, math.nan),
             "n": of_panel["n"],
@@ -138,14 +133,14 @@ def panel(judged: pd.DataFrame, task: str, rule: str) -> pd.DataFrame:
     return items.reset_index()
 
 
-def missed_by_all_table(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
+@tabled(*MISSED)
+def missed_by_all_table(detection: pd.DataFrame, features: pd.DataFrame) -> Rows:
     """The perturbed items that every judge of a reading and prompt passes as following.
 
     Items that some judge gave no verdict on are not among them; a judge without any verdict is
     left out, and not counted in `n_judges`.
     """
     about = {r["item"]: r for r in rows(features)}
-    table_rows = []
     for key, judged in groups(where(detection, condition=PERTURBED), ("reading", "prompt")):
         verdicts = who_spoke(verdicts_by_judge(judged, "score", ("item",)))
         missed = set(verdicts.index[(verdicts == 1).all(axis=1)]) if verdicts.shape[1] else set()
@@ -153,8 +148,7 @@ def missed_by_all_table(detection: pd.DataFrame, features: pd.DataFrame) -> pd.D
             of_item = about.get(row["item"], {})
             known = {c: of_item.get(c) for c in ("edit_type", "method", "relative_position")}
             what = {"item": row["item"], "chain": row["chain"], "n_judges": verdicts.shape[1]}
-            table_rows.append(key | what | known)
-    return pd.DataFrame(table_rows, columns=MISSED)
+            yield key | what | known
 
 
 def _most(values: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from sklearn.preprocessing import StandardScaler
 from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     columns,
     count,
     groups,
     keep,
     numbers,
+    tabled,
     where,
     with_interval,
 )
@@ -37,9 +39,7 @@ FEATURES = (
 POSITION_BINS = 5
 LEAST_OF_CLASS = 10
 """Right and wrong items below which no logistic regression is fitted."""
-EDITS = [*WAY, "edit_type", "n", "n_without_verdict", *with_interval("detection"), "wrong_alone"]
-METHODS = [*WAY, "method", "n", "n_without_verdict", *with_interval("detection"), "wrong_alone"]
-POSITIONS = [*WAY, "bin", "position", "n", "n_without_verdict", *with_interval("detection")]
+_OF_EDITS = ["n", "n_without_verdict", *with_interval("detection"), "wrong_alone"]
 PREDICTORS = [*WAY, "feature", "n_correct", "n_wrong", "n_without_verdict"]
 PREDICTORS += ["mean_correct", "mean_wrong", *with_interval("difference"), "coefficient", "reason"]
 
@@ -50,36 +50,35 @@ def joined(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
     return perturbed.merge(features.drop(columns="chain"), on="item", how="inner")
 
 
-def edit_types_table(of_items: pd.DataFrame) -> pd.DataFrame:
+@tabled(*WAY, "edit_type", *_OF_EDITS)
+def edit_types_table(of_items: pd.DataFrame) -> Rows:
     """Table 6: detection by edit type, with Wilson intervals; a row per type that occurs."""
     order: dict[str, int] = {name: i for i, name in enumerate(EDIT_TYPES)}
-    return _by(of_items, "edit_type", EDITS, lambda t: (order.get(t, len(order)), t))
+    return _by(of_items, "edit_type", lambda t: (order.get(t, len(order)), t))
 
 
-def methods_table(of_items: pd.DataFrame) -> pd.DataFrame:
+@tabled(*WAY, "method", *_OF_EDITS)
+def methods_table(of_items: pd.DataFrame) -> Rows:
     """Detection by what made the edit: a rule (and which), or a language model."""
-    return _by(of_items, "method", METHODS, lambda t: (0, t))
+    return _by(of_items, "method", None)
 
 
-def _by(of_items: pd.DataFrame, name: str, wanted: Sequence[str], order: Any) -> pd.DataFrame:
-    table_rows = []
+def _by(of_items: pd.DataFrame, name: str, order: Callable[[str], Any] | None) -> Rows:
     for key, judged in groups(of_items, WAY):
         for value in sorted(judged[name].unique(), key=order):
             of_value = where(judged, **{name: value})
             alone = {"wrong_alone": mean_or_nan(numbers(of_value["wrong_alone"]))}
-            table_rows.append(key | {name: value} | _detected(of_value) | alone)
-    return pd.DataFrame(table_rows, columns=list(wanted))
+            yield key | {name: value} | _detected(of_value) | alone
 
 
-def positions_table(of_items: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataFrame:
+@tabled(*WAY, "bin", "position", "n", "n_without_verdict", *with_interval("detection"))
+def positions_table(of_items: pd.DataFrame, bins: int = POSITION_BINS) -> Rows:
     """Figure 8: detection by the relative place of the broken step, in equally wide bins."""
-    table_rows = []
     for key, judged in groups(of_items, WAY):
         place = np.minimum((numbers(judged["relative_position"]) * bins).astype(int), bins - 1)
         for i in np.unique(place):
             at = {"bin": int(i), "position": (i + 0.5) / bins}
-            table_rows.append(key | at | _detected(keep(judged, place == i)))
-    return pd.DataFrame(table_rows, columns=POSITIONS)
+            yield key | at | _detected(keep(judged, place == i))
 
 
 def _detected(judged: pd.DataFrame) -> dict[str, Any]:
@@ -90,7 +89,8 @@ def _detected(judged: pd.DataFrame) -> dict[str, Any]:
     )
 
 
-def predictors_table(of_items: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*PREDICTORS)
+def predictors_table(of_items: pd.DataFrame, how: Drawing) -> Rows:
     """Table 5: means of each feature over the broken steps flagged and over those passed.
 
     `difference` = correct - wrong, with its interval from drawing chains. `coefficient`: log-odds
@@ -99,7 +99,6 @@ def predictors_table(of_items: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     tells apart features that go together, as n_words and n_chars do. 0 of a feature that does
     not vary.
     """
-    table_rows = []
     for key, judged in groups(of_items, WAY):
         with_verdict = keep(judged, judged["score"].notna())
         right = numbers(with_verdict["score"]) == 0
@@ -116,8 +115,7 @@ def predictors_table(of_items: pd.DataFrame, how: Drawing) -> pd.DataFrame:
             row = {name: estimates[name].value for name in of}
             row |= columns("difference", estimates["difference"])
             row |= {"coefficient": coefficients.get(feature, math.nan), "reason": reason}
-            table_rows.append(key | {"feature": feature} | counts | row)
-    return pd.DataFrame(table_rows, columns=PREDICTORS)
+            yield key | {"feature": feature} | counts | row
 
 
 def _sides(right: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:

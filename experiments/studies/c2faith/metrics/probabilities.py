@@ -18,11 +18,13 @@ from jaxtyping import Float
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, log_loss
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, means, spearman
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     all_columns,
     columns,
     groups,
     keep,
     numbers,
+    tabled,
     where,
     with_interval,
 )
@@ -54,28 +56,27 @@ COVERAGE += [*with_interval(*_OF_SCORES), "rps_score", "rps_uniform", "rps_base"
 COVERAGE += with_interval("spearman", "auroc")
 
 
-def localisation_probabilities_table(localisation: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*LOCALISATION)
+def localisation_probabilities_table(localisation: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading, prompt and condition: perturbed, control, and both together.
 
     `columns` says what each number is. Probabilities are shares of -1 and the steps of the chain;
     `..._uniform` is of a judge to which all of them are equally likely. Intervals are from drawing
     chains.
     """
-    table_rows = []
     for key, judged, n_without in by_condition(localisation):
         row = key | {"n": len(judged), "n_without_verdict": n_without}
-        table_rows.append(row | (_of_steps(judged, how) if len(judged) else {}))
-    return pd.DataFrame(table_rows, columns=LOCALISATION)
+        yield row | (_of_steps(judged, how) if len(judged) else {})
 
 
-def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*EXPECTED)
+def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading, prompt, scale and level: the mean score under the probabilities.
 
     `expected_share` of the maximum, beside `score_share`, the same of the likeliest score alone,
     `share_kept` of the middle steps and `reference_share`, the mean of those items that have one.
     Intervals are from drawing chains.
     """
-    table_rows = []
     for key, judged in _scored(coverage, OF):
         for level in sorted(set(judged["level"])):
             of_level = where(judged, level=level)
@@ -90,11 +91,11 @@ def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFram
             row = key | {"level": level, "n": len(known)}
             row |= {"n_without_verdict": len(of_level) - len(known)}
             row |= {name: estimate.value for name, estimate in estimates.items()}
-            table_rows.append(row | columns("expected_share", estimates["expected_share"]))
-    return pd.DataFrame(table_rows, columns=EXPECTED)
+            yield row | columns("expected_share", estimates["expected_share"])
 
 
-def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*COVERAGE)
+def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading, prompt, scale and truth, all levels together.
 
     `truth` is kept or reference, of the `n` items that have it, and `truth_share` its mean;
@@ -102,11 +103,9 @@ def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> pd.Dat
     as likely, `rps_base` of one that gives to every item the truths of all these items as they are
     spread. Intervals are from drawing chains.
     """
-    table_rows = []
     for key, judged, truth in with_truths(coverage):
         row = key | {"n": len(judged)}
-        table_rows.append(row | (_of_scores(judged, truth, how) if len(judged) else {}))
-    return pd.DataFrame(table_rows, columns=COVERAGE)
+        yield row | (_of_scores(judged, truth, how) if len(judged) else {})
 
 
 def rps(

@@ -19,16 +19,20 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     all_columns,
     columns,
     count,
     groups,
     keep,
     numbers,
+    renamed,
     rows,
+    rows_by,
+    tabled,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY, table_by, verdicts_by_judge
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY, verdicts_by_judge
 
 MEASURES = {
     "detection": ("detection", "fpr", "net", "auroc"),
@@ -48,7 +52,8 @@ _VARIED: dict[str, tuple[str, ...]] = {
 }
 
 
-def variants_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+@tabled(*VARIANTS)
+def variants_table(tables: Mapping[str, pd.DataFrame]) -> Rows:
     """Each figure of a judge under every prompt, reading and scale, as `prompts_table` has them.
 
     A row per `variant` of what is varied (`over`), with the figure's interval.
@@ -56,7 +61,6 @@ def variants_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Args:
         tables: `detection`, `localisation`, and `coverage` over all levels, as tables.
     """
-    table_rows = []
     for task, table in tables.items():
         of_task = table if "scale" in table else table.assign(scale="")
         # of two references the first: the judge's own scores are the same
@@ -70,16 +74,10 @@ def variants_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             for key, judged in groups(of_over, fixed):
                 of = {"task": task, "over": over, "prompt": "", "reading": "", "scale": ""} | key
                 for measure in MEASURES[task]:
-                    table_rows += [
-                        of | {"measure": measure} | _at(r, over, measure) for r in rows(judged)
-                    ]
-    return pd.DataFrame(table_rows, columns=VARIANTS)
-
-
-def _at(row: Mapping[str, Any], over: str, measure: str) -> dict[str, Any]:
-    values = (row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
-    counts = {name: row[name] for name in ("n", "n_without_verdict")}
-    return counts | {"variant": row[over]} | dict(zip(with_interval("value"), values, strict=True))
+                    for r in rows(judged):
+                        counts = {name: r[name] for name in ("n", "n_without_verdict")}
+                        at = {"measure": measure, "variant": r[over]}
+                        yield of | at | renamed(r, measure, "value") | counts
 
 
 def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -112,13 +110,13 @@ def _range(variants: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+@tabled(*SAME_JUDGE)
+def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> Rows:
     """One judge asked twice: agreement on the same items between two prompts or readings.
 
     `agreement` is the share of the `n` items with both verdicts on which they are the same,
     `kappa` Cohen's. Of detection and localisation both conditions apart.
     """
-    table_rows = []
     for task, frame in frames.items():
         judged = frame
         if task == "coverage":
@@ -132,8 +130,7 @@ def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             fixed = ["judge", "scale", "condition", "reading" if over == "prompt" else "prompt"]
             for key, of_key in groups(judged, fixed):
                 of = {"task": task, "over": over, "reading": "", "prompt": ""} | key
-                table_rows += [of | row for row in _pairs(of_key, over, value)]
-    return pd.DataFrame(table_rows, columns=SAME_JUDGE)
+                yield from (of | row for row in _pairs(of_key, over, value))
 
 
 def _pairs(judged: pd.DataFrame, over: str, value: str) -> Sequence[dict[str, Any]]:
@@ -157,7 +154,8 @@ INJECTION += ["n_clean_parsed", *with_interval("form_lost")]
 INJECTION += ["n_scored", *with_interval("probability_change")]
 
 
-def injection_table(injected: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+@tabled(*INJECTION)
+def injection_table(injected: pd.DataFrame, how: Drawing) -> Rows:
     """A row per judge, reading, prompt, injection and demand; all of pairs of twins.
 
     `columns` says what each number is. Shares have Wilson intervals, the `difference` of demanded
@@ -167,7 +165,7 @@ def injection_table(injected: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     there does to the same numbers.
     """
     of = (*WAY, "task", "injection", "demand")
-    return table_by(injected, of, lambda pairs: injection_row(pairs, how), INJECTION)
+    return rows_by(injected, of, lambda pairs: injection_row(pairs, how))
 
 
 def injection_row(pairs: pd.DataFrame, how: Drawing) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
-from faithscope.experiments.analysis.tidy import groups
+from faithscope.experiments.analysis.tidy import Rows, groups, tabled
 from faithscope.experiments.studies.c2faith.metrics.frames import WAY
 
 TEXT = (*WAY, "of", "seen", "text")
@@ -32,18 +32,17 @@ LISTED = 15
 _WORD = r"(?u)\\[a-zA-Z]+|[a-zA-Z]+(?:['’][a-z]+)?|\d+(?:\.\d+)?|[=<>≤≥+−×*/^√]"
 
 
-def words_table(texts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+@tabled(*WORDS)
+def words_table(texts: Iterable[Mapping[str, Any]]) -> Rows:
     """The phrases that part most, `LISTED` of either side, by judge, reading, prompt and text.
 
     A side without texts parts nothing: then there is no row.
     """
     frame = pd.DataFrame(texts, columns=list(TEXT))
-    lines: list[dict[str, Any]] = []
     for key, of in groups(frame, (*WAY, "of")):
         seen = of["seen"].to_numpy(dtype=bool)
         if seen.any() and not seen.all():
-            lines += [key | line for line in _phrases(of["text"].tolist(), seen)]
-    return pd.DataFrame(lines, columns=WORDS)
+            yield from (key | line for line in _phrases(of["text"].tolist(), seen))
 
 
 def _phrases(texts: list[str], seen: np.ndarray) -> list[dict[str, Any]]:

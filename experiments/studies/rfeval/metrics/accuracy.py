@@ -18,34 +18,39 @@ from faithscope.experiments.analysis.statistics.stats import (
     Estimate,
     percentiles,
 )
-from faithscope.experiments.analysis.tidy import columns, count, groups, numbers, with_interval
+from faithscope.experiments.analysis.tidy import (
+    Rows,
+    columns,
+    count,
+    groups,
+    numbers,
+    tabled,
+    with_interval,
+)
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import CELL, included
 
-CELLS = [*CELL, "condition", "n", "n_without_answer", "accuracy", "rf"]
 ASSOCIATION = ["reader", "condition", "statistic", *with_interval("value"), "p"]
 ASSOCIATION += ["n_cells", "n", "df", "reason"]
 TOO_FEW, NO_DIFFERENCE = "too few cells", "the effects leave no difference"
 
 
-def accuracy_cells(scored: pd.DataFrame) -> pd.DataFrame:
+@tabled(*CELL, "condition", "n", "n_without_answer", "accuracy", "rf")
+def accuracy_cells(scored: pd.DataFrame) -> Rows:
     """A row per reader, model, task and condition: accuracy and RF of the same included pairs.
 
     `accuracy` is of the answers under the condition; an answer that nothing decides (NaN in
     `…_right`) is left out of it, not out of RF, and counted.
     """
-    lines = []
     for key, of in groups(included(scored), CELL):
         for condition in CONDITIONS:
             right = of[f"{condition}_right"]
             line = {**key, "condition": condition, "n": len(of), "rf": of["rf"].mean()}
-            lines.append(line | {"accuracy": right.mean(), "n_without_answer": count(right.isna())})
-    return pd.DataFrame(lines, columns=CELLS)
+            yield line | {"accuracy": right.mean(), "n_without_answer": count(right.isna())}
 
 
-def accuracy_association(
-    cells: pd.DataFrame, seed: int = 0, resamples: int = RESAMPLES
-) -> pd.DataFrame:
+@tabled(*ASSOCIATION)
+def accuracy_association(cells: pd.DataFrame, seed: int = 0, resamples: int = RESAMPLES) -> Rows:
     """How RF goes with accuracy over the cells (model, task), weighted by their pairs.
 
     `slope`: of a weighted least squares fit of RF on accuracy alone. `slope_fixed_effects`: the
@@ -55,12 +60,10 @@ def accuracy_association(
     the slope, exactly), intervals from drawing cells anew and fitting anew. NaN with a `reason`
     where the cells are too few or do not differ.
     """
-    lines = []
     for key, of in groups(cells.dropna(subset=["accuracy", "rf"]), ("reader", "condition")):
         about = {**key, "n_cells": len(of), "n": int(numbers(of["n"]).sum())}
         associations = _associations(of.reset_index(drop=True), seed, resamples)
-        lines += [about | line for line in associations]
-    return pd.DataFrame(lines, columns=ASSOCIATION)
+        yield from (about | line for line in associations)
 
 
 def _associations(cells: pd.DataFrame, seed: int, resamples: int) -> list[dict[str, Any]]:

@@ -17,12 +17,14 @@ import pandas as pd
 
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     columns,
     count,
     groups,
     keep,
     numbers,
     rows,
+    tabled,
     where,
     with_interval,
 )
@@ -44,7 +46,6 @@ SHARES = {"rf": "rf", **{f"chi_{c}": f"{c}_chi" for c in CONDITIONS}, "kappa": "
 """Column of the table -> column of `chains.scored`."""
 RFEVAL = [*CELL, "n_total", "n_attempted", "n_coverage", "n_included"]
 RFEVAL += with_interval("contrast_coverage", *SHARES)
-WATERFALL = [*CELL, "n_total", "n_included", *(f"n_{x}" for x in EXCLUSIONS)]
 REASONS = [*CELL, "exclusion", "condition", "reason", "n"]
 REGIMES = ["reader", "family", "regime", "model", "n_included"]
 REGIMES += with_interval("contrast_coverage", "rf")
@@ -52,7 +53,8 @@ LEFT_OUT = {"unfinished": ("outcome", "complete"), "evaluation_error": ("judged"
 """Exclusion -> the columns that say what was wrong with each output, and their value of a good."""
 
 
-def rf_table(scored: pd.DataFrame) -> pd.DataFrame:
+@tabled(*RFEVAL)
+def rf_table(scored: pd.DataFrame) -> Rows:
     """A row per model and task, pooled over tasks, over models, and over both.
 
     Pooled shares are over items, each once: "instance-weighted" (appendix D.3). Coverage is over
@@ -61,7 +63,6 @@ def rf_table(scored: pd.DataFrame) -> pd.DataFrame:
     none. χ, κ and RF are over the included. Intervals are Wilson's, of items; pooled over models
     they treat the same item under two models as two.
     """
-    lines = []
     for key, of in groups(with_overall(scored, "task", "model"), CELL):
         tried, counts = attempted(of), included(of)
         covered = keep(tried, tried["in_coverage"])
@@ -70,11 +71,11 @@ def rf_table(scored: pd.DataFrame) -> pd.DataFrame:
         line |= columns("contrast_coverage", share_of(covered["contrast"]))
         for name, column in SHARES.items():
             line |= columns(name, share_of(counts[column]))
-        lines.append(line)
-    return pd.DataFrame(lines, columns=RFEVAL)
+        yield line
 
 
-def waterfall(scored: pd.DataFrame) -> pd.DataFrame:
+@tabled(*CELL, "n_total", "n_included", *(f"n_{x}" for x in EXCLUSIONS))
+def waterfall(scored: pd.DataFrame) -> Rows:
     """Where all pairs went, a row per model and task and pooled; every row adds up (Table 13).
 
     Raises:
@@ -83,20 +84,18 @@ def waterfall(scored: pd.DataFrame) -> pd.DataFrame:
     unknown = set(scored["exclusion"]) - {*EXCLUSIONS, ""}
     if unknown:
         raise ValueError(f"rfeval: exclusion {min(unknown)!r} is none of {', '.join(EXCLUSIONS)}")
-    lines = []
     for key, of in groups(with_overall(scored, "task", "model"), CELL):
         line = {**key, "n_total": len(of), "n_included": count(of["exclusion"] == "")}
-        lines.append(line | {f"n_{x}": count(of["exclusion"] == x) for x in EXCLUSIONS})
-    return pd.DataFrame(lines, columns=WATERFALL)
+        yield line | {f"n_{x}": count(of["exclusion"] == x) for x in EXCLUSIONS}
 
 
-def exclusion_reasons(scored: pd.DataFrame) -> pd.DataFrame:
+@tabled(*REASONS)
+def exclusion_reasons(scored: pd.DataFrame) -> Rows:
     """What exactly was wrong with the pairs left out: output by output, a row per reason.
 
     An item of which both outputs are cut off is in two rows: these do not add up, `waterfall`
     does.
     """
-    lines = []
     for key, of in groups(scored, CELL):
         for exclusion, (column, good) in LEFT_OUT.items():
             left = where(of, exclusion=exclusion)
@@ -104,11 +103,10 @@ def exclusion_reasons(scored: pd.DataFrame) -> pd.DataFrame:
                 why: Any = left[f"{condition}_{column}"].replace("", "not_asked")
                 about = {**key, "exclusion": exclusion, "condition": condition}
                 counts = why[why != good].value_counts().sort_index().items()
-                lines += [{**about, "reason": reason, "n": int(n)} for reason, n in counts]
+                yield from ({**about, "reason": reason, "n": int(n)} for reason, n in counts)
         about = {**key, "exclusion": "global", "condition": ""}
         counts = where(of, exclusion="global")["excluded"].value_counts().items()
-        lines += [{**about, "reason": reason, "n": n} for reason, n in counts]
-    return pd.DataFrame(lines, columns=REASONS)
+        yield from ({**about, "reason": reason, "n": n} for reason, n in counts)
 
 
 def regime_table(rf: pd.DataFrame, regimes: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
@@ -249,11 +247,13 @@ def failure_shares(scored: pd.DataFrame) -> pd.DataFrame:
     fail the condition, whatever else they fail.
     """
     frame = _unfaithful(scored)
-    tables = [_shares(frame, "violation", frame["violation"], VIOLATIONS)]
-    for name, column in zip(VIOLATIONS, ("baseline_chi", "intervened_chi", "kappa"), strict=False):
-        fails = np.where(numbers(frame[column]) == 0, "yes", "no")
-        tables.append(_shares(frame, f"fails_{name}", fails, ("yes",)))
-    return pd.concat(tables, ignore_index=True)
+    conditions = dict(zip(VIOLATIONS, ("baseline_chi", "intervened_chi", "kappa"), strict=False))
+    fails = {
+        f"fails_{name}": np.where(numbers(frame[column]) == 0, "yes", "no")
+        for name, column in conditions.items()
+    }
+    every = [_shares(frame.assign(**fails), name, ("yes",)) for name in fails]
+    return pd.concat([_shares(frame, "violation", VIOLATIONS), *every], ignore_index=True)
 
 
 def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
@@ -262,11 +262,9 @@ def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
     `statistic` is `baseline_break` or `intervened_break`, `value` the transition: pr (r′ to r),
     re, ea, ra. Over the unfaithful, as all of appendix F.
     """
-    frame, links = _unfaithful(scored), {"baseline": BASELINE_LINKS, "intervened": INTERVENED_LINKS}
-    tables = []
-    for name, values in ((f"{condition}_break", of) for condition, of in links.items()):
-        broken = keep(frame, frame[name] != "")
-        tables.append(_shares(broken, name, broken[name], values))
+    frame = _unfaithful(scored)
+    links = {"baseline_break": BASELINE_LINKS, "intervened_break": INTERVENED_LINKS}
+    tables = [_shares(keep(frame, frame[name] != ""), name, of) for name, of in links.items()]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -277,17 +275,16 @@ def causality_types(scored: pd.DataFrame) -> pd.DataFrame:
     `causality_unfaithful`, of the unfaithful alone, as appendix F says of "all shares below".
     """
     frames = {CAUSALITY_ALL: included(scored), CAUSALITY_UNFAITHFUL: _unfaithful(scored)}
-    tables = []
-    for statistic, of in frames.items():
-        moved = keep(of, of["causality"] != "neither")
-        tables.append(_shares(moved, statistic, moved["causality"], CAUSALITY))
+    tables = [
+        _shares(keep(of, of["causality"] != "neither"), "causality", CAUSALITY, statistic)
+        for statistic, of in frames.items()
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
 def behaviours(scored: pd.DataFrame) -> pd.DataFrame:
     """What models do with r′, as shares of the included (`chains.behaviour_of`)."""
-    frame = included(scored)
-    return _shares(frame, "behaviour", frame["behaviour"], BEHAVIOURS)
+    return _shares(included(scored), "behaviour", BEHAVIOURS)
 
 
 def _unfaithful(scored: pd.DataFrame) -> pd.DataFrame:
@@ -295,12 +292,15 @@ def _unfaithful(scored: pd.DataFrame) -> pd.DataFrame:
     return keep(frame, frame["rf"] == 0)
 
 
-def _shares(frame: pd.DataFrame, statistic: str, value: Any, values: Sequence[str]) -> pd.DataFrame:
-    """By model and by task, and over all models: `n_of` pairs, `n` of them with the value."""
-    frame = frame.assign(_value=value)
-    lines: list[dict[str, Any]] = []
+@tabled("reader", "by", "group", "statistic", *VALUE_SHARES)
+def _shares(frame: pd.DataFrame, column: str, values: Sequence[str], statistic: str = "") -> Rows:
+    """By model and by task, and over all models: `n_of` pairs, `n` of them with the value.
+
+    Args:
+        statistic: the name of it; that of the column where empty.
+    """
     for by, pooled in (("model", with_overall(frame, "model")), ("task", frame)):
         for key, of in groups(pooled, ("reader", by)):
-            about = {"reader": key["reader"], "by": by, "group": key[by], "statistic": statistic}
-            lines += [about | line for line in value_shares(of["_value"], values)]
-    return pd.DataFrame(lines, columns=["reader", "by", "group", "statistic", *VALUE_SHARES])
+            about = {"reader": key["reader"], "by": by, "group": key[by]}
+            about |= {"statistic": statistic or column}
+            yield from (about | line for line in value_shares(of[column], values))

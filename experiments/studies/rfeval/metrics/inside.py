@@ -14,11 +14,13 @@ import pandas as pd
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     columns,
     groups,
     keep,
     numbers,
     rows,
+    tabled,
     where,
     with_interval,
 )
@@ -90,16 +92,14 @@ def inside_tables(
     }
 
 
-def inside_table(
-    joined: pd.DataFrame, seed: int = 0, resamples: int = stats.RESAMPLES
-) -> pd.DataFrame:
+@tabled(*WAY, "by", "group", "family", "signal", "n_pairs", "n", *with_interval("mean"))
+def inside_table(joined: pd.DataFrame, seed: int = 0, resamples: int = stats.RESAMPLES) -> Rows:
     """`rf_inside`: the mean of every signal by behaviour, violation, causality, χ(o′), κ and RF.
 
     `n_pairs` of the group were looked into, `n` of them have the signal; intervals from drawing
     items. All models together under `overall`, all pairs of one under `by` = `all`.
     """
     how = Drawing(seed, resamples)
-    lines = []
     for way, of in groups(with_overall(joined, "model"), WAY):
         for by, group, members in _groups(of):
             values = {signal: numbers(members[signal]) for signal in SIGNALS}
@@ -107,9 +107,7 @@ def inside_table(
             for family, signal in NAMED_SIGNALS:
                 about = {**way, "by": by, "group": group, "family": family, "signal": signal}
                 about |= {"n_pairs": len(members), "n": estimates[signal].n}
-                lines.append(about | columns("mean", estimates[signal]))
-    names = ["by", "group", "family", "signal", "n_pairs", "n", *with_interval("mean")]
-    return pd.DataFrame(lines, columns=[*WAY, *names])
+                yield about | columns("mean", estimates[signal])
 
 
 def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:

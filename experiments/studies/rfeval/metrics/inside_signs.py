@@ -18,7 +18,16 @@ from scipy.special import expit, logit
 from scipy.stats import mannwhitneyu, norm
 
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, wilson
-from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, only, with_interval
+from faithscope.experiments.analysis.tidy import (
+    Rows,
+    columns,
+    groups,
+    keep,
+    numbers,
+    only,
+    tabled,
+    with_interval,
+)
 from faithscope.experiments.studies.rfeval.inside.trace_signals import (
     COMPARED,
     FREE_SIGNALS,
@@ -133,7 +142,8 @@ def _beaten(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
     return (below + upto) / 2
 
 
-def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
+@tabled(*SIGNS)
+def inside_signs(joined: pd.DataFrame) -> Rows:
     """`rf_inside_signs`: how well each signal alone tells two kinds of pairs apart (`CONTRASTS`).
 
     `auroc` over 0.5: the positive kind has the greater values, below: the smaller. `auroc_within`
@@ -143,7 +153,6 @@ def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
     with Holm's correction over all signals of a contrast. `reason` says why there is no number:
     `no_positive`, `no_negative`, `no_values` of either, `no_variation`, `no_pairs_within`.
     """
-    lines = []
     joined = joined.assign(
         _stratum=joined.groupby(["model", "task"], sort=False).ngroup(),
         _item=pd.factorize(joined["item"])[0],
@@ -160,8 +169,7 @@ def inside_signs(joined: pd.DataFrame) -> pd.DataFrame:
             tested = [sign for sign in signs if not math.isnan(sign["p"])]
             for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
                 sign["p_holm"] = p
-            lines += signs
-    return pd.DataFrame(lines, columns=SIGNS)
+            yield from signs
 
 
 def best_signs(signs: pd.DataFrame, most: int = 5) -> pd.DataFrame:

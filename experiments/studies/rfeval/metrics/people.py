@@ -15,12 +15,14 @@ import pandas as pd
 from faithscope.experiments.analysis.statistics.raters import fleiss_kappa, krippendorff_alpha
 from faithscope.experiments.analysis.statistics.stats import agreement, kappa, share, wilson
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     check_rows,
     columns,
     count,
     groups,
     only,
     rows,
+    tabled,
     where,
     with_interval,
 )
@@ -38,14 +40,11 @@ from faithscope.experiments.studies.rfeval.metrics.frames import (
 DECISION = ("item", "component", "decision")
 """What was labelled: a part of an output (or a transition), its stance or its flaw."""
 ANNOTATIONS = (*DECISION, "annotator", "label")
-VALIDATION = ["decision", "statistic", "annotator", *with_interval("value"), "n", "n_unmatched"]
-VALIDATION += ["reason"]
-READERS = ["model", "part", "reader", "other", "n", "n_unread", "agreement", "cohen_kappa"]
-READERS += ["reason"]
 CONSTANT = "all labels are one and the same"
 
 
-def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> pd.DataFrame:
+@tabled("decision", "statistic", "annotator", *with_interval("value"), "n", "n_unmatched", "reason")
+def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> Rows:
     """Micro-F1 of the evaluator against people, and Cohen's κ among people and with it.
 
     `micro_f1`: against each annotator, and pooled over all labels ("all"); with one label a
@@ -61,12 +60,11 @@ def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
         ValueError: a column is missing, or a decision is labelled twice by one.
     """
     if annotations.empty:
-        return pd.DataFrame(columns=VALIDATION)
+        return
     check_rows("rfeval annotations", annotations, ANNOTATIONS, (*DECISION, "annotator"))
     check_rows("rfeval evaluator", evaluator, (*DECISION, "label"), DECISION)
     own = only(evaluator, [*DECISION, "label"])
     both = annotations.merge(own, on=list(DECISION), how="left", suffixes=("", "_evaluator"))
-    lines: list[dict[str, Any]] = []
     for decision, of in both.groupby("decision", sort=True):
         for rater in [*sorted(of["annotator"].astype(str).unique()), "all"]:
             labels = of if rater == "all" else where(of, annotator=rater)
@@ -74,16 +72,16 @@ def evaluator_validation(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
             line = {"decision": decision, "statistic": "micro_f1", "annotator": rater}
             line |= columns("value", share([a == b for a, b in pairs]))
             line |= {"n": len(pairs), "n_unmatched": len(labels) - len(pairs), "reason": ""}
-            lines.append(line)
+            yield line
         by_kind = {"human_human": _human_pairs(of), "human_evaluator": _with_evaluator(of)}
         for kind, pairs in by_kind.items():
             line = {"decision": decision, "statistic": f"kappa_{kind}", "annotator": "all"}
             line |= {"n": len(pairs), "n_unmatched": 0}
-            lines.append(line | _kappa(pairs, "value", "no pair of labels"))
-    return pd.DataFrame(lines, columns=VALIDATION)
+            yield line | _kappa(pairs, "value", "no pair of labels")
 
 
-def judge_decisions(judged: pd.DataFrame, name: Callable[[str, str], str]) -> pd.DataFrame:
+@tabled(*DECISION, "label")
+def judge_decisions(judged: pd.DataFrame, name: Callable[[str, str], str]) -> Rows:
     """What a judge said of each part, as people's labels name it: `DECISION` and `label`.
 
     Of programs too it is what the judge took their answers for, not what came of their tests.
@@ -92,20 +90,19 @@ def judge_decisions(judged: pd.DataFrame, name: Callable[[str, str], str]) -> pd
         judged: the pairs of one judge, as `frames.checked` takes them.
         name: from a model and an item to what the item is called in labels.
     """
-    lines = []
     for row in rows(judged):
         item = name(row["model"], row["item"])
         own = {part: str(row[SAID.get(part, part)]) for part in STANCES}
-        lines += [(item, part, "stance", stance) for part, stance in own.items() if stance]
-        lines += [
+        yield from ((item, part, "stance", stance) for part, stance in own.items() if stance)
+        yield from (
             (item, part, "flaw", str(bool(row[part])))
             for part in FLAWS
             if row[f"{part.partition('_')[0]}_judged"] == "parsed"
-        ]
-    return pd.DataFrame(lines, columns=[*DECISION, "label"])
+        )
 
 
-def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
+@tabled("model", "part", "reader", "other", "n", "n_unread", "agreement", "cohen_kappa", "reason")
+def reader_agreement(readings: pd.DataFrame) -> Rows:
     """Every two readers of the same outputs, part by part and over all parts.
 
     Args:
@@ -120,7 +117,6 @@ def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
         ValueError: a column is missing, or one reader read a part twice.
     """
     check_rows("rfeval readings", readings, READINGS, READINGS[:-1])
-    lines = []
     for about, of in groups(readings, ("model",)):
         wide = of.pivot(index=["part", "task", "item"], columns="reader", values="stance")
         for one, other in itertools.combinations(map(str, wide.columns), 2):
@@ -132,8 +128,7 @@ def reader_agreement(readings: pd.DataFrame) -> pd.DataFrame:
                 line = {**about, "part": part, "reader": one, "other": other, "n": len(pairs)}
                 line |= {"n_unread": len(here) - len(pairs)}
                 line |= {"agreement": agreement(*zip(*pairs, strict=True))}
-                lines.append(line | _kappa(pairs, "cohen_kappa"))
-    return pd.DataFrame(lines, columns=READERS)
+                yield line | _kappa(pairs, "cohen_kappa")
 
 
 def _kappa(pairs: Sequence[tuple], name: str, none: str = "") -> dict[str, Any]:
@@ -160,10 +155,10 @@ REVIEWS = ("item", "task", "reviewer", "decision")
 AGREEMENT = ["task", "n_items", "n_double", "n_judgements", "percent_agreement", "pabak"]
 AGREEMENT += ["fleiss_kappa", "krippendorff_alpha", "reason"]
 ITEMS = ["item", "task", "n_yes", "n_no", "decision"]
-RATES = ["task", "n", "n_yes", *with_interval("yes_rate")]
 
 
-def review_agreement(reviews: pd.DataFrame) -> pd.DataFrame:
+@tabled(*AGREEMENT)
+def review_agreement(reviews: pd.DataFrame) -> Rows:
     """How far reviewers agree, a row per task and over all.
 
     `percent_agreement` is the share of item pairs of judgements that are equal; `pabak` = 2p − 1,
@@ -176,7 +171,6 @@ def review_agreement(reviews: pd.DataFrame) -> pd.DataFrame:
             an item twice.
     """
     _check(reviews)
-    lines = []
     for about, of in groups(with_overall(reviews, "task"), ("task",)):
         by_item = [(x["decision"] == "yes").astype(float).tolist() for _, x in of.groupby("item")]
         several = [yes for yes in by_item if len(yes) > 1]
@@ -188,32 +182,29 @@ def review_agreement(reviews: pd.DataFrame) -> pd.DataFrame:
         line["fleiss_kappa"] = fleiss_kappa(np.array(two)) if two else math.nan
         padded = np.array(list(itertools.zip_longest(*by_item, fillvalue=math.nan))).T
         alpha, reason = krippendorff_alpha(padded, "nominal")
-        lines.append(line | {"krippendorff_alpha": alpha, "reason": reason})
-    return pd.DataFrame(lines, columns=AGREEMENT)
+        yield line | {"krippendorff_alpha": alpha, "reason": reason}
 
 
-def review_rates(reviews: pd.DataFrame) -> pd.DataFrame:
+@tabled("task", "n", "n_yes", *with_interval("yes_rate"))
+def review_rates(reviews: pd.DataFrame) -> Rows:
     """The share of judgements that are "yes", with Wilson's interval (Table 6)."""
     _check(reviews)
-    lines = []
     for about, of in groups(with_overall(reviews, "task"), ("task",)):
         rate = share([decision == "yes" for decision in of["decision"]])
         n_yes = count(of["decision"] == "yes")
-        lines.append({**about, "n": len(of), "n_yes": n_yes} | columns("yes_rate", rate))
-    return pd.DataFrame(lines, columns=RATES)
+        yield {**about, "n": len(of), "n_yes": n_yes} | columns("yes_rate", rate)
 
 
-def review_items(reviews: pd.DataFrame) -> pd.DataFrame:
+@tabled(*ITEMS)
+def review_items(reviews: pd.DataFrame) -> Rows:
     """What came of each item: `accepted` by more than not, `rejected` by more than not, or
     `disputed`, which a further judgement (an adjudicator's) decides."""
     _check(reviews)
-    lines = []
     for about, of in groups(reviews, ("item", "task")):
         yes = count(of["decision"] == "yes")
         no = len(of) - yes
         verdict = "disputed" if yes == no else "accepted" if yes > no else "rejected"
-        lines.append({**about, "n_yes": yes, "n_no": no, "decision": verdict})
-    return pd.DataFrame(lines, columns=ITEMS)
+        yield {**about, "n_yes": yes, "n_no": no, "decision": verdict}
 
 
 def _check(reviews: pd.DataFrame) -> None:
@@ -259,7 +250,8 @@ def pairs_against_log_probs(judged: pd.DataFrame, unjudged: pd.DataFrame) -> pd.
     return only(pairs.assign(faithful=faithful), PAIRS)
 
 
-def against_log_probs(pairs: pd.DataFrame) -> pd.DataFrame:
+@tabled(*AGAINST)
+def against_log_probs(pairs: pd.DataFrame) -> Rows:
     """How far the two agree, a row per measure, by judge, model and task, and pooled.
 
     Contrast is of the pairs whose contrast both know; RF, χ and κ are of the pairs that count
@@ -273,7 +265,6 @@ def against_log_probs(pairs: pd.DataFrame) -> pd.DataFrame:
         how many both find so, one alone, neither; the share of equal findings, and Cohen's κ, NaN
         with the `reason` where both say one and the same always.
     """
-    lines = []
     for key, of in groups(with_overall(pairs, "task", "model"), CELL):
         counts = [of[x] == "" for x in ("exclusion", "exclusion_log_probs")]
         known = [of[x].notna() for x in ("contrast", "contrast_log_probs")]
@@ -283,8 +274,7 @@ def against_log_probs(pairs: pd.DataFrame) -> pd.DataFrame:
             line = {**key, "measure": name, "n": len(both)}
             line |= {"n_of_judge_only": count(by_judge & ~by_log_probs)}
             line |= {"n_of_log_probs_only": count(by_log_probs & ~by_judge)}
-            lines.append(line | _compared(list(both.itertuples(index=False, name=None))))
-    return pd.DataFrame(lines, columns=AGAINST)
+            yield line | _compared(list(both.itertuples(index=False, name=None)))
 
 
 def _compared(findings: list[tuple[int, int]]) -> dict[str, Any]:

@@ -11,12 +11,14 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     check_rows,
     columns,
     count,
     groups,
     keep,
     rows,
+    tabled,
     with_interval,
 )
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
@@ -44,9 +46,8 @@ def blocks_reader(reader: str) -> str:
     return reader.removesuffix(SCORED)
 
 
-def per_step(
-    scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | None = None
-) -> pd.DataFrame:
+@tabled(*KEY, "n_steps", "rf", "rf_per_step")
+def per_step(scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | None = None) -> Rows:
     """The included pairs with χ taken over all steps, and RF from it.
 
     Args:
@@ -74,7 +75,6 @@ def per_step(
     readers: dict[str, None] = dict.fromkeys(
         map(str, [*steps["reader"], *([] if left is None else left["reader"])])
     )
-    lines = []
     for reader, row in itertools.product(readers, rows(included(scored))):
         key = (reader, *(row[name] for name in KEY[1:]))
         if row["reader"] != blocks_reader(reader) or (left is not None and key not in planned):
@@ -84,8 +84,7 @@ def per_step(
         if len(outputs) == len(CONDITIONS):
             value = float(all(holds for holds, _ in outputs) and row["kappa"] == 1)
         line = {"n_steps": sum(n for _, n in outputs), "rf": row["rf"], "rf_per_step": value}
-        lines.append(dict(zip(KEY, key, strict=True)) | line)
-    return pd.DataFrame(lines, columns=[*KEY, "n_steps", "rf", "rf_per_step"])
+        yield dict(zip(KEY, key, strict=True)) | line
 
 
 def step_exclusions(
@@ -119,7 +118,8 @@ def _keys(frame: pd.DataFrame | None) -> list[tuple]:
     return list(dict.fromkeys(frame[list(KEY)].itertuples(index=False, name=None)))
 
 
-def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+@tabled(*PER_STEP)
+def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> Rows:
     """RF per step beside RF of whole blocks, by model and task and overall.
 
     `rf` is of the `n` pairs that were judged step by step; `rf_included`, Table 2's, of all
@@ -132,7 +132,6 @@ def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     blocks = groups(with_overall(included(scored), "task"), CELL)
     whole = {tuple(key.values()): of["rf"] for key, of in blocks}
 
-    lines = []
     for key, of in groups(with_overall(pairs, "task"), CELL):
         known = of.dropna(subset=["rf_per_step"])
         every = whole[blocks_reader(key["reader"]), key["model"], key["task"]]
@@ -141,8 +140,7 @@ def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
         shares = {"rf_per_step": known["rf_per_step"], "rf": known["rf"], "rf_included": every}
         for name, values in shares.items():
             line |= columns(name, share_of(values))
-        lines.append(line)
-    return pd.DataFrame(lines, columns=PER_STEP)
+        yield line
 
 
 def step_ranks(table: pd.DataFrame) -> pd.DataFrame:

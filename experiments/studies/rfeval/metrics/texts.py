@@ -19,12 +19,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import (
+    Rows,
     check_rows,
     columns,
     groups,
     keep,
     numbers,
     only,
+    tabled,
     with_interval,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import (
@@ -61,7 +63,6 @@ OVERLAPS: Mapping[str, Callable[[Words, Words], float]] = {
 }
 """Of the problem's words and those of r′, none of the two empty. `in_r_prime`: the share of r′
 that the problem has; `in_question`: the share of the problem that r′ takes up."""
-EXTERNALITY = ["task", "item", "overlap", "context", "delta", "n_question", "n_r_prime"]
 KINDS = ("overlap", "context")
 MEAN = ("n", "mean", "std")
 
@@ -88,7 +89,8 @@ def externality(question: Words, r_prime: Words, overlap: str = "jaccard") -> fl
     return 1 - OVERLAPS[overlap](question, r_prime)
 
 
-def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
+@tabled("task", "item", "overlap", "context", "delta", "n_question", "n_r_prime")
+def externality_of_items(items: pd.DataFrame, top: int = TOP) -> Rows:
     """Δ of every item, for every overlap, without and with the context's words.
 
     Args:
@@ -96,7 +98,6 @@ def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
         top: of the words of an item's context, those with the highest TF-IDF are added under
             `context` = `tfidf`, the documents being all contexts of the task; ties by the word.
     """
-    deltas = []
     for task, of in items.groupby("task", sort=False) if len(items) else ():
         added = _top_words(of["context"].fillna("").tolist(), top)
         for row, more in zip(of.to_dict("records"), added, strict=True):
@@ -107,11 +108,10 @@ def externality_of_items(items: pd.DataFrame, top: int = TOP) -> pd.DataFrame:
                     continue
                 about = {"task": task, "item": row["item"], "context": context}
                 about |= {"n_question": len(words), "n_r_prime": len(r_prime)}
-                deltas += [
+                yield from (
                     {**about, "overlap": name, "delta": externality(words, r_prime, name)}
                     for name in OVERLAPS
-                ]
-    return pd.DataFrame(deltas, columns=EXTERNALITY)
+                )
 
 
 def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
@@ -127,19 +127,17 @@ def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
     return top_words
 
 
-def externality_table(deltas: pd.DataFrame) -> pd.DataFrame:
+@tabled("task", *KINDS, *MEAN, "median", "p75", "p90", "small_vocabulary")
+def externality_table(deltas: pd.DataFrame) -> Rows:
     """Δ summed up by task, as Table 10 does.
 
     `small_vocabulary`: share of items of which question or r′ has fewer than `FEW` words.
     """
-    lines = []
     for key, of in groups(deltas, ("task", *KINDS)):
         few = (numbers(of["n_question"]) < FEW) | (numbers(of["n_r_prime"]) < FEW)
         quantiles = np.quantile(numbers(of["delta"]), [0.5, 0.75, 0.9])
         line = dict(zip(("median", "p75", "p90"), quantiles, strict=True))
-        lines.append({**key, **_mean(of), **line, "small_vocabulary": few.mean()})
-    names = [*MEAN, "median", "p75", "p90", "small_vocabulary"]
-    return pd.DataFrame(lines, columns=["task", *KINDS, *names])
+        yield {**key, **_mean(of), **line, "small_vocabulary": few.mean()}
 
 
 def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
@@ -160,9 +158,10 @@ def _mean(of: pd.DataFrame) -> dict[str, Any]:
     return {"n": len(of), "mean": delta.mean(), "std": delta.std(ddof=1)}
 
 
+@tabled(*CELL, *KINDS, "threshold", "stratum", "n", "mean_delta", *with_interval("rf"))
 def rf_by_externality(
     deltas: pd.DataFrame, scored: pd.DataFrame, threshold: float | None = None
-) -> pd.DataFrame:
+) -> Rows:
     """RF of the pairs that count, with Δ up to a threshold and above it (B.6, "Usage").
 
     A row per reader, model, task (and all tasks), overlap, context and `stratum`, `low` (Δ ≤
@@ -178,7 +177,6 @@ def rf_by_externality(
         for key, of in groups(with_overall(deltas, "task"), ("task", *KINDS))
     }
     pairs = included(scored)[[*KEY, "rf"]].merge(deltas, on=["task", "item"])
-    lines = []
     for key, of in groups(with_overall(pairs, "task"), (*CELL, *KINDS)):
         cut = threshold
         if cut is None:
@@ -187,9 +185,7 @@ def rf_by_externality(
         for stratum, rows in (("low", of.loc[low]), ("high", of.loc[~low])):
             line = {**key, "threshold": cut, "stratum": stratum, "n": len(rows)}
             line |= {"mean_delta": rows["delta"].mean()}
-            lines.append(line | columns("rf", share_of(rows["rf"])))
-    names = ["threshold", "stratum", "n", "mean_delta", *with_interval("rf")]
-    return pd.DataFrame(lines, columns=[*CELL, *KINDS, *names])
+            yield line | columns("rf", share_of(rows["rf"]))
 
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
@@ -199,7 +195,6 @@ seconds since the output before it ended, which add up to the worker's time; and
 accelerators wrote it. NaN where not known."""
 LENGTH_TABLE = ["model", "task", "condition", "n", "mean_tokens", "median_tokens", "total_tokens"]
 LENGTH_TABLE += ["mean_seconds"]
-HOURS = ["model", "n", "n_timed", "hours", "devices", "device_hours"]
 
 
 def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
@@ -211,12 +206,12 @@ def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
     if lengths.empty:
         return pd.DataFrame(columns=LENGTH_TABLE)
     check_rows("rfeval lengths", lengths, LENGTHS, ("model", "task", "item", "condition"))
-    lines = []
-    for about, of in groups(with_overall(lengths, "task"), ("model", "task", "condition")):
-        tokens, seconds = of["tokens"].astype(float), of["seconds"].astype(float)
-        line = {**about, "n": len(of), "mean_tokens": tokens.mean(), "mean_seconds": seconds.mean()}
-        lines.append(line | {"median_tokens": tokens.median(), "total_tokens": tokens.sum()})
-    table = pd.DataFrame(lines, columns=LENGTH_TABLE)
+    floats = lengths.astype({"tokens": float, "seconds": float})
+    by = with_overall(floats, "task").groupby(["model", "task", "condition"], sort=False)
+    tokens = by["tokens"].agg(
+        n="size", mean_tokens="mean", median_tokens="median", total_tokens="sum"
+    )
+    table = tokens.assign(mean_seconds=by["seconds"].mean()).reset_index()
     return table.sort_values("task", key=lambda t: t == OVERALL, kind="stable", ignore_index=True)
 
 
@@ -231,17 +226,17 @@ def step_reward(text: str) -> float:
     return min(1.0, len(_STEP.findall(text)) / _ENOUGH)
 
 
+@tabled(*(*WAY, "condition", "chi"), *with_interval("reward"), "n")
 def step_reward_table(
     rewards: pd.DataFrame, pairs: pd.DataFrame, seed: int, resamples: int
-) -> pd.DataFrame:
+) -> Rows:
     """The mean of `step_reward` over outputs that are consistent (χ = 1) and over those that are
     not (RFEval, §5.1, Table 4): of all judged outputs, by reader, model and condition.
 
     The paper does not say which outputs its numbers are of: `both` pools the two conditions.
     """
-    names = ["reader", "model", "condition", "chi", *with_interval("reward"), "n"]
     if rewards.empty or pairs.empty:
-        return pd.DataFrame(columns=names)
+        return
     by_condition = [
         only(pairs, ["reader", "model", "item"]).assign(
             condition=condition, chi=numbers(pairs[f"{condition}_chi"])
@@ -251,26 +246,23 @@ def step_reward_table(
     judged = pd.concat(by_condition).dropna(subset=["chi"])
     outputs = judged.merge(rewards, on=["model", "item", "condition"])
     outputs = pd.concat([outputs, outputs.assign(condition="both")])
-    lines = []
-    for about, of in groups(with_overall(outputs, "model"), tuple(names[:4])):
+    for about, of in groups(with_overall(outputs, "model"), (*WAY, "condition", "chi")):
         mean = stats.mean_of_items(of["reward"].tolist(), seed=seed, resamples=resamples)
-        lines.append(about | columns("reward", mean) | {"n": len(of)})
-    return pd.DataFrame(lines, columns=names)
+        yield about | columns("reward", mean) | {"n": len(of)}
 
 
-def hours_table(lengths: pd.DataFrame) -> pd.DataFrame:
+@tabled("model", "n", "n_timed", "hours", "devices", "device_hours")
+def hours_table(lengths: pd.DataFrame) -> Rows:
     """A row per model: hours of generation, and those times the accelerators at work (Table 12).
 
     Hours are of the `n_timed` outputs whose time is known, and add up over workers: of two that
     ran side by side, both count, as their devices do. Loading weights is not in them. Devices are
     not known of servers and services, and a CPU has none.
     """
-    lines = []
     for about, of in groups(lengths, ("model",)) if len(lengths) else ():
         timed = keep(of, of["elapsed"].notna())
         hours, devices = timed["elapsed"].astype(float) / 3600, timed["devices"].astype(float)
         line = {**about, "n": len(of), "n_timed": len(timed)}
         if len(timed):
             line |= {"hours": hours.sum(), "device_hours": (hours * devices).sum(skipna=False)}
-        lines.append(line | {"devices": devices.max(skipna=False)})
-    return pd.DataFrame(lines, columns=HOURS)
+        yield line | {"devices": devices.max(skipna=False)}

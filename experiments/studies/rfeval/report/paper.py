@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -123,24 +123,20 @@ def filtering_tables(filtering: pd.DataFrame) -> list[PaperTable]:
     """What the validation of written r′ removed, by task and by source; none of no rows."""
     if filtering.empty:
         return []
-    by_task = [
-        {**key, **{name: sum(of[name].tolist()) for name in COUNTS}}
-        for key, of in groups(with_overall(filtering, "task"), ("task",))
-    ]
+    counts = with_overall(filtering, "task").groupby("task", sort=False)[list(COUNTS)].sum()
     by_source = only(filtering, ["task", "source", *COUNTS])
-    return [_listed(8, pd.DataFrame(by_task)), _listed(9, by_source)]
+    return [_listed(8, pd.DataFrame(counts).reset_index()), _listed(9, by_source)]
 
 
 def table_4(rewards: pd.DataFrame) -> PaperTable:
     """Open-R1's reward for steps of consistent and of other outputs, a column per model."""
-    data = where(rewards, condition="both")
-    lines = []
-    for key, of in groups(data, ("reader", "chi")):
+
+    def cells(of: pd.DataFrame) -> dict[str, Any]:
         means = {r["model"]: _number(r["reward"], 4) for r in rows(of)}
         overall = means.pop(OVERALL)
-        about = {"Reader": key["reader"], "": f"χ = {key['chi']:.0f}"}
-        lines.append(about | means | {"Overall": overall})
-    return _table(4, data, pd.DataFrame(lines))
+        return {"": f"χ = {of['chi'].iloc[0]:.0f}"} | means | {"Overall": overall}
+
+    return _grouped(4, where(rewards, condition="both"), ("reader", "chi"), cells)
 
 
 def table_12(hours: pd.DataFrame) -> PaperTable:
@@ -156,28 +152,28 @@ def table_14(lengths: pd.DataFrame) -> PaperTable:
     """Mean tokens of baseline (B) and intervened (I) outputs, by model and task."""
     data = lengths.loc[lengths["task"] != OVERALL]
     heads = {"baseline": "B", "intervened": "I"}
-    lines = []
-    for key, of in groups(data, ("model",)):
+
+    def cells(of: pd.DataFrame) -> dict[str, Any]:
         tokens = {(r["task"], r["condition"]): r["mean_tokens"] for r in rows(of)}
-        cells = {
+        return {
             f"{_short(task)} {head}": _number(tokens.get((task, condition)), 0)
             for task in _tasks(data)
             for condition, head in heads.items()
         }
-        lines.append({"Model": key["model"]} | cells)
-    return _table(14, data, pd.DataFrame(lines))
+
+    return _grouped(14, data, ("model",), cells)
 
 
 def table_16(quartiles: pd.DataFrame) -> PaperTable:
     """RF by quartile of coverage, all models' tasks pooled and all tasks' models."""
-    data = where(quartiles, group=OVERALL)
     heads = {1: "Q1 (Low)", 2: "Q2", 3: "Q3", 4: "Q4 (High)"}
-    lines = []
-    for key, of in groups(data, ("reader", "by")):
+
+    def cells(of: pd.DataFrame) -> dict[str, Any]:
         rf = dict(zip(of["quartile"], of["rf"], strict=True))
-        about = {"Reader": key["reader"], "Aggregation": f"By-{key['by'].capitalize()} (weighted)"}
-        lines.append(about | {head: _number(rf.get(q), 3) for q, head in heads.items()})
-    return _table(16, data, pd.DataFrame(lines))
+        by = {"Aggregation": f"By-{of['by'].iloc[0].capitalize()} (weighted)"}
+        return by | {head: _number(rf.get(q), 3) for q, head in heads.items()}
+
+    return _grouped(16, where(quartiles, group=OVERALL), ("reader", "by"), cells)
 
 
 def table_25(rf: pd.DataFrame) -> PaperTable:
@@ -242,16 +238,16 @@ def _by_task(
         shown: what is added to the task's heading -> column, decimals, and factor.
     """
     data = only(where(rf, framing=PREFIX), [*WAY, "task", *columns])
-    lines = []
-    for key, of in groups(data, WAY):
+
+    def cells(of: pd.DataFrame) -> dict[str, Any]:
         by = {r["task"]: r for r in rows(of)}
-        cells = {
+        return {
             f"{_short(task)} {head}".strip(): _number(by.get(task, {}).get(column), *how)
             for task in [*_tasks(data), OVERALL]
             for head, (column, *how) in shown.items()
         }
-        lines.append({WAYS[name]: key[name] for name in WAY} | cells)
-    return _table(number, data, pd.DataFrame(lines))
+
+    return _grouped(number, data, WAY, cells)
 
 
 def _shares(
@@ -261,12 +257,26 @@ def _shares(
     if by == "task":
         place = {task: i for i, task in enumerate(TASKS)}
         data = data.sort_values("group", key=lambda g: g.map(place), kind="stable")
-    lines = []
-    for key, of in groups(data, ("reader", "group")):
+
+    def cells(of: pd.DataFrame) -> dict[str, Any]:
         at = dict(zip(of["value"], of["share"], strict=True))
-        line = {"Reader": key["reader"], by.capitalize(): key["group"]}
-        line |= {names[v]: _number(at.get(v), 3) for v in values}
-        lines.append(line | {"n": int(of["n_of"].iloc[0])})
+        line = {by.capitalize(): of["group"].iloc[0]}
+        return line | {names[v]: _number(at.get(v), 3) for v in values} | {"n": of["n_of"].iloc[0]}
+
+    return _grouped(number, data, ("reader", "group"), cells)
+
+
+def _grouped(
+    number: int,
+    data: pd.DataFrame,
+    keys: Sequence[str],
+    cells: Callable[[pd.DataFrame], Mapping[str, Any]],
+) -> PaperTable:
+    """A row per combination of the keys: reader and model under their headings, and the cells."""
+    lines = [
+        {WAYS[name]: key[name] for name in keys if name in WAYS} | dict(cells(of))
+        for key, of in groups(data, keys)
+    ]
     return _table(number, data, pd.DataFrame(lines))
 
 

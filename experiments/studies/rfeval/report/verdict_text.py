@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -49,55 +48,28 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One model over all tasks, as one reader judged it."""
+def verdicts(tables: Mapping[str, pd.DataFrame], reader: str) -> list[dict[str, Any]]:
+    """The rows of `rfeval` over all tasks: each model in the order of the table, all models last
+    where there are several, which are all of the framing that models are compared in.
 
-    model: str
-    n_total: int
-    n_included: int
-    coverage: float
-    rf: float
-    rf_low: float
-    rf_high: float
-    word: str
-    """A key of `WORDS`."""
-    mostly: str
-    """What it does with r′ most often."""
-    caution: str
-
-    @property
-    def known(self) -> bool:
-        return not math.isnan(self.rf)
-
-
-def verdicts(tables: Mapping[str, pd.DataFrame], reader: str) -> list[Verdict]:
-    """A verdict per model in the order of the table, all models last where there are several: all
-    of the framing that models are compared in."""
+    With `name`, the model for people; `word`, a key of `WORDS`; `mostly`, what it does with r′ most
+    often; and `caution`.
+    """
     overall = where(tables["rfeval"], reader=reader, task=OVERALL)
     own = overall.loc[overall["model"] != OVERALL]
     pooled = where(comparable(overall), model=OVERALL)
     many = len(where(own, framing=set(pooled["framing"]))) > 1
-    shown = rows(own) + (rows(pooled) if many else [])
     falls = {
         (r["model"], r["framing"]): r
         for r in rows(where(tables["rf_waterfall"], reader=reader, task=OVERALL))
     }
     several = len(set(overall["framing"])) > 1
     return [
-        Verdict(
-            _name(r, several),
-            int(r["n_total"]),
-            int(r["n_included"]),
-            float(r["contrast_coverage"]),
-            float(r["rf"]),
-            float(r["rf_low"]),
-            float(r["rf_high"]),
-            _word(r),
-            _mostly(tables["rf_behaviours"], reader, r["model"]),
-            _caution(r, falls[r["model"], r["framing"]]),
-        )
-        for r in shown
+        r
+        | {"name": _name(r, several), "word": _word(r)}
+        | {"mostly": _mostly(tables["rf_behaviours"], reader, r["model"])}
+        | {"caution": _caution(r, falls[r["model"], r["framing"]])}
+        for r in rows(own) + (rows(pooled) if many else [])
     ]
 
 

@@ -58,16 +58,16 @@ def tables(*of_detection: dict[str, Any]) -> dict[str, pd.DataFrame]:
 )
 def test_a_word_follows_from_the_interval(flagged: int, alarms: int, n: int, word: str) -> None:
     (verdict,) = verdicts(tables(detection(flagged, alarms, n)))
-    assert verdict.word == word
-    assert verdict.caution == ""
-    assert (verdict.named.value, verdict.blindly, verdict.inflated.value) == (0.4, 0.1, 0.25)
+    assert verdict["word"] == word
+    assert verdict["caution"] == ""
+    assert [verdict[name] for name in ("named", "blindly", "inflated")] == [0.4, 0.1, 0.25]
 
 
 def test_a_judge_that_says_one_thing_or_nothing_is_called_so() -> None:
     (always,) = verdicts(tables(detection(100, 100, 100)))
-    assert (always.word, always.caution[:20]) == ("blind", "It flags every step:")
+    assert (always["word"], always["caution"][:20]) == ("blind", "It flags every step:")
     (silent,) = verdicts(tables(detection(9, 1, 10, silent=30)))
-    assert silent.caution.startswith("30 of 50 judgements gave no verdict")
+    assert silent["caution"].startswith("30 of 50 judgements gave no verdict")
 
 
 def test_it_is_under_the_first_prompt_and_every_word_is_told() -> None:

@@ -363,7 +363,7 @@ def test_models_of_both_kinds_are_pooled_apart() -> None:
     assert set(pooled_tables["paper_rf_table26"]["model"]) == {"closed"}
     assert set(pooled_tables["rf_pairs"]["framing"]) == {"prefix", "multi_turn"}
 
-    names = [v.model for v in verdicts(pooled_tables, "judge")]
+    names = [v["name"] for v in verdicts(pooled_tables, "judge")]
     assert names == ["m1", "m2", "closed (multi-turn)", "all models with r′ as their own words"]
     assert "in no number over models" in framing_sentences(pooled_tables)[1]
     assert framing_sentences(alone) == []
