@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE, DIGITS, parse_answer
@@ -11,7 +13,7 @@ from faithscope.experiments.data.planted.plants import path
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.experiments.data.tasks.planted import cues
 from faithscope.interventions import Origin, Trace, from_ids, split_conclusion
-from faithscope.probes import Asking
+from faithscope.probes import Asking, Record
 
 ITEMS = 16
 ASKING = Asking(
@@ -51,3 +53,30 @@ def planted(name: str) -> tuple[interp.Model, list[Trace]]:
         )
         traces.append(trace)
     return model, traces
+
+
+def of_planted(
+    probe: Callable[..., list[Record]],
+    settings: Any,
+    asking: Callable[[Trace], Asking] = lambda trace: ASKING,
+    most: int = ITEMS,
+) -> Callable[[str], list[Record]]:
+    """Records that a probe makes of a planted model's own reasoning, by the model's name.
+
+    Args:
+        most: traces of a model that it is given.
+    """
+
+    @cache
+    def records(name: str) -> list[Record]:
+        model, traces = planted(name)
+        return [r for trace in traces[:most] for r in probe(model, trace, asking(trace), settings)]
+
+    return records
+
+
+def by(field: str, records: list[Record]) -> dict[str, list[Record]]:
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record[field], []).append(record)
+    return groups

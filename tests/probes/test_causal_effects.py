@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, ITEMS, planted
+from planted_traces import ASKING, ITEMS, of_planted, planted
 from tiny_models import tiny
 
 from faithscope.experiments.data.planted.questions import questions
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids, truncate_after_step
-from faithscope.probes import Asking, Record
+from faithscope.probes import Asking
 from faithscope.probes.causal_effects import (
     STEP_MEASURES,
     CausalEffectsSettings,
@@ -31,10 +30,7 @@ def logs(**p: float) -> dict[str, float]:
     return {k: math.log(v) for k, v in p.items()}
 
 
-@cache
-def measured(name: str) -> list[Record]:
-    model, traces = planted(name)
-    return [causal_effects(model, t, ASKING, CausalEffectsSettings())[0] for t in traces]
+measured = of_planted(causal_effects, CausalEffectsSettings())
 
 
 def by_step(name: str, measure: str) -> list[float]:

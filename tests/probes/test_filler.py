@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from functools import cache
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, planted
+from planted_traces import ASKING, of_planted, planted
 from probe_records import table_of
 from test_slrc import asking, written
 
 from faithscope.experiments.studies.slrc.measures.filler import SLICE
 from faithscope.interp.model import Model
-from faithscope.probes import PROBES, Record
+from faithscope.probes import PROBES
 from faithscope.probes.filler import FILLERS, FillerSettings, filled, filler, tokens_of
 from faithscope.probes.framing import label_ids, prefix_ids
 from faithscope.probes.graded import log_distribution, log_odds_drop, top, total_variation
@@ -21,10 +20,7 @@ from faithscope.probes.graded import log_distribution, log_odds_drop, top, total
 STOP = FillerSettings(fillers=("stop",))
 
 
-@cache
-def measured(name: str) -> list[Record]:
-    model, traces = planted(name)
-    return [r for trace in traces for r in filler(model, trace, ASKING, STOP)]
+measured = of_planted(filler, STOP)
 
 
 def shares(name: str, field: str) -> list[float]:

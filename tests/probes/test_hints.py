@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, asking_of, planted
+from planted_traces import ASKING, asking_of, of_planted, planted
 from probe_records import table_of
 from test_questions_put import LABELS, chat
 from test_slrc import asking, written
@@ -36,10 +35,7 @@ SPOKEN = {
 }
 
 
-@cache
-def measured(name: str) -> list[Record]:
-    model, traces = planted(name)
-    return [r for t in traces for r in hints(model, t, asking_of(t), HintsSettings())]
+measured = of_planted(hints, HintsSettings(), asking_of)
 
 
 def share(name: str, field: str) -> float:

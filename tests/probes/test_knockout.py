@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
-from planted_traces import ASKING, ITEMS, planted
+from planted_traces import ASKING, ITEMS, by, of_planted, planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
@@ -18,16 +16,11 @@ from faithscope.probes.framing import prefix_ids
 from faithscope.probes.graded import log_distribution, log_odds_drop, top, total_variation
 from faithscope.probes.knockout import QUERIES, KnockoutSettings, cut_of, knockout
 
+records_of = of_planted(knockout, KnockoutSettings())
 
-@cache
+
 def knocked(name: str) -> dict[str, list[Record]]:
-    """Records by variant."""
-    model, traces = planted(name)
-    found: dict[str, list[Record]] = {}
-    for trace in traces:
-        for r in knockout(model, trace, ASKING, KnockoutSettings()):
-            found.setdefault(r["variant"], []).append(r)
-    return found
+    return by("variant", records_of(name))
 
 
 def shares(name: str, variant: str, field: str) -> list[float]:

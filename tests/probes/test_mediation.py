@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pytest
-from planted_traces import ANSWER_CUE, asking_of, planted
+from planted_traces import ANSWER_CUE, asking_of, by, of_planted, planted
 from probe_records import table_of
 
 from faithscope.experiments.studies.slrc.measures.mediation import SLICE
@@ -19,11 +19,11 @@ from faithscope.probes.mediation import POSITIONS, MediationSettings, mediation
 MEASURE = partial(mediation, settings=MediationSettings())
 
 
-@cache
+records_of = of_planted(mediation, MediationSettings(), asking_of)
+
+
 def measured(name: str) -> dict[str, list[Record]]:
-    model, traces = planted(name)
-    records = [r for t in traces for r in MEASURE(model, t, asking_of(t))]
-    return {kind: [r for r in records if r["cue"] == kind] for kind in ("hint", "question")}
+    return by("cue", records_of(name))
 
 
 def mean(name: str, cue: str, field: str) -> float:

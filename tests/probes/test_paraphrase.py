@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, planted
+from planted_traces import ASKING, of_planted, planted
 from probe_records import table_of
 from test_slrc import asking, written
 
 from faithscope.experiments.studies.slrc.measures.paraphrase import SLICE
 from faithscope.interp.model import Model
-from faithscope.probes import Record
 from faithscope.probes.framing import label_ids
 from faithscope.probes.graded import log_distribution, log_odds_drop, top, total_variation
 from faithscope.probes.paraphrase import (
@@ -33,10 +31,7 @@ from faithscope.probes.paraphrase import (
 RULE = ParaphraseSettings(writers=("rule",))
 
 
-@cache
-def measured(name: str) -> list[Record]:
-    model, traces = planted(name)
-    return [r for trace in traces for r in paraphrase(model, trace, ASKING, RULE)]
+measured = of_planted(paraphrase, RULE)
 
 
 def shares(name: str, field: str) -> np.ndarray:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
-from planted_traces import ASKING, planted
+from planted_traces import by, of_planted
 from test_slrc import asking, written
 from tiny_models import tiny
 
@@ -22,15 +20,11 @@ from faithscope.probes.patching import PatchingSettings, patching, spaced
 ITEMS = 8
 
 
-@cache
+records_of = of_planted(patching, PatchingSettings(), most=ITEMS)
+
+
 def patched(name: str) -> dict[str, list[Record]]:
-    """Records by variant."""
-    model, traces = planted(name)
-    found: dict[str, list[Record]] = {}
-    for trace in traces[:ITEMS]:
-        for r in patching(model, trace, ASKING, PatchingSettings()):
-            found.setdefault(r["variant"], []).append(r)
-    return found
+    return by("variant", records_of(name))
 
 
 def share(record: Record, step: int) -> list[float]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, planted
+from planted_traces import ASKING, of_planted, planted
 from probe_records import table_of
 from test_slrc import asking, written
 
@@ -18,7 +17,7 @@ from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
 from faithscope.interventions.segment import tile
 from faithscope.interventions.trace import Given, Origin, Unit
-from faithscope.probes import PROBES, Record
+from faithscope.probes import PROBES
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.probe import Size
 from faithscope.probes.resample import (
@@ -38,10 +37,7 @@ HOT = ResampleSettings(temperature=2.5)
 """The planted models are sure of every step: at 1 they draw no other."""
 
 
-@cache
-def measured(name: str) -> list[Record]:
-    model, traces = planted(name)
-    return [r for trace in traces[:8] for r in resample(model, trace, ASKING, HOT)]
+measured = of_planted(resample, HOT, most=8)
 
 
 def test_another_step_gives_the_faithful_model_another_answer_and_the_hint_follower_the_same() -> (

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 import torch
-from planted_traces import ASKING, planted
+from planted_traces import of_planted
 from probe_records import table_of
 from test_slrc import asking, written
 from tiny_models import tiny
@@ -15,7 +13,6 @@ from tiny_models import tiny
 from faithscope.experiments.studies.slrc.measures.suppression import SLICE
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
-from faithscope.probes import Record
 from faithscope.probes.framing import prefix_ids
 from faithscope.probes.knockout import cut_of
 from faithscope.probes.suppression import (
@@ -25,11 +22,7 @@ from faithscope.probes.suppression import (
     suppression,
 )
 
-
-@cache
-def measured(name: str) -> list[Record]:
-    model, traces = planted(name)
-    return [r for t in traces for r in suppression(model, t, ASKING, SuppressionSettings())]
+measured = of_planted(suppression, SuppressionSettings())
 
 
 def mean(name: str) -> np.ndarray:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, ITEMS, planted
+from planted_traces import ASKING, ITEMS, of_planted, planted
 
 from faithscope.interventions import Question, Step, Trace
-from faithscope.probes import Asking, Record
+from faithscope.probes import Asking
 from faithscope.probes.tracing import TracingSettings, cuts, settled_from, stated_after, tracing
 
-
-@cache
-def traced(name: str) -> list[Record]:
-    model, traces = planted(name)
-    return [tracing(model, t, ASKING, TracingSettings())[0] for t in traces]
+traced = of_planted(tracing, TracingSettings())
 
 
 @pytest.mark.parametrize("every", [1, 4])
