@@ -23,7 +23,7 @@ from faithscope.probes.floor import BASELINE, Arm
 from faithscope.probes.framing import Asking, ask_arms
 from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.readings import generated_outcomes
-from faithscope.probes.record import Record, head, record
+from faithscope.probes.record import Record, head_of, record
 from faithscope.probes.regenerate import Regenerated, regenerate
 from faithscope.probes.text_model import DECLINED, TextModel
 
@@ -60,19 +60,8 @@ def written_record(
     trace: Trace, judge: str, edit: str, step: Step, writing: Writing, reply: Reply, seed: int
 ) -> Record:
     """What the writer made of a step."""
-    question = trace.question
-    about = head(
-        dataset=question.dataset,
-        task=question.task,
-        item=question.id,
-        model=trace.origin.model,
-        judge=judge,
-        probe=WRITTEN,
-        variant=edit,
-        seed=seed,
-    )
     return {
-        **about,
+        **head_of(trace, WRITTEN, edit, seed, judge),
         "step": step.index,
         "was": step.text.strip(),
         "asked": writing.prompt,

@@ -8,7 +8,7 @@ from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.studies.faithcot.units import FAITHFUL_JUDGE, Pair, shown_question
 from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Ask, Form, Reply
-from faithscope.probes.record import Record, head
+from faithscope.probes.record import Record, head_of
 
 NOTHING_BEFORE = "(nothing; this is the first step)"
 
@@ -36,22 +36,11 @@ def judged_record(
     trace: Trace, judge: str, base: str, step: int | None, ask: Ask, reply: Reply, seed: int
 ) -> Record:
     """One judgement; `verdict` is None where the reply is not of the form."""
-    question = trace.question
-    about = head(
-        dataset=question.dataset,
-        task=question.task,
-        item=question.id,
-        model=trace.origin.model,
-        judge=judge,
-        probe=base,
-        variant=ask.form.name,
-        seed=seed,
-    )
     said: dict[str, Any] = dict(reply.values) if reply.outcome == "parsed" else {}
     verdict = said.get(ask.form.verdict)
     why = next((v for k, v in said.items() if k != ask.form.verdict and isinstance(v, str)), "")
     return {
-        **about,
+        **head_of(trace, base, ask.form.name, seed, judge),
         "step": step,
         "verdict": verdict,
         "why": why,
