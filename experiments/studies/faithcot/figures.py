@@ -9,7 +9,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from faithscope.experiments.analysis.axes import GREY, styles_for
-from faithscope.experiments.analysis.charts import dot_rows, dots_of
+from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, groups, rows, with_interval
@@ -34,14 +34,13 @@ _TALLEST = 0.7
 def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame) -> Picture:
     """A row per detector, in the paper's reading of it, a colour per data set and model."""
     data = flagged(scores, detectors)
-    table = [r | {"chains": f"{r['dataset']} · {chains_of(r)}"} for r in rows(data)]
-    styles = styles_for(dict.fromkeys(r["chains"] for r in table))
-    names = {r["label"]: r["label"] for r in table}
+    chains = [f"{r['dataset']} · {chains_of(r)}" for r in rows(data)]
+    styles = styles_for(dict.fromkeys(chains))
+    reasons = dict(zip(data["label"], data["no_flags"], strict=True))
     dots = {
         title: [
-            replace(dot, silent=r["no_flags"] if name == "flagged" else "")
-            for r in table
-            for dot in dots_of([r], {name: styles[r["chains"]]}, "label")
+            replace(dot, silent=reasons[dot.row] if name == "flagged" else "")
+            for dot in dots_by(data.assign(chains=chains), name, "chains", styles, "label")
         ]
         for name, title in PANELS.items()
         if not data[name].isna().to_numpy().all()
@@ -49,7 +48,11 @@ def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame) -> Picture:
     each = min(_TALLEST, 0.2 + 0.1 * len(styles))
     labelled = bool(detectors["n_labelled"].any())
     with mpl.rc_context(STYLE):
-        figure = dot_rows(dots, names, silent="–", each=each) if dots else None
+        figure = (
+            dot_rows(dots, {name: name for name in reasons}, silent="–", each=each)
+            if dots
+            else None
+        )
     for ax, title in zip(figure.axes if figure else (), dots, strict=False):
         if title == PANELS["auroc"]:
             ax.axvline(0.5, color=GREY, lw=0.8, ls="--")
