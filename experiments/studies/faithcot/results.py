@@ -24,7 +24,7 @@ from faithscope.probes import PROBES
 Record = dict[str, Any]
 Place = tuple[str, str, str]
 """Model, task, item."""
-NO_LABEL, UNCERTAIN, STEPS_DIFFER = "no_label", "uncertain", "labelled_steps_differ"
+NO_LABEL, UNCERTAIN = "no_label", "uncertain"
 SOURCES = ("faithful_type", "unfaithfulness")
 WAY = ("dataset", "model", "reader", "detector", "variant", "judge")
 SCORES = (*WAY, "task", "item", "question", "main", "score", "flag", "unfaithful", "missing")
