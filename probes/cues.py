@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.interventions import CLOSING_PATTERNS, Trace, split_conclusion
-from faithscope.probes.framing import Asking, Cue
+from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, Cue, by_another
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
@@ -111,6 +111,8 @@ def mentions(cue: Cue, text: str) -> bool:
 def cued_option(trace: Trace, asking: Asking, seed: int) -> tuple[str | None, str | None]:
     """The option that cues are to point to, drawn among those that the model did not answer with
     and that cues of every kind can point to; or None, and why there is none."""
+    if by_another(trace):
+        return None, WRITTEN_BY_ANOTHER
     if asking.own_cues is None and not asking.spoken:
         return None, NO_WORDS
     if trace.question.labels is None:

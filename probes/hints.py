@@ -30,14 +30,7 @@ from faithscope.probes.cues import (
     mentions,
     write_chains,
 )
-from faithscope.probes.framing import (
-    READINGS,
-    WRITTEN_BY_ANOTHER,
-    Asking,
-    Cue,
-    Reading,
-    by_another,
-)
+from faithscope.probes.framing import READINGS, Asking, Cue, Reading
 from faithscope.probes.messages import Message, Replies, ask_messages
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, record
@@ -104,20 +97,13 @@ def hints(
         FloatingPointError: naming the item, where the model's logits are not finite.
         Unanswered: a model behind an API has still to be asked.
     """
-    if by_another(trace):
-        return left_out(trace, "hints", asking, settings, WRITTEN_BY_ANOTHER)
     option, reason = cued_option(trace, asking, settings.seed)
     if option is None:
         return left_out(trace, "hints", asking, settings, reason)
     offered = {k: cue for k, cue in cues(asking, option, settings.cues).items() if cue.mention}
-    written = write_chains(
-        model,
-        trace,
-        asking,
-        {kind: cue.message for kind, cue in offered.items()},
-        settings.max_new_tokens,
-        settings.execution,
-    )
+    messages = {kind: cue.message for kind, cue in offered.items()}
+    most, how = settings.max_new_tokens, settings.execution
+    written = write_chains(model, trace, asking, messages, most, how)
     if written is None:
         return left_out(trace, "hints", asking, settings, OTHER_PROMPT)
     chains, cost = written

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NOT_FOUND = "question_not_found"
 NOTHING_LEFT = "nothing_but_the_question"
+NOT_ASKED = "not_asked"
 
 
 class InformationSettings(Settings):
@@ -43,10 +44,17 @@ class InformationSettings(Settings):
     explained. The paper says 0, which the rounding of any half-precision model passes."""
     replacements: StrictInt = Field(default=3, ge=0, le=10_000)
     """Most other steps that are put in one step's place."""
+    steps: StrictBool = True
+    """Also what each step tells of the answer: nearly all of the cost. Without it, what the
+    question tells of the reasoning."""
     length_normalise: StrictBool = False
     """Divide a label's log-prob by its tokens."""
     seed: Seed = 0
     execution: Execution = "auto"
+
+    def decides(self) -> dict[str, Any]:
+        """Units that measure the steps have the ids that they had before there was a choice."""
+        return {k: v for k, v in super().decides().items() if k != "steps" or not v}
 
 
 @probe(
@@ -54,7 +62,7 @@ class InformationSettings(Settings):
     listed=10,
     words=("cue", "labels"),
     # with and without the question; each text in a step's place, and as the only step
-    calls=lambda size, s: 4 + size.steps * (3 + 2 * s.replacements + 1),
+    calls=lambda size, s: 4 + size.steps * (3 + 2 * s.replacements + 1) if s.steps else 2,
 )
 def information(
     model: Model, trace: Trace, asking: Asking, settings: InformationSettings
@@ -91,7 +99,8 @@ def information(
                         has lost, as its sentences say it; `bound_given_rest` with
                         `largest_share` in its place
 
-    With fewer than two answers to tell apart these are None and `no_step_mi` says so.
+    With fewer than two answers to tell apart, or where the settings leave the steps out, these are
+    None and `no_step_mi` says so.
 
     Arrays: `surprisal`, `entropy` (tokens,) and the same `…_without`; `p_steps`, `p_alone`
     (steps, variants, answers) and `kind` (steps, variants), an index into `KINDS`, with NaN and
@@ -108,7 +117,9 @@ def information(
     values, arrays = _of_the_question(model, trace, settings)
     steps = trace.counted_steps
     reason = None
-    if len(asking.answers) < 2:
+    if not settings.steps:
+        reason = NOT_ASKED
+    elif len(asking.answers) < 2:
         reason = FEWER_LABELS
     elif not steps:
         reason = "no_counted_steps"

@@ -37,7 +37,7 @@ from faithscope.probes.cues import (
 )
 from faithscope.probes.edited import Run, Scored, scored
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, rounded
-from faithscope.probes.framing import FEWER_LABELS, WRITTEN_BY_ANOTHER, Asking, by_another
+from faithscope.probes.framing import FEWER_LABELS, Asking
 from faithscope.probes.graded import log_odds, top
 from faithscope.probes.hints import left_out
 from faithscope.probes.probe import probe
@@ -92,8 +92,6 @@ def mediation(
         FloatingPointError: a log-probability is NaN, naming item and branch.
         NoRoom: a prompt with its response does not fit the model's positions.
     """
-    if by_another(trace):
-        return left_out(trace, "mediation", asking, settings, WRITTEN_BY_ANOTHER)
     option, reason = cued_option(trace, asking, settings.seed)
     names = asking.answers
     if option is not None and (len(names) < 2 or option not in names):

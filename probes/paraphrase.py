@@ -29,7 +29,7 @@ from faithscope.probes.messages import NO_WORDS, message_ids
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Seed, Settings, Some, template
-from faithscope.probes.text_model import Message
+from faithscope.probes.text_model import Message, TextModel
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -227,7 +227,7 @@ def by_rule(model: Model, trace: Trace) -> Rewording:
     steps, reasons = {}, {}
     for step in trace.counted_steps:
         texts = list(said_otherwise(step.text))
-        able = (t for t in texts if _ids(model, trace, step, t) is not None)
+        able = (t for t in texts if ids_of(model, trace, step, t) is not None)
         if text := next(able, None):
             steps[step.index] = text
         else:
@@ -254,12 +254,14 @@ def _edit(
         return rewording.reasons.get(step.index, EMPTY)
     text = rewording.steps[step.index]
     reason = _refused(step.text, text, settings)
-    return reason or _ids(model, trace, step, text) or NOT_WRITABLE
+    return reason or ids_of(model, trace, step, text) or NOT_WRITABLE
 
 
-def _ids(
-    model: Model, trace: Trace, step: Step, text: str
+def ids_of(
+    model: Model | TextModel, trace: Trace, step: Step, text: str
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """The ids and pieces of a text in a step's place, white space around it as it was; None where
+    the tokenizer has none that read so."""
     old = step.text
     # without the prompt, as the pieces of the trace were made
     before = trace.reasoning_ids[: step.tokens[0]]

@@ -54,6 +54,23 @@ def head(
     return dict(zip(KEYS, values, strict=True))
 
 
+def head_of(
+    trace: Trace, probe: str, variant: str, seed: int | None, judge: str | None = None
+) -> Record:
+    """What a record about a trace begins with."""
+    question = trace.question
+    return head(
+        dataset=question.dataset,
+        task=question.task,
+        item=question.id,
+        model=trace.origin.model,
+        judge=judge,
+        probe=probe,
+        variant=variant,
+        seed=seed,
+    )
+
+
 def record(
     trace: Trace,
     probe: str,
@@ -74,21 +91,11 @@ def record(
     Raises:
         ValueError: for a value that JSON cannot hold flat, or one named like a join key.
     """
-    question = trace.question
-    made = head(
-        dataset=question.dataset,
-        task=question.task,
-        item=question.id,
-        model=trace.origin.model,
-        probe=probe,
-        variant=variant,
-        seed=seed,
-    )
-    made["unit"] = trace.unit
+    made = head_of(trace, probe, variant, seed) | {"unit": trace.unit}
     for name, value in values.items():
         if name in made:
             raise ValueError(f"{probe} record: {name!r} is a join key; name the value otherwise")
-        made[name] = _flat(f"{probe} record of {question.id!r}: {name}", value)
+        made[name] = _flat(f"{probe} record of {trace.question.id!r}: {name}", value)
     if arrays:
         made[ARRAYS] = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
     return made

@@ -244,6 +244,22 @@ def test_every_kind_of_answer(kind: str) -> None:
     assert found["arrays"]["p_steps"].shape == (3, 5, 2)
 
 
+def test_without_the_steps_the_question_tells_the_same_and_costs_two_forwards() -> None:
+    model, traces = planted("select")
+    whole, question = InformationSettings(), InformationSettings(steps=False)
+    (one,), (other,) = (information(model, traces[1], ASKING, s) for s in (whole, question))
+    assert other["no_step_mi"] == "not_asked"
+    assert other["step_mi"] is other["bound"] is other["label_mass"] is None
+    costs = ("trie_tokens", "naive_tokens", "arrays", "no_step_mi")
+    alike = {k: v for k, v in other.items() if v is not None and k not in costs}
+    assert alike == {k: one[k] for k in alike}
+    assert {"perplexity", "paper_gain", "pointwise_gain", "step_surprisal"} <= alike.keys()
+    assert other["trie_tokens"] < one["trie_tokens"] / 2
+    # runs that were begun before there was a choice keep the ids of their units
+    assert "steps" not in whole.decides()
+    assert question.decides() == whole.decides() | {"steps": False}
+
+
 def test_seeds_choose_the_steps_put_in() -> None:
     model, traces = planted("select")
     one, same, other = (

@@ -350,6 +350,20 @@ DETECTORS: tuple[Detector, ...] = (
 """In the order of the paper's tables, each detector's own reading first."""
 
 
+BY_NAME = {(d.name, d.variant): d for d in DETECTORS}
+
+
+def detector_of(row: Mapping[str, Any]) -> Detector:
+    """The reading of a detector that a row of scores or of the table is of."""
+    return BY_NAME[row["detector"], row["variant"]]
+
+
+def label_of(row: Mapping[str, Any]) -> str:
+    """What readers see for a row's detector, and its judge."""
+    judge = f" by {row['judge'].rpartition('/')[2]}" if row["judge"] else ""
+    return detector_of(row).label + judge
+
+
 def is_main(detector: Detector, s: DetectorsConfig) -> bool:
     """Whether a reading is the one that stands in the paper's tables."""
     variants = [d.variant for d in DETECTORS if d.name == detector.name]

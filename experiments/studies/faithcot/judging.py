@@ -1,16 +1,42 @@
-"""What judges are asked about a trace, and what is kept of a judgement (FaithCoT-Bench, C.1)."""
+"""What judge models are asked about a trace, what is kept of a judgement, and what the subject
+answers after the mistakes and paraphrases that they write (FaithCoT-Bench, C.1)."""
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from faithscope.experiments.data.tasks import Task
+from faithscope.experiments.data.traces import asking_for
 from faithscope.experiments.engine.models.judges import replied
-from faithscope.experiments.studies.faithcot.units import FAITHFUL_JUDGE, Pair, shown_question
-from faithscope.interventions import Trace
-from faithscope.probes.judge.form import Ask, Form, Reply
-from faithscope.probes.record import Record, head
+from faithscope.experiments.studies.faithcot.units import (
+    EDITED,
+    EDITS,
+    FAITHFUL_JUDGE,
+    WRITTEN,
+    Pair,
+    edit_prompts,
+    shown_question,
+)
+from faithscope.interventions import Step, Trace, replace_step
+from faithscope.probes.floor import BASELINE, Arm
+from faithscope.probes.framing import Asking, ask_arms
+from faithscope.probes.judge.form import Ask, Form, Reply, Writing
+from faithscope.probes.paraphrase import ids_of
+from faithscope.probes.readings import generated_outcomes
+from faithscope.probes.record import Record, head_of, record
+from faithscope.probes.regenerate import Regenerated, regenerate
+from faithscope.probes.text_model import DECLINED, TextModel
+
+if TYPE_CHECKING:
+    from faithscope.interp.model import Model
 
 NOTHING_BEFORE = "(nothing; this is the first step)"
+ANSWER_TOKENS = 24
+EMPTY, SAME, NOT_WRITABLE, NO_ROOM = "empty", "unchanged", "not_writable", "no_room"
+"""Why a written edit is put nowhere; a reply that is no text has its outcome as the reason."""
+UNPARSED = "baseline_unparsed"
 
 
 def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[tuple[int | None, Ask]]:
@@ -36,22 +62,11 @@ def judged_record(
     trace: Trace, judge: str, base: str, step: int | None, ask: Ask, reply: Reply, seed: int
 ) -> Record:
     """One judgement; `verdict` is None where the reply is not of the form."""
-    question = trace.question
-    about = head(
-        dataset=question.dataset,
-        task=question.task,
-        item=question.id,
-        model=trace.origin.model,
-        judge=judge,
-        probe=base,
-        variant=ask.form.name,
-        seed=seed,
-    )
     said: dict[str, Any] = dict(reply.values) if reply.outcome == "parsed" else {}
     verdict = said.get(ask.form.verdict)
     why = next((v for k, v in said.items() if k != ask.form.verdict and isinstance(v, str)), "")
     return {
-        **about,
+        **head_of(trace, base, ask.form.name, seed, judge),
         "step": step,
         "verdict": verdict,
         "why": why,
@@ -60,3 +75,120 @@ def judged_record(
         "form": ask.form.sha256,
         **replied(reply),
     }
+
+
+def drawn_steps(trace: Trace, n: int, seed: int) -> list[Step]:
+    """The steps that are edited, in their order."""
+    steps = list(trace.counted_steps)
+    rng = random.Random(f"edits-{seed}-{trace.question.task}-{trace.question.id}")
+    return sorted(rng.sample(steps, min(n, len(steps))), key=lambda step: step.index)
+
+
+def writings(pair: Pair, trace: Trace, n: int, seed: int) -> list[tuple[str, Step, Writing]]:
+    """(edit, step, what the writer is asked) of every edit of a chain."""
+    asked = []
+    for step in drawn_steps(trace, n, seed):
+        before = trace.reasoning_text[: step.chars[0]].strip() or "(nothing yet)"
+        places = {"context": before, "step": step.text.strip()}
+        for edit in EDITS:
+            prompt = edit_prompts()[edit].format(question=shown_question(trace.question), **places)
+            name = f"{pair.model} {pair.task} {pair.item} {edit} {step.index}"
+            asked.append((edit, step, Writing(name, prompt)))
+    return asked
+
+
+def written_record(
+    trace: Trace, judge: str, edit: str, step: Step, writing: Writing, reply: Reply, seed: int
+) -> Record:
+    """What the writer made of a step."""
+    return {
+        **head_of(trace, WRITTEN, edit, seed, judge),
+        "step": step.index,
+        "was": step.text.strip(),
+        "asked": writing.prompt,
+        **replied(reply),
+    }
+
+
+def substituted(model: Any, trace: Trace, edit: Record) -> Trace | str:
+    """The trace with a written edit in its step's place, all other tokens kept; or why there is
+    none. White space around the step stays as it was."""
+    step = next(s for s in trace.steps if s.index == edit["step"])
+    if edit["outcome"] != "parsed":
+        return str(edit["outcome"])
+    text = edit["text"].strip().strip('"“”').strip()
+    if not text:
+        return EMPTY
+    if text.casefold().split() == step.text.casefold().split():
+        return SAME
+    encoded = ids_of(model, trace, step, text)
+    if encoded is None:
+        return NOT_WRITABLE
+    ids, pieces = encoded
+    return replace_step(trace, step.index, ids, pieces, kind=str(edit["variant"]))
+
+
+def edited_answers(
+    model: Model | TextModel, task: Task, trace: Trace, edits: Sequence[Record], seed: int
+) -> list[Record]:
+    """A record for each kind of edit: what the subject answers after every edited chain, as
+    generated, all in one pack with the unedited one.
+
+    A model here goes on in place (`prefix`): after a mistake it writes the later text anew, as the
+    authors' code has it; in other words the later text stays as it was. A model behind an API reads
+    the chain quoted (`reprompt`), its later text as it was in both.
+
+    Lists have a value per edit: `steps`, `answers`, `flips` (whether the answer is another; None
+    without an edit or a reply), `reasons`.
+
+    Raises:
+        Unanswered: a model behind an API has still to be asked.
+    """
+    asking = asking_for(model, task, trace)
+    reasons: dict[Arm, str | None] = {}
+    arms: dict[Arm, Trace] = {BASELINE: trace}
+    for i, edit in enumerate(edits):
+        edited = substituted(model, trace, edit)
+        reasons[str(edit["variant"]), i] = edited if isinstance(edited, str) else None
+        if isinstance(edited, Trace):
+            arms[str(edit["variant"]), i] = edited
+    if not isinstance(model, TextModel):
+        for arm, continued in _anew(model, asking, arms).items():
+            if continued is None:
+                reasons[arm] = NO_ROOM
+                del arms[arm]
+            else:
+                arms[arm] = continued.trace
+    framing = "reprompt" if isinstance(model, TextModel) else "prefix"
+    how = {"readings": ("generated",), "answer_tokens": ANSWER_TOKENS}
+    pack = ask_arms(model, trace, asking, framing, arms, **how)
+    there = BASELINE in pack.replies
+    outcomes = generated_outcomes(pack.replies) if there else {}
+    baseline = pack.baseline.answer if there else None
+    records = []
+    for kind in EDITS:
+        own = [((kind, i), e) for i, e in enumerate(edits) if e["variant"] == kind]
+        if not own:
+            continue
+        lost = {arm: DECLINED for arm, _ in own if arm in arms and arm not in outcomes}
+        values: dict[str, Any] = {
+            "framing": framing,
+            "baseline": baseline,
+            "steps": [e["step"] for _, e in own],
+            "answers": [outcomes[a].answer if a in outcomes else None for a, _ in own],
+            "flips": [outcomes[a].flips if a in outcomes else None for a, _ in own],
+            "reasons": [reasons[a] or lost.get(a) for a, _ in own],
+        }
+        if baseline is None:
+            values["excluded"] = UNPARSED if there else DECLINED
+        records.append(record(trace, EDITED, kind, seed, **values, **pack.cost))
+    return records
+
+
+def _anew(model: Model, asking: Asking, arms: Mapping[Arm, Trace]) -> dict[Arm, Regenerated | None]:
+    """The chains with a mistake, written on by the model from there."""
+    wrong = [arm for arm in arms if arm[0] == "mistake"]
+    cue = len(model.encode(asking.answer_cue)) + len(asking.closer_ids)
+    traces = [arms[arm] for arm in wrong]
+    continued = regenerate(model, traces, asking.closer_ids, reserve=cue + ANSWER_TOKENS)
+    return dict(zip(wrong, continued, strict=True))

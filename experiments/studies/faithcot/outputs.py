@@ -1,4 +1,4 @@
-"""All that a run of FaithCoT-Bench gives a reader: tables and the page."""
+"""All that a run of FaithCoT-Bench gives a reader: tables, a figure and the page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
+from faithscope.experiments.studies.faithcot.figures import detectors_picture
 from faithscope.experiments.studies.faithcot.page import page
 from faithscope.experiments.studies.faithcot.results import FaithResults
 from faithscope.experiments.studies.faithcot.tables import paper_tables
@@ -18,5 +19,7 @@ def write_all(run_dir: Path) -> Path:
     run = load_run(run_dir)
     for probe in PROBES:
         pack(run_dir, run.index, probe)
-    printed = {t.name: t.printed for t in paper_tables(run.tables)}
-    return write_outputs(page(run.once(FaithResults), run.tables), run.tables, printed, ())
+    results, tables = run.once(FaithResults), run.tables
+    printed = {t.name: t.printed for t in paper_tables(tables)}
+    drawn = [detectors_picture(results.scores, tables["detectors"])]
+    return write_outputs(page(results, tables, drawn), tables, printed, drawn)

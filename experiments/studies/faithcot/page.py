@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
-from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
@@ -22,6 +24,7 @@ SECTIONS = [
         "below it. F1 is of the unfaithful class, beside it that of the faithful one. Where a row "
         "is saturated, κ hangs on a handful of chains: read AC2. Reliance and faithfulness are two "
         "things: counterfactual detectors measure how much the answer depends on the text.",
+        figures=("detectors",),
         tables=("detectors",),
     ),
     Section(
@@ -52,23 +55,37 @@ SECTIONS = [
         tables=("faithcot_steps",),
     ),
 ]
+UNLABELLED = (
+    "Scores are higher where a chain is less faithful. Flags are of the paper's own rules; where "
+    "the paper publishes no threshold, there are none. Reliance and faithfulness are two things: "
+    "counterfactual detectors measure how much the answer depends on the text."
+)
+"""What the section of detectors says where no chain has a label."""
 
 
-def page(results: FaithResults, tables: Mapping[str, pd.DataFrame]) -> Page:
-    """The page of a run."""
+def page(
+    results: FaithResults, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Picture]
+) -> Page:
+    """The page of a run; without labels, nothing that holds detectors against them."""
     traces = results.traces
     read = [r for r in rows(traces) if not r["excluded"]]
     labelled = sum(r["unfaithful"] is not None for r in read)
     shown = {name: t for name, t in tables.items() if len(t) and name != "faithcot_f1"}
+    sections = SECTIONS
+    if not labelled:
+        sections = [replace(SECTIONS[0], text=UNLABELLED), *SECTIONS[1:]]
+        shown.pop("faithcot_paper", None)
+        plain = where(tables["detectors"], rule="plain").dropna(axis="columns", how="all")
+        shown["detectors"] = plain.drop(columns=["rule", "n", "n_labelled", "n_unfaithful"])
     return Page(
         results.run.path,
         "is this chain of thought faithful?",
         f"Does this one chain of thought say how the model came to its answer? {len(traces)} "
         f"chains, {len(read)} of them read by the detectors, {labelled} with a label "
         "(FaithCoT-Bench, arXiv 2510.04040).",
-        [verdict.section(tables, labelled, len(read)), *SECTIONS, _exclusions(results)],
+        [verdict.section(tables, labelled, len(read)), *sections, _exclusions(results)],
         shown,
-        {},
+        {picture.name: picture for picture in drawn},
         COLUMNS,
         OF_TABLES,
         prefix="faithcot_",

@@ -20,8 +20,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.traces.units import TRACE
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
-from faithscope.experiments.studies.faithcot.edits import writings
-from faithscope.experiments.studies.faithcot.judging import asks_of
+from faithscope.experiments.studies.faithcot.judging import asks_of, writings
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
 from faithscope.experiments.studies.faithcot.units import (
     EDITED,

@@ -24,55 +24,16 @@ from faithscope.probes import PROBES
 Record = dict[str, Any]
 Place = tuple[str, str, str]
 """Model, task, item."""
-NO_LABEL, UNCERTAIN, STEPS_DIFFER = "no_label", "uncertain", "labelled_steps_differ"
+NO_LABEL, UNCERTAIN = "no_label", "uncertain"
 SOURCES = ("faithful_type", "unfaithfulness")
 WAY = ("dataset", "model", "reader", "detector", "variant", "judge")
-SCORES = (
-    *WAY,
-    "task",
-    "item",
-    "question",
-    "main",
-    "score",
-    "flag",
-    "unfaithful",
-    "missing",
-    "source",
-    "forwards",
-    "tokens",
-    "calls",
-)
-STEP_SCORES = (
-    "dataset",
-    "model",
-    "reader",
-    "measure",
-    "judge",
-    "item",
-    "step",
-    "score",
-    "labelled",
-)
-TRACES = (
-    "dataset",
-    "model",
-    "reader",
-    "task",
-    "item",
-    "question",
-    "excluded",
-    "answer",
-    "correct",
-    "unfaithful",
-    "unlabelled",
-    "disagree",
-    "principles",
-    "reason",
-    "hardness",
-    "distribution",
-    "n_steps",
-    "unfaithful_steps",
-)
+SCORES = (*WAY, "task", "item", "question", "main", "score", "flag", "unfaithful", "missing")
+SCORES += ("source", "forwards", "tokens", "calls")
+STEP_SCORES = ("dataset", "model", "reader", "measure", "judge", "item", "step", "score")
+STEP_SCORES += ("labelled",)
+TRACES = ("dataset", "model", "reader", "task", "item", "question", "excluded", "answer", "correct")
+TRACES += ("unfaithful", "unlabelled", "disagree", "principles", "reason", "hardness")
+TRACES += ("distribution", "n_steps", "unfaithful_steps")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.traces.scores import (
     step_label_rows,
 )
 from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.faithcot.detectors import detector_of
 from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
 
 FAMILIES: dict[str, Family] = {
@@ -42,8 +42,6 @@ def scores(run: Run) -> Scores:
     results = run.once(FaithResults)
     traces = [stages["trace", ""][0] for stages in results.records.values()]
     by_place = {(t["model"], t["task"], t["item"]): t for t in traces}
-    families: dict[tuple[str, str], Family]
-    families = {(d.name, d.variant): FAMILIES[d.family] for d in DETECTORS}
     items = []
     for row in rows(results.scores):
         trace = by_place[row["reader"], row["task"], row["item"]]
@@ -55,7 +53,7 @@ def scores(run: Run) -> Scores:
             item_row(
                 {**about, "variant": row["variant"]},
                 by_reader(name, trace),
-                families[row["detector"], row["variant"]],
+                FAMILIES[detector_of(row).family],
                 row["score"],
                 higher_is_faithful=False,
                 missing=row["missing"],

@@ -16,7 +16,7 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.data.principles import BY_ID
 from faithscope.experiments.data.traces import to_trace
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.faithcot.detectors import detector_of
 from faithscope.experiments.studies.faithcot.results import FaithResults, Place
 from faithscope.experiments.studies.faithcot.units import JUDGES, shown_question
 from faithscope.interp.errors import UserError
@@ -89,13 +89,12 @@ def _said(about: Mapping[str, Any], trace: Mapping[str, Any]) -> str:
 
 
 def _grid(scores: list[dict[str, Any]]) -> HtmlTable:
-    labels = {(d.name, d.variant): d.label for d in DETECTORS}
     cells = []
     for r in scores:
         there = r["score"] is not None and r["score"] == r["score"]
         flag = {True: "unfaithful", False: "faithful"}.get(r["flag"], "–")
         score = f"{r['score']:.3f}" if there else "–"
-        texts = (labels[r["detector"], r["variant"]], r["judge"], score, flag, r["missing"])
+        texts = (detector_of(r).label, r["judge"], score, flag, r["missing"])
         cells.append([Cell(text, text) for text in (*texts, r["source"])])
     heading = ["detector", "judge", "score", "flag", "missing", "read from"]
     return HtmlTable(heading, [False, False, True, False, False, False], cells)

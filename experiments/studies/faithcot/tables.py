@@ -19,7 +19,7 @@ from faithscope.experiments.analysis.tidy import columns, groups, rows, with_int
 from faithscope.experiments.analysis.traces.exclusions import check_adds_up, exclusions_table
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.engine.traces.given import unread_of
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.faithcot.detectors import BY_NAME, NO_THRESHOLD, detector_of
 from faithscope.experiments.studies.faithcot.metrics import (
     NO_FIT,
     STATISTICS,
@@ -32,32 +32,9 @@ from faithscope.experiments.studies.faithcot.results import WAY, FaithResults
 
 PLAIN, FITTED = "plain", "fitted"
 ALL = "all"
-DETECTED = (
-    "dataset",
-    "model",
-    "reader",
-    "detector",
-    "variant",
-    "judge",
-    "rule",
-    "main",
-    "n_scored",
-    "score",
-    "flag_rate",
-    "n",
-    "n_labelled",
-    "n_unfaithful",
-    *with_interval("auroc"),
-    "average_precision",
-    *with_interval(*STATISTICS),
-    "saturated",
-    "undefined",
-    "forwards",
-    "tokens",
-    "calls",
-)
-_ORDER = {(d.name, d.variant): i for i, d in enumerate(DETECTORS)}
-_RULE = {(d.name, d.variant): d.rule for d in DETECTORS}
+DETECTED = (*WAY, "rule", "main", "n_scored", "score", "flag_rate", "n", "n_labelled")
+DETECTED += ("n_unfaithful", *with_interval("auroc"), "average_precision")
+DETECTED += (*with_interval(*STATISTICS), "saturated", "undefined", "forwards", "tokens", "calls")
 
 
 def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
@@ -85,12 +62,9 @@ def detectors_table(scores: pd.DataFrame, folds: int, how: Drawing) -> pd.DataFr
     made = []
     for place, of in groups(scores, WAY):
         made += _detected(place, of, folds, how)
-    made.sort(key=lambda r: (r["dataset"], r["model"], r["reader"], _ORDER[_name(r)], r["judge"]))
+    order = list(BY_NAME.values())
+    made.sort(key=lambda r: (*(r[k] for k in WAY[:3]), order.index(detector_of(r)), r["judge"]))
     return pd.DataFrame(made, columns=list(DETECTED))
-
-
-def _name(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["detector"], row["variant"]
 
 
 def _detected(
@@ -130,7 +104,7 @@ def _detected(
         [r["question"] for r in ruled],
         how,
     )
-    open_ = "" if _RULE[_name(place)] else "the paper publishes no threshold"
+    open_ = "" if detector_of(place).rule else NO_THRESHOLD
     yield {**common, **_agreed(PLAIN, of_plain, open_), "flag_rate": _mean(flags)}
     fitted = cross_fitted_flags(label, score, questions, folds, how.seed) if len(held) else None
     if fitted is None:
@@ -290,11 +264,8 @@ _LINE = ("dataset", "label", "judge")
 
 
 def paper_data(detectors: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The numbers of the paper's tables: each detector's own reading, by its plain rule, or where
-    there is none by the fitted threshold."""
-    of = [r for r in rows(detectors) if r["main"] and r["rule"] == _shown_rule(r)]
-    labels = {(d.name, d.variant): d.label for d in DETECTORS}
-    named = [{**r, "label": labels[_name(r)]} for r in of]
+    """The numbers of the paper's tables."""
+    named = [{**r, "label": detector_of(r).label} for r in shown(detectors)]
     about = [*_LINE, "model", "reader", "rule", "n"]
     return {t: pd.DataFrame(named, columns=[*about, *stats]) for t, stats in PAPER.items()}
 
@@ -304,18 +275,24 @@ def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
     return [_wide(name, tables[name], stats) for name, stats in PAPER.items()]
 
 
-def _shown_rule(row: Mapping[str, Any]) -> str:
-    return PLAIN if _RULE[_name(row)] else FITTED
+def shown(detectors: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each detector's own reading, by its plain rule, or where it has none by the fitted one."""
+    own = [r for r in rows(detectors) if r["main"]]
+    return [r for r in own if r["rule"] == (PLAIN if detector_of(r).rule else FITTED)]
+
+
+def chains_of(row: Mapping[str, Any]) -> str:
+    """Which model's chains a row is of, and who read them where that is another."""
+    model = row["model"].rpartition("/")[2]
+    reader = row["reader"].rpartition("/")[2]
+    return model if row["reader"] == row["model"] else f"{model} read by {reader}"
 
 
 def _wide(name: str, data: pd.DataFrame, statistics: Mapping[str, str]) -> PaperTable:
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for r in rows(data):
-        model = r["model"].rpartition("/")[2]
-        if r["reader"] != r["model"]:
-            model += f" read by {r['reader'].rpartition('/')[2]}"
         line = lines.setdefault(tuple(r[k] for k in _LINE), {})
-        line |= {f"{model} {short}": percent(r[s]) for s, short in statistics.items()}
+        line |= {f"{chains_of(r)} {short}": percent(r[s]) for s, short in statistics.items()}
     heads = dict.fromkeys(k for line in lines.values() for k in line)
     body = [
         dict(zip(("Dataset", "Detector", "Judge"), key, strict=True))

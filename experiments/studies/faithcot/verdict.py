@@ -12,7 +12,7 @@ from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import percent
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.faithcot.detectors import label_of
 
 GOOD = 0.70
 """AUROC from which a detector is said to tell; a choice of ours."""
@@ -60,8 +60,10 @@ def section(tables: Mapping[str, pd.DataFrame], labelled: int, chains: int) -> S
     else:
         blocks.append(
             "Scores and flags are in the table of detectors and, chain by chain, in "
-            "load_run(…).detector_scores. Labels come with given chains (traces.path), or from "
-            "labels.path: a folder in the layout of FINE-CoT, as faithscope annotate exports it."
+            "load_run(…).detector_scores. What needs labels is left out of this page: how far "
+            "flags are right, the paper’s tables, rates and principles. Labels come with given "
+            "chains (traces.path), or from labels.path: a folder in the layout of FINE-CoT, as "
+            "faithscope annotate exports it."
         )
     return Section("verdict", "Verdict", blocks=blocks, always=True)
 
@@ -102,14 +104,8 @@ def _sentence(
         ),
         key=lambda r: r["auroc"],
     )
-    where = f"{top['auroc']:.2f}, of {_label(top).lower()} on {top['dataset']}"
+    where = f"{top['auroc']:.2f}, of {label_of(top).lower()} on {top['dataset']}"
     return f"{counted}; the highest AUROC is {where}."
-
-
-def _label(row: Mapping[str, Any]) -> str:
-    by_name = {(d.name, d.variant): d.label for d in DETECTORS}
-    judge = f" by {row['judge'].rpartition('/')[2]}" if row["judge"] else ""
-    return by_name[row["detector"], row["variant"]] + judge
 
 
 def _grid(detectors: list[dict[str, Any]], words: list[str]) -> HtmlTable:
@@ -118,7 +114,7 @@ def _grid(detectors: list[dict[str, Any]], words: list[str]) -> HtmlTable:
         [
             Cell(r["dataset"], r["dataset"]),
             Cell(r["model"], r["model"]),
-            Cell(_label(r), _label(r)),
+            Cell(label_of(r), label_of(r)),
             Cell(WORDS[word], word),
             _auroc(r),
             Cell(str(r["n_labelled"]), str(r["n_labelled"])),

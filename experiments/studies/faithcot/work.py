@@ -19,8 +19,7 @@ from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.units import TRACE, Item
 from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork
 from faithscope.experiments.engine.worker import Records, Worker
-from faithscope.experiments.studies.faithcot import edits
-from faithscope.experiments.studies.faithcot.judging import asks_of, judged_record
+from faithscope.experiments.studies.faithcot import judging
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
 from faithscope.experiments.studies.faithcot.units import (
     EDITED,
@@ -161,12 +160,14 @@ class Judging(_OfTraces):
 
     def asks(self, item: Pair) -> list[tuple[tuple[Trace, int | None], Ask]]:
         trace = self.trace(item)
-        asks = asks_of(item, trace, self.whole.forms[self.base], self.base)
+        asks = judging.asks_of(item, trace, self.whole.forms[self.base], self.base)
         return [((trace, step), ask) for step, ask in asks]
 
     def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
         trace, step = asked.about
-        return judged_record(trace, asked.model, self.base, step, asked.ask, reply, self.seed)
+        return judging.judged_record(
+            trace, asked.model, self.base, step, asked.ask, reply, self.seed
+        )
 
 
 class EditWriting(_OfTraces):
@@ -182,13 +183,13 @@ class EditWriting(_OfTraces):
 
     def asks(self, item: Pair) -> list[tuple[tuple[Trace, str, Step], Writing]]:
         trace = self.trace(item)
-        wanted = edits.writings(item, trace, self.whole.config.edits.steps, self.seed)
+        wanted = judging.writings(item, trace, self.whole.config.edits.steps, self.seed)
         return [((trace, edit, step), writing) for edit, step, writing in wanted]
 
     def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
         trace, edit, step = asked.about
         model, writing = asked.model, asked.ask
-        return edits.written_record(trace, model, edit, step, writing, reply, self.seed)
+        return judging.written_record(trace, model, edit, step, writing, reply, self.seed)
 
 
 class EditedAnswers(Worker[Item]):
@@ -226,7 +227,7 @@ class EditedAnswers(Worker[Item]):
 
     def answers(self, model: interp.Model | TextModel, item: Item, trace: Trace) -> Records:
         written = self.index.records(item.key(WRITTEN))
-        return edits.edited_answers(model, item.of, trace, written, self.config.seed)
+        return judging.edited_answers(model, item.of, trace, written, self.config.seed)
 
 
 class _EditedOverApi(ApiProbes):

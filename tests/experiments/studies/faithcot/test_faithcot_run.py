@@ -59,6 +59,27 @@ def test_every_detector_stands_in_the_table_with_what_its_scores_give(run_dir: P
     assert compared >= 4
 
 
+def test_the_figure_has_every_detector_once_with_its_flags_and_what_the_table_says(
+    run_dir: Path,
+) -> None:
+    drawn = pd.read_csv(run_dir / "figures" / "detectors.csv", keep_default_na=False)
+    assert set(drawn["detector"]) == {d.name for d in DETECTORS}
+    assert drawn["detector"].is_unique
+    by_chain = load_run(run_dir).detector_scores
+    own = by_chain[by_chain["main"]].groupby("detector")
+    detectors = table(run_dir, "detectors").set_index(["detector", "variant", "rule"])["auroc"]
+    for row in drawn.to_dict("records"):
+        flags = own.get_group(row["detector"])["flag"].dropna()
+        assert row["n_flags"] == len(flags)
+        assert (row["no_flags"] == "") == (len(flags) > 0)
+        if len(flags):
+            assert float(row["flagged"]) == pytest.approx(flags.astype(bool).mean(), abs=1e-6)
+            assert float(row["flagged_low"]) <= float(row["flagged"]) <= float(row["flagged_high"])
+        auroc = detectors[row["detector"], row["variant"] or math.nan, row["rule"]]
+        assert float(row["auroc"] or math.nan) == pytest.approx(auroc, nan_ok=True)
+    assert "the paper publishes no threshold" in set(drawn["no_flags"])
+
+
 def test_comparisons_read_every_detector_and_label_in_its_direction(run_dir: Path) -> None:
     read = scores(load_run(run_dir))
     measures = read.items[read.items["family"] != "label"]
@@ -108,6 +129,7 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
     assert "a glance, not a reading" in page
     assert "two label sources say opposite things" in page
     assert "Too few labelled chains to tell" in page
+    assert "figures/detectors.csv" in page
     item = load_run(run_dir).chains["item"].iloc[1]
     assert execute(["show", str(run_dir), "--item", item]) == 0
     out = capsys.readouterr().out
@@ -129,7 +151,16 @@ def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
     assert detectors["n"].sum() == 0
     assert detectors["auroc"].isna().all()
     assert (detectors["n_scored"] > 0).any()
-    assert "there is nothing to hold the detectors against" in (made / "report.html").read_text()
+    page = (made / "report.html").read_text()
+    assert "there is nothing to hold the detectors against" in page
+    assert "What needs labels is left out of this page" in page
+    # no table whose numbers are all of labels, no column of them, and the flags alone are drawn
+    assert "tables/faithcot_" not in page
+    shown = page[page.index('id="detectors"') : page.index('id="exclusions"')]
+    assert not any(word in shown for word in ("AUROC of the score", "fitted", "AC2"))
+    drawn = pd.read_csv(made / "figures" / "detectors.csv")
+    assert drawn["flagged"].notna().any()
+    assert drawn[["auroc", "f1"]].isna().all(axis=None)
     exclusions = table(made, "exclusions").set_index(["stage", "reason"])["n"]
     assert exclusions["label", "no_label"] == 2
 
