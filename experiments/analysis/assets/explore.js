@@ -19,12 +19,21 @@ function oriented(values, higher) {
   return Float64Array.from(values, (v) => (v === null ? NaN : higher ? v : -v));
 }
 
-function make(tag, text, css) {
+function make(tag, text, css, ...inside) {
   const element = document.createElement(tag);
   if (text !== undefined && text !== null) element.textContent = text;
   if (css) element.className = css;
+  element.append(...inside);
   return element;
 }
+
+function heading(text, css, ...inside) {
+  const th = make("th", text, css, ...inside);
+  th.scope = "col";
+  return th;
+}
+
+const part = (title, ...inside) => make("div", null, "", make("h4", title), ...inside);
 
 function number(v, digits = 3) {
   if (v === null || v === undefined || Number.isNaN(v)) return "–";
@@ -144,15 +153,11 @@ function cells({ rows, columns, rowNotes, tall, label, choose, say, numbers }) {
   const table = make("table", null, `cells${tall ? " tall" : ""}${numbers ? " numbers" : ""}`);
   table.setAttribute("role", "grid");
   table.setAttribute("aria-label", label);
-  const head = table.createTHead().insertRow();
-  head.append(make("th"));
-  for (const name of columns) {
-    const th = make("th");
-    th.scope = "col";
+  table.createTHead().insertRow().append(make("th"), ...columns.map((name) => {
+    const th = heading(null, "", make("span", name));
     th.title = name;
-    th.append(make("span", name));
-    head.append(th);
-  }
+    return th;
+  }));
   const body = table.createTBody();
   const grid = rows.map((name, i) => {
     const tr = body.insertRow();
@@ -353,11 +358,9 @@ function drawPair() {
   const group = groups();
   const used = [...new Set(points.map(group.of))].sort((a, b) => a - b);
   byId("key").replaceChildren(...(group.names.length > 1 ? used : []).map((k) => {
-    const li = make("li");
     const sign = make("span", shapeOf(k));
     sign.style.color = colourOf(k);
-    li.append(sign, ` ${group.names[k]}`);
-    return li;
+    return make("li", null, "", sign, ` ${group.names[k]}`);
   }));
   plot?.destroy();
   const width = host.clientWidth || 480;
@@ -548,23 +551,19 @@ function drawList() {
   const last = kind ? "gap of the two sides" : "gap of ranks";
   const head = ["item", "model", "task", "outcome", "steps", names[state.x], names[state.y], last];
   const list = byId("list");
-  const tr = make("tr");
-  head.forEach((text, k) => { const th = make("th", text, k > 3 ? "number" : ""); th.scope = "col"; tr.append(th); });
-  list.tHead.replaceChildren(tr);
+  list.tHead.replaceChildren(make("tr", null, "", ...head.map((text, k) => heading(text, k > 3 ? "number" : ""))));
   list.tBodies[0].replaceChildren(...rows.slice(0, state.limit).map(([, i]) => {
-    const row = make("tr", null, i === state.open || i === state.beside ? "open" : "");
-    row.dataset.at = i;
-    const name = make("td");
     const button = make("button", data.item[i]);
     button.type = "button";
-    name.append(button);
     const gap = kind ? gapOf(kind, i) : ofX[i] - ofY[i];
-    row.append(name, make("td", data.model.names[data.model.of[i]]),
+    const row = make("tr", null, i === state.open || i === state.beside ? "open" : "",
+      make("td", null, "", button), make("td", data.model.names[data.model.of[i]]),
       make("td", taskNames.get(`${data.dataset.of[i]} ${data.task.of[i]}`)),
       make("td", data.correct[i] === null ? "–" : data.correct[i] ? "right" : "wrong"),
       make("td", number(data.n_steps[i]), "number"),
       make("td", number(valueOf(state.x, i)), "number"), make("td", number(valueOf(state.y, i)), "number"),
       make("td", gap === null || Number.isNaN(gap) ? "–" : signed(gap), "number"));
+    row.dataset.at = i;
     return row;
   }));
   byId("more").hidden = rows.length <= state.limit;
@@ -662,8 +661,7 @@ function fillCredits(told) {
 
 const waiting = [];
 function article(i, detail) {
-  const box = make("article", null, "one");
-  box.append(make("h3", `${called(i)}`));
+  const box = make("article", null, "one", make("h3", called(i)));
   const about = [taskNames.get(`${data.dataset.of[i]} ${data.task.of[i]}`), `trace ${data.trace[i]}`];
   if (data.settled[i] !== null) about.push(`answer settled after ${number(100 * data.settled[i], 2)} % of the steps`);
   const excluded = data.excluded.names[data.excluded.of[i]];
@@ -684,12 +682,9 @@ function article(i, detail) {
   if (detail && !detail.error) {
     for (const one of detail.drawn) box.append(one.lines ? curve(one) : heatMap(one));
     for (const { source, html } of detail.told) {
-      const fold = make("details");
-      fold.append(make("summary", `As the run “${source}” has it`));
       const inside = make("div");
       inside.innerHTML = html; // made by the template of the report, which escapes all that it is given
-      fold.append(inside);
-      box.append(fold);
+      box.append(make("details", null, "", make("summary", `As the run “${source}” has it`), inside));
     }
   }
   return box;
@@ -706,67 +701,61 @@ function creditColour(credit, k, deepest = 1) {
 }
 
 function steps(detail) {
-  const part = make("div");
-  part.append(make("h4", "Steps"));
   const credit = detail.credits.find((c) => c.measure === byId("credit").value);
-  const list = make("ol", null, "coloured");
-  detail.steps.forEach((text, k) => {
-    const li = make("li");
+  const list = make("ol", null, "coloured", ...detail.steps.map((text, k) => {
     const value = credit?.values[k] ?? null;
-    li.append(make("span", k + 1, "place"), make("span", text.trim()), make("span", value === null ? "" : number(value), "credit"));
+    const li = make("li", null, "", make("span", k + 1, "place"), make("span", text.trim()), make("span", value === null ? "" : number(value), "credit"));
     if (value !== null) li.style.backgroundColor = creditColour(credit, k, 0.75);
-    list.append(li);
-  });
-  part.append(list);
+    return li;
+  }));
   const words = credit
     ? `Coloured by ${credit.measure}: ${credit.higher ? "blue above 0, red below" : "red above 0, since more of it speaks against a step, blue below"}; deepest from a size of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
     : "The chosen measure says nothing of these steps.";
-  part.append(make("p", words, "quiet"));
-  return part;
+  return part("Steps", list, make("p", words, "quiet"));
 }
 
-function matrix(detail) {
-  const part = make("div");
-  part.append(make("h4", "Steps by measures"));
-  const n = Math.max(...detail.credits.map((c) => c.values.length));
+// Cells that `paint` fills where there is a value, and a line that says in words what the one under
+// the mouse, or the focus, holds.
+function saying({ title, note, css, words, valueAt, paint, ...table }) {
   const said = make("p", "\u00a0", "said-of");
-  const words = (r, k) => `${detail.credits[r].measure}, step ${k + 1}: ${number(detail.credits[r].values[k] ?? null)}`;
-  const { table, grid } = cells({
-    rows: detail.credits.map((c) => c.measure),
-    columns: Array.from({ length: n }, (_, k) => String(k + 1)),
-    rowNotes: detail.credits.map((c) => c.family),
-    label: "Credit of every step by every measure",
-    say: (r, k) => { said.textContent = words(r, k); },
-    choose: (r) => { byId("credit").value = detail.credits[r].measure; showItems(); },
-  });
-  detail.credits.forEach((credit, r) => credit.values.forEach((value, k) => {
-    if (value === null) return;
-    grid[r][k].style.backgroundColor = creditColour(credit, k);
-    grid[r][k].setAttribute("aria-label", words(r, k));
-    if (value === 0) grid[r][k].textContent = "·";
+  const inWords = (r, k) => `${words(r, k)}: ${number(valueAt(r, k))}`;
+  const of = cells({ ...table, say: (r, k) => { said.textContent = inWords(r, k); } });
+  of.grid.forEach((row, r) => row.forEach((td, k) => {
+    if (valueAt(r, k) !== null) paint(td, r, k);
+    td.setAttribute("aria-label", inWords(r, k));
   }));
-  const scroll = make("div", null, "scroll");
-  scroll.append(table);
-  part.append(make("p", "Blue speaks for a step (the answer hangs on it, a judge finds it sound), red against it. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.", "quiet"), said, scroll);
-  return part;
+  return part(title, make("p", note, "quiet"), said, make("div", null, css, of.table));
+}
+
+function matrix({ credits }) {
+  const n = Math.max(...credits.map((c) => c.values.length));
+  return saying({
+    title: "Steps by measures",
+    note: "Blue speaks for a step (the answer hangs on it, a judge finds it sound), red against it. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.",
+    css: "scroll",
+    rows: credits.map((c) => c.measure),
+    columns: Array.from({ length: n }, (_, k) => String(k + 1)),
+    rowNotes: credits.map((c) => c.family),
+    label: "Credit of every step by every measure",
+    words: (r, k) => `${credits[r].measure}, step ${k + 1}`,
+    valueAt: (r, k) => credits[r].values[k] ?? null,
+    paint: (td, r, k) => {
+      td.style.backgroundColor = creditColour(credits[r], k);
+      if (credits[r].values[k] === 0) td.textContent = "·";
+    },
+    choose: (r) => { byId("credit").value = credits[r].measure; showItems(); },
+  });
 }
 
 function scoresOf(i) {
-  const fold = make("details");
-  fold.append(make("summary", "All scores of this trace"));
   const table = make("table");
-  const head = table.createTHead().insertRow();
-  for (const text of ["measure", "family", "score", "place among all traces, right is more faithful"]) {
-    const th = make("th", text);
-    th.scope = "col";
-    head.append(th);
-  }
+  const heads = ["measure", "family", "score", "place among all traces, right is more faithful"];
+  table.createTHead().insertRow().append(...heads.map((text) => heading(text)));
   const body = table.createTBody();
   data.labels.forEach((label, k) => {
     const value = data.label_values[k][i];
     if (value === null) return;
-    const row = body.insertRow();
-    row.append(make("td", label.name), make("td", "label"), make("td", number(value), "number"), make("td"));
+    body.insertRow().append(make("td", label.name), make("td", "label"), make("td", number(value), "number"), make("td"));
   });
   names.forEach((name, m) => {
     const row = body.insertRow();
@@ -777,27 +766,20 @@ function scoresOf(i) {
     if (value === null) return;
     let [below, same, n] = [0, 0, 0];
     for (const v of turned[m]) if (!Number.isNaN(v)) { n++; below += v < turned[m][i]; same += v === turned[m][i]; }
-    const bar = make("span", null, "place-bar");
     const mark = make("i");
     mark.style.left = `${(96 * (below + same / 2)) / n}%`;
-    bar.append(mark);
+    const bar = make("span", null, "place-bar", mark);
     bar.title = `above ${below} of ${n} traces`;
     bar.setAttribute("aria-label", bar.title);
     bar.setAttribute("role", "img");
     cell.append(bar);
   });
-  const scroll = make("div", null, "scroll");
-  scroll.append(table);
-  fold.append(scroll);
-  return fold;
+  return make("details", null, "", make("summary", "All scores of this trace"), make("div", null, "scroll", table));
 }
 
 function curve(one) {
-  const part = make("div");
-  part.append(make("h4", one.title));
   const host = make("div");
   const said = make("p", "\u00a0", "said-of");
-  part.append(host, said);
   waiting.push(() => {
     const series = one.lines.map((l, k) => ({ label: l.name, stroke: colourOf(k), width: 1.5, dash: k % 2 ? [6, 3] : [], points: { show: one.x.length < 2 } }));
     new uPlot({
@@ -813,29 +795,22 @@ function curve(one) {
       }] },
     }, [one.x, ...one.lines.map((l) => l.y)], host);
   });
-  return part;
+  return part(one.title, host, said);
 }
 
 function heatMap(one) {
-  const part = make("div");
-  part.append(make("h4", one.title));
-  const said = make("p", "\u00a0", "said-of");
-  const words = (r, k) => `${one.row_label} ${one.rows[r]}, ${one.column_label} ${one.columns[k]}: ${number(one.values[r][k])}`;
-  const { table, grid } = cells({
+  const most = Math.max(...one.values.map(greatest));
+  return saying({
+    title: one.title,
+    note: `A row is a ${one.row_label}, a column a ${one.column_label}; the deepest blue is ${number(most)}.`,
+    css: "scroll short",
     rows: one.rows,
     columns: one.columns,
     label: `${one.title}: ${one.row_label} by ${one.column_label}`,
-    say: (r, k) => { said.textContent = words(r, k); },
+    words: (r, k) => `${one.row_label} ${one.rows[r]}, ${one.column_label} ${one.columns[k]}`,
+    valueAt: (r, k) => one.values[r][k],
+    paint: (td, r, k) => { td.style.backgroundColor = colour(most ? one.values[r][k] / most : 0); },
   });
-  const most = Math.max(...one.values.map(greatest));
-  one.values.forEach((row, r) => row.forEach((value, k) => {
-    if (value !== null) grid[r][k].style.backgroundColor = colour(most ? value / most : 0);
-    grid[r][k].setAttribute("aria-label", words(r, k));
-  }));
-  const scroll = make("div", null, "scroll short");
-  scroll.append(table);
-  part.append(make("p", `A row is a ${one.row_label}, a column a ${one.column_label}; the deepest blue is ${number(most)}.`, "quiet"), said, scroll);
-  return part;
 }
 
 // ---- what was chosen stands in the address

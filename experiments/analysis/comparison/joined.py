@@ -9,11 +9,11 @@ the same name.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     TRACES,
     Scores,
 )
-from faithscope.experiments.analysis.tidy import check_rows, numbers, only, rows, where
+from faithscope.experiments.analysis.tidy import check_rows, count, keep, numbers, only, rows, where
 from faithscope.interp.errors import UserError
 
 KEY = (*PLACE, "trace")
@@ -151,7 +151,7 @@ def join(
     """
     as_named = {name: _places(scores.traces) for name, scores in sources.items()}
     sources = _with_one_name(sources)
-    names, of_features = _names(sources), _names_of_features(sources)
+    names, of_features = (_names(sources, of) for of in (_measured, _read))
     traces, items, steps = [], [], []
     features: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
     digests = _digests(sources, same)
@@ -168,7 +168,7 @@ def join(
         for name, of in scores.features.items():
             into = features.setdefault(of_features.get((source, name), name), {})
             into |= {(*place, keys[place]): vector for place, vector in of.items()}
-    joins = _joins(sources, same)
+    joins = _joins(sources, digests)
     _check_common(sources, joins, same)
     of_traces = _one_per_trace(pd.concat(traces, ignore_index=True))
     of_items, of_steps = (pd.concat(frames, ignore_index=True) for frames in (items, steps))
@@ -196,8 +196,8 @@ def join(
 
 
 def _of(kept: set[tuple[str, ...]], frame: pd.DataFrame) -> pd.DataFrame:
-    here = [key in kept for key in zip(*(frame[k].astype(str) for k in KEY), strict=True)]
-    return frame.loc[here].reset_index(drop=True)
+    here = pd.MultiIndex.from_frame(only(frame, KEY).astype(str)).isin(kept)
+    return keep(frame, here).reset_index(drop=True)
 
 
 def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:
@@ -246,78 +246,67 @@ def _digests(sources: Mapping[str, Scores], same: str) -> dict[str, dict[tuple[s
     Where a source has no token ids of a trace, the trace's text stands for them; and where others
     have ids of that very text, just one kind of them, it is their trace.
     """
-    of: dict[tuple[str, ...], set[str]] = {}
-    for scores in sources.values():
-        for row in rows(scores.traces):
-            if row["ids"]:
-                of.setdefault((*_place_of(row), row["text"]), set()).add(row["ids"])
-    digests = {}
-    for source, scores in sources.items():
-        into = digests[source] = {}
-        for row in rows(scores.traces):
-            place, own = _place_of(row), row[same]
-            others = of.get((*place, row["text"]), set())
-            into[place] = own or (next(iter(others)) if len(others) == 1 else row["text"])
-    return digests
-
-
-def _place_of(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(row[name]) for name in PLACE)
-
-
-def _names(sources: Mapping[str, Scores]) -> dict[tuple[str, str], str]:
-    """(source, measure) -> the measure with its source, where two sources measured the same items
-    by it and so have different scores of one name. A label is the same whoever holds it."""
-    of: dict[str, dict[str, set[tuple[str, ...]]]] = {}
-    for source, scores in sources.items():
-        scored = scores.items.loc[scores.items["family"] != "label"]
-        for measure, frame in scored.groupby("measure", sort=False):
-            of.setdefault(str(measure), {})[source] = set(_places(frame))
-    return _with_sources(of)
-
-
-def _names_of_features(sources: Mapping[str, Scores]) -> dict[tuple[str, str], str]:
-    """`_names` of what monitors are trained on."""
-    of: dict[str, dict[str, set[tuple[str, ...]]]] = {}
-    for source, scores in sources.items():
-        for name, vectors in scores.features.items():
-            of.setdefault(name, {})[source] = set(vectors)
-    return _with_sources(of)
-
-
-def _with_sources(
-    of: Mapping[str, Mapping[str, set[tuple[str, ...]]]],
-) -> dict[tuple[str, str], str]:
-    renamed = {}
-    for name, by_source in of.items():
-        if any(a & b for a, b in itertools.combinations(by_source.values(), 2)):
-            renamed |= {(source, name): f"{name} [{source}]" for source in by_source}
-    return renamed
-
-
-def _joins(sources: Mapping[str, Scores], same: str) -> pd.DataFrame:
-    own = {
+    every = pd.concat([scores.traces for scores in sources.values()])
+    with_ids = keep(every, every["ids"] != "").groupby([*PLACE, "text"])
+    ids = pd.DataFrame(with_ids["ids"].agg(["first", "nunique"]))
+    of_text = keep(ids, ids["nunique"] == 1)["first"].to_dict()
+    return {
         source: {
-            level: dict(zip(_places(scores.traces), scores.traces[level], strict=True))
-            for level in SAME
+            place: own or of_text.get((*place, text), text)
+            for place, own, text in zip(
+                _places(of.traces), of.traces[same], of.traces["text"], strict=True
+            )
         }
+        for source, of in sources.items()
+    }
+
+
+def _measured(scores: Scores) -> dict[str, set[tuple[str, ...]]]:
+    """Measure -> the traces that it scores. A label is the same whoever holds it."""
+    scored = keep(scores.items, scores.items["family"] != "label")
+    return {str(m): set(_places(of)) for m, of in scored.groupby("measure", sort=False)}
+
+
+def _read(scores: Scores) -> dict[str, set[tuple[str, ...]]]:
+    """What monitors are trained on -> the traces that it was read of."""
+    return {name: set(vectors) for name, vectors in scores.features.items()}
+
+
+def _names(
+    sources: Mapping[str, Scores], places_of: Callable[[Scores], dict[str, set[tuple[str, ...]]]]
+) -> dict[tuple[str, str], str]:
+    """(source, name) -> the name with its source, where two sources have it of the same traces and
+    so have different numbers of one name."""
+    of: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(dict)
+    for source, scores in sources.items():
+        for name, places in places_of(scores).items():
+            of[name][source] = places
+    return {
+        (source, name): f"{name} [{source}]"
+        for name, by_source in of.items()
+        if any(a & b for a, b in itertools.combinations(by_source.values(), 2))
+        for source in by_source
+    }
+
+
+def _joins(
+    sources: Mapping[str, Scores], digests: Mapping[str, Mapping[tuple[str, ...], str]]
+) -> pd.DataFrame:
+    traces = {
+        source: scores.traces.assign(joined=[digests[source][p] for p in _places(scores.traces)])
         for source, scores in sources.items()
     }
-    joined = _digests(sources, same)
     table = []
     for one, other in itertools.combinations(sources, 2):
-        a, b = own[one], own[other]
-        common = [place for place in a["question"] if place in b["question"]]
-        finest: Counter[str] = Counter()
-        for place in common:
-            # ids that are not there are the same as none
-            equal = [level for level in SAME if a[level][place] == b[level][place] != ""]
-            finest[equal[0] if equal else "nothing"] += 1
-        row = {"source": one, "other": other, "n_common": len(common)}
-        row |= {"n_source": len(a["text"]), "n_other": len(b["text"])}
+        both = traces[one].merge(traces[other], on=list(PLACE), suffixes=("", "_other"))
+        equal = {level: both[level] == both[f"{level}_other"] for level in (*SAME, "joined")}
+        # ids that are not there are the same as none
+        known = [equal[level] & (both[level] != "") for level in SAME]
+        finest = Counter(np.select(known, SAME, "nothing").tolist())
+        row = {"source": one, "other": other, "n_common": len(both)}
+        row |= {"n_source": len(traces[one]), "n_other": len(traces[other])}
         row |= {f"n_same_{level}": finest[level] for level in SAME}
-        row |= {"n_nothing_same": finest["nothing"]}
-        row |= {"n_joined": sum(joined[one][p] == joined[other][p] for p in common)}
+        row |= {"n_nothing_same": finest["nothing"], "n_joined": count(equal["joined"])}
         table.append(row)
     return pd.DataFrame(table, columns=JOINS)
 
@@ -356,21 +345,23 @@ def _one_per_trace(traces: pd.DataFrame) -> pd.DataFrame:
 
 def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     """A row per label and trace that it is of: the keys that a label leaves empty are any."""
-    by_keys: dict[tuple[str, ...], dict[tuple[str, ...], list[dict[str, Any]]]] = {}
-    found = []
-    for row in rows(labels):
-        named = tuple(name for name in PLACE if row[name])
-        if named not in by_keys:
-            places = by_keys[named] = {}
-            for trace in rows(only(traces, KEY)):
-                places.setdefault(tuple(str(trace[name]) for name in named), []).append(trace)
-        found += [row | trace for trace in by_keys[named].get(tuple(row[n] for n in named), ())]
-    if not found:
+    traces = only(traces, KEY).astype(str)
+    found = [
+        of.drop(columns=[name for name in PLACE if name not in named]).merge(traces, on=named)
+        for given, of in labels.groupby([labels[name] != "" for name in PLACE], sort=False)
+        if (
+            named := [
+                name for name, is_given in zip(PLACE, cast(tuple, given), strict=True) if is_given
+            ]
+        )
+    ]
+    labelled = pd.concat(found, ignore_index=True)
+    if labelled.empty:
         raise UserError(
             f"labels: none of {len(labels)} is of a trace of these runs; the first is of item "
             f"{labels['item'].iloc[0]!r}, the runs have {traces['item'].iloc[0]!r} and others"
         )
-    return pd.DataFrame(found).assign(source="labels")
+    return labelled.assign(source="labels")
 
 
 def _check_labels(items: pd.DataFrame, same: str) -> None:

@@ -100,7 +100,7 @@ class CompareConfig(FolderConfig):
     """What has to be the same of two traces of one item for their scores to stand in one row."""
     common: StrictBool = False
     """Leave out the traces that not every source has, so that all measures are held against the
-    same ones."""
+    same ones; judges are not asked about those of which that is known before."""
     labels: LabelFile | None = None
     """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
     report: CompareReport = CompareReport()

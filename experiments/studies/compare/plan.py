@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,16 +79,37 @@ def plan(config: CompareConfig) -> ComparePlan:
     """
     made = []
     taken: set[str] = set()
-    for source in config.sources:
-        if source.config is not None:
-            of_run = _config_of(config, source)
-            taken |= set(type(of_run).model_fields)
-            settings = of_run.model_dump(mode="json", exclude=set(of_run.FREE) & {"out", "name"})
-            unit = UnitIds(stage=STAGE, name=source.title).of(config=settings)
-            made.append(Made(source, of_run, {STAGE: unit}))
+    to_make = [source for source in config.sources if source.config is not None]
+    configs = [_config_of(config, source) for source in to_make]
+    for source, of_run in zip(to_make, configs, strict=True):
+        taken |= set(type(of_run).model_fields)
+        if config.common:
+            of_run = _without_others(of_run, configs)
+        settings = of_run.model_dump(mode="json", exclude=set(of_run.FREE) & {"out", "name"})
+        unit = UnitIds(stage=STAGE, name=source.title).of(config=settings)
+        made.append(Made(source, of_run, {STAGE: unit}))
     if idle := [name for name in SHARED if getattr(config, name) and name not in taken]:
         raise ConfigError([f"{name}: no source has this section; take it out" for name in idle])
     return ComparePlan(config, tuple(made))
+
+
+def _without_others(of_run: FolderConfig, configs: Sequence[FolderConfig]) -> FolderConfig:
+    """A config that judges no chain that another source, in which each model reads its own alone,
+    will not have: tables of common traces would leave it out, and the judge be paid."""
+    given: Any = getattr(of_run, "traces", None)
+    if getattr(given, "written_by", None) != []:
+        return of_run
+    reading: list[Any] = [
+        other
+        for other in configs
+        if hasattr(other, "model")
+        and (traces := getattr(other, "traces", None)) is not None
+        and (traces.read_by, traces.path) == ("writer", given.path)
+    ]
+    if not reading:
+        return of_run
+    names = [n for n in reading[0].model.name if all(n in other.model.name for other in reading)]
+    return of_run.model_copy(update={"traces": given.model_copy(update={"written_by": names})})
 
 
 def _summary(item: Made) -> list[str]:

@@ -15,6 +15,14 @@ from faithscope.experiments.engine.traces.sections import CutConfig, GivenConfig
 FORMS = ("step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage")
 
 
+class JudgedGivenConfig(GivenConfig):
+    """The chains that are judged."""
+
+    written_by: Annotated[list[StrictStr], *AnyNumber] = Field(default=[])
+    """Only the chains that these models wrote, as `writers` calls them; none named takes all. A
+    comparison of `common` traces sets it where another source has each model read its own alone."""
+
+
 class JudgeReportConfig(Section):
     """What the report shows."""
 
@@ -33,6 +41,7 @@ class JudgeStudyConfig(FolderConfig):
         "spend.",
         "prompts",  # a form's text decides by itself what was asked
         "good",
+        "traces.written_by",  # a chain is a unit, whoever wrote others
         "token_budget",
         *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
     )
@@ -40,7 +49,7 @@ class JudgeStudyConfig(FolderConfig):
 
     benchmark: Literal["judge"]
     """The study."""
-    traces: GivenConfig = GivenConfig()
+    traces: JudgedGivenConfig = JudgedGivenConfig()
     """The chains that are judged; a run needs their path."""
     steps: CutConfig = CutConfig()
     """How chains are cut that have no steps of their own."""

@@ -82,7 +82,13 @@ def plan(config: JudgeStudyConfig) -> JudgePlan:
                 "--set traces.path=FILE, or the folder of a run (docs/given.md)"
             ]
         )
-    read = config.traces.read(config.seed)
-    chains = tuple(judged_chain(chain, config.steps) for chain in read.chains)
+    t, read = config.traces, config.traces.read(config.seed)
+    by_them = [c for c in read.chains if not t.written_by or c.model in t.written_by]
+    source = f"{read.file} ({read.format})"
+    if others := len(read.chains) - len(by_them):
+        source += f"; {others:,} by other models than {', '.join(t.written_by)} are left out"
+    if not by_them:
+        raise ConfigError([f"traces.written_by: no chain is left of {source}; name who wrote some"])
+    chains = tuple(judged_chain(chain, config.steps) for chain in by_them)
     items = tuple(judgings(config, forms, chains))
-    return JudgePlan(config, items, f"{read.file} ({read.format})", chains, forms)
+    return JudgePlan(config, items, source, chains, forms)
