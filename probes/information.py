@@ -17,7 +17,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import Field, StrictBool, StrictFloat, StrictInt
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    model_serializer,
+)
 
 from faithscope.interventions import Trace
 from faithscope.probes.attention import question_span
@@ -52,9 +59,11 @@ class InformationSettings(Settings):
     seed: Seed = 0
     execution: Execution = "auto"
 
-    def decides(self) -> dict[str, Any]:
-        """Units that measure the steps have the ids that they had before there was a choice."""
-        return {k: v for k, v in super().decides().items() if k != "steps" or not v}
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Runs that measure the steps have the config, and so the ids, of before there was a
+        choice."""
+        return {k: v for k, v in handler(self).items() if k != "steps" or not v}
 
 
 @probe(

@@ -255,8 +255,9 @@ def test_without_the_steps_the_question_tells_the_same_and_costs_two_forwards() 
     assert alike == {k: one[k] for k in alike}
     assert {"perplexity", "paper_gain", "pointwise_gain", "step_surprisal"} <= alike.keys()
     assert other["trie_tokens"] < one["trie_tokens"] / 2
-    # runs that were begun before there was a choice keep the ids of their units
-    assert "steps" not in whole.decides()
+    # runs that were begun before there was a choice keep their config and the ids of their units
+    assert "steps" not in whole.decides() | whole.model_dump(mode="json")
+    assert question.model_dump(mode="json")["steps"] is False
     assert question.decides() == whole.decides() | {"steps": False}
 
 
