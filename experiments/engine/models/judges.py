@@ -66,6 +66,12 @@ def decides(model: str, judge: JudgeConfig, seed: int) -> dict[str, Any]:
     }
 
 
+def writing_as(judge: JudgeConfig, temperature: float) -> JudgeConfig:
+    """How a writer is asked: as judges are, but at its own temperature and once."""
+    own = {"temperature": temperature, "attempts": 1, "structured": "prompt"}
+    return judge.model_copy(update=own)
+
+
 def replied(reply: Reply) -> dict[str, Any]:
     """What came back, word for word, and what it used; the parsed values are each record's own."""
     return {

@@ -12,7 +12,7 @@ from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import READINGS
+from faithscope.experiments.engine.models.judges import READINGS, writing_as
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, PreparingPlan, RunPlan, below
 from faithscope.experiments.engine.planfile import is_finished
@@ -29,7 +29,6 @@ from faithscope.experiments.studies.c2faith.benchmark.writing import (
     Rewrite,
     Unwritten,
     most_draws,
-    writing_as,
     written,
 )
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
@@ -101,7 +100,7 @@ class WritingPlan(PreparingPlan[C2FaithConfig, Rewrite]):
 
     @property
     def how(self) -> JudgeConfig:
-        return writing_as(self.config)
+        return writing_as(self.config.judge, self.config.perturb.temperature)
 
     @property
     def prepares(self) -> str:

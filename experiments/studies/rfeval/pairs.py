@@ -18,10 +18,10 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_set,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, SAID, STANCES
-from faithscope.experiments.studies.rfeval.prompts import RfForm, without_explanation
+from faithscope.experiments.studies.rfeval.prompts import ASKED, RfForm, without_explanation
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.interventions.sentences import enclosed
-from faithscope.probes.judge.form import Ask, Form, Reply
+from faithscope.probes.judge.form import Ask, Form
 
 MATCHING = "matching"
 """The name of the reader that matches the parsed answer, without any model."""
@@ -47,7 +47,7 @@ def pair_row(
     model: str,
     item: Item,
     outputs: Mapping[Condition, Output],
-    replies: Mapping[Condition, Reply],
+    replies: Mapping[Condition, Mapping[str, Any]],
     tested: Mapping[Condition, str] | None = None,
     excluded: str = "",
     paper_compat: bool = False,
@@ -56,7 +56,7 @@ def pair_row(
 
     Args:
         outputs: the parsed ones; of a condition that is missing, writing failed (`not_written`).
-        replies: the reader's, of outputs that it was asked about.
+        replies: the reader's stored ones (`outcome`, `values`), of outputs that it was asked about.
         tested: of code items, the stance that the public tests give each answer
             (`sandbox.Report.stance`): it takes the place of the reader's (RFEval, §4.1).
         excluded: why the pair counts for nothing at all ("" of most).
@@ -73,10 +73,10 @@ def pair_row(
     for condition in CONDITIONS:
         output, reply = outputs.get(condition), replies.get(condition)
         row[f"{condition}_outcome"] = output.outcome if output else NOT_WRITTEN
-        row[f"{condition}_judged"] = reply.outcome if reply else ""
+        row[f"{condition}_judged"] = reply["outcome"] if reply else ""
         row[f"{condition}_right"] = math.nan
-        if reply and reply.outcome == "parsed":
-            row |= judged_parts(reply.values, condition, paper_compat)
+        if reply and reply["outcome"] == "parsed":
+            row |= judged_parts(reply["values"], condition, paper_compat)
             row[SAID[f"{condition}_a"]] = row[f"{condition}_a"]
             by_tests = (tested or {}).get(condition)
             if by_tests:
@@ -119,24 +119,28 @@ ABSENT = {
     "answer": "(None was marked as the final answer.)",
 }
 """What a judge reads in place of what there is not."""
-PARTS: dict[str, str] = {
-    "counterfactual_reasoning": "r_prime",
-    "model_subsequent_reasoning": "r",
-    "model_reasoning": "r",
-    "model_explanation": "e",
-    "model_final_answer": "a",
+FIELDS: dict[Condition, dict[str, str]] = {
+    condition: dict(
+        zip(
+            (n for n in (*STANCES, *FLAWS) if n.startswith(condition)),
+            ASKED[condition],
+            strict=True,
+        )
+    )
+    for condition in CONDITIONS
 }
-"""The paper's names of the parts, and ours."""
-FLAW, LOCATION = "identifies_flaw", "flaw_location"
-"""Fields of a transition: whether the later part names a flaw in the earlier, and in what words."""
+"""Column of the frame of judgements -> the field of a judge's reply that it is read from."""
+LOCATION = "flaw_location"
+"""Field of a transition, beside whether the later part names a flaw in the earlier: its words."""
 _NOWHERE = ("", "null", "none", "na")
 """What stands for no words at all, case and marks aside."""
 
 
-def output_ask(item: Item, condition: Condition, output: Output, form: RfForm) -> Ask:
+def output_ask(model: str, item: Item, condition: Condition, output: Output, form: RfForm) -> Ask:
     """The judgement of a whole output: all stances and transitions in one call (appendix D.2).
 
     Args:
+        model: whose output it is; the ask's id tells models, items and conditions apart.
         form: of the task `condition`; an output without an explanation gets it without.
 
     Raises:
@@ -149,7 +153,7 @@ def output_ask(item: Item, condition: Condition, output: Output, form: RfForm) -
     absent = ABSENT | dict(form.absent)
     asked = form.form if output.explanation else without_explanation(form.form)
     return part_ask(
-        *(item, condition, asked),
+        *(f"{model} {item.id}.{condition}", item, asked),
         gold=item.gold or absent["gold"],
         r_prime=item.r_prime,
         reasoning=output.reasoning,
@@ -158,11 +162,10 @@ def output_ask(item: Item, condition: Condition, output: Output, form: RfForm) -
     )
 
 
-def part_ask(item: Item, key: str, form: Form, **shown: str) -> Ask:
+def part_ask(id: str, item: Item, form: Form, **shown: str) -> Ask:
     """An ask about one part or step of an output, its stance or whether it names a flaw.
 
     Args:
-        key: what its id ends in.
         shown: beside the problem, its gold answer and the stances: `part`, the text that is
             judged, and of a flaw `before`, the one that it would be in.
     """
@@ -174,7 +177,7 @@ def part_ask(item: Item, key: str, form: Form, **shown: str) -> Ask:
         "stance_tuple": str(stances),
         "stance_choices": " | ".join(stances),
     }
-    return Ask(f"{item.id}.{key}", form, values | shown, labels=stances)
+    return Ask(id, form, values | shown, labels=stances)
 
 
 def names_flaw(flag: Any, fields: Mapping[str, Any], location: str = LOCATION) -> bool:
@@ -210,20 +213,13 @@ def judged_parts(
         stance that is not there is "", a transition that is not there is not among them.
     """
     parts: dict[str, Any] = {}
-    for name, value in values.items():
-        path = name.split(".")
-        if path[0] == "stance_analysis":
-            part = PARTS[path[1]]
-            if path[-1] == "stance":
-                parts[f"{condition}_{part}"] = value
-            elif len(path) == 2:
-                parts[f"{condition}_{part}"] = ""
-        elif path[-1] == FLAW:
-            one, _, other = path[1].partition("_to_")
-            pair = f"{PARTS[one]}{PARTS[other]}".replace("r_prime", "p")
-            location = f"{name.removesuffix(FLAW)}{LOCATION}"
-            named = value if paper_compat else names_flaw(value, values, location)
-            parts[f"{condition}_flaw_{pair}"] = named
+    for column, name in FIELDS[condition].items():
+        if column in STANCES:
+            parts[column] = values.get(name, "")
+        elif name in values:
+            location = f"{name.rpartition('.')[0]}.{LOCATION}"
+            flag = values[name]
+            parts[column] = flag if paper_compat else names_flaw(flag, values, location)
     return parts
 
 

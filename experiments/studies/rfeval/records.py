@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any, cast
 
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judges import replied
-from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
-from faithscope.experiments.studies.rfeval.inside.scored_stances import ScoredStance
+from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, Framing
 from faithscope.experiments.studies.rfeval.items import Condition, Item
 from faithscope.experiments.studies.rfeval.programs.sandbox import Report
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
@@ -23,7 +23,7 @@ from faithscope.experiments.studies.rfeval.subjects.parsing import (
     components,
     parse_output,
 )
-from faithscope.experiments.studies.rfeval.subjects.subjects import multi_turn
+from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, multi_turn
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.generation import Generation
 from faithscope.probes.judge.form import Ask, Reply, Writing
@@ -35,6 +35,7 @@ NO_ROOM = "no_room"
 NO_SANDBOX = "no_sandbox"
 """`outcome` of a program that is to be tested where there is a sandbox."""
 Record = dict[str, Any]
+NO_TEXT, NOTHING = Generation((), "length"), Output("", "", "", "empty")
 
 
 def about(
@@ -55,33 +56,34 @@ def about(
 
 def output_record(
     of: Record,
-    n_prompt: int,
-    n_r_prime: int,
-    generation: Generation,
-    text: str,
-    output: Output,
-    paper: Output,
-    backend: Mapping[str, str],
-    framing: Framing = PREFIX,
+    start: Forced,
+    framing: Framing,
+    text: Generation = NO_TEXT,
+    said: str = "",
+    output: Output = NOTHING,
+    paper: Output = NOTHING,
+    backend: Mapping[str, str] = MappingProxyType({}),
 ) -> Record:
-    """An output: its ids, its text, and its components by our rules and by the authors' code.
+    """An output: its ids, its text, and its components by our rules and by the authors' code; by
+    default one that is not written, as the model has no positions for it.
 
     Args:
         of: what `about` gave.
-        n_prompt: tokens up to the reasoning opener, r′ not among them; but of framing
-            `multi_turn`, in whose prompt it stands.
+        start: what it was written after. `n_prompt` are the tokens up to the reasoning opener, r′
+            not among them; but of framing `multi_turn`, in whose prompt it stands.
+        said: the text of its ids.
         backend: what wrote it (`Backend.describe`).
     """
     return of | {
         "framing": framing,
-        "n_prompt": n_prompt,
-        "n_r_prime": n_r_prime,
-        "ids": list(generation.ids),
-        "text": text,
-        "finish": generation.finish,
-        "end_id": generation.end_id,
-        "n_tokens": generation.n_tokens,
-        "seconds": generation.seconds,
+        "n_prompt": len(start.prompt.ids),
+        "n_r_prime": len(start.r_prime_ids),
+        "ids": list(text.ids),
+        "text": said,
+        "finish": text.finish,
+        "end_id": text.end_id,
+        "n_tokens": text.n_tokens,
+        "seconds": text.seconds,
         "backend": dict(backend),
         **parts_of(output, paper),
     }
@@ -91,16 +93,6 @@ def parts_of(output: Output, paper: Output) -> Record:
     """The components by our rules and by the authors' code."""
     # most are the same by both, and are kept once
     return asdict(output) | {"paper_parts": None if paper == output else asdict(paper)}
-
-
-def no_room_record(
-    of: Record, n_prompt: int, n_r_prime: int, why: str, framing: Framing = PREFIX
-) -> Record:
-    """In place of an output that the model has no positions for."""
-    generation = Generation((), "length")
-    nothing = Output("", "", "", "empty")
-    record = output_record(of, n_prompt, n_r_prime, generation, "", nothing, nothing, {}, framing)
-    return record | {"finish": NO_ROOM, "problem": why}
 
 
 def output_in(record: Record, paper_compat: bool = False) -> Output:
@@ -127,11 +119,14 @@ def outputs_of(index: Index, pair: Pair, paper_compat: bool) -> dict[Condition, 
     return {condition: output_in(record, paper_compat) for condition, record in records.items()}
 
 
-def tests_record(of: Record, condition: Condition, code: str, report: Report) -> Record:
+UNTESTED = {"stance": "", "n_tests": 0, "n_run": 0, "compared": "", "seconds": 0.0, "code": ""}
+"""What is stored of an output whose tests were not run, beside `outcome` and `detail`."""
+
+
+def tests_record(of: Record, code: str, report: Report) -> Record:
     """What came of the tests of one output."""
     last = report.runs[-1]
     return of | {
-        "condition": condition,
         "stance": report.stance,
         "n_tests": report.n_tests,
         "n_run": len(report.runs),
@@ -143,29 +138,12 @@ def tests_record(of: Record, condition: Condition, code: str, report: Report) ->
     }
 
 
-def untested_record(of: Record, condition: Condition, outcome: str, why: str) -> Record:
-    """Of an output whose tests were not run.
-
-    Args:
-        outcome: `NO_SANDBOX`, or `not_run` where there is nothing to run.
-    """
-    blank = {"stance": "", "n_tests": 0, "n_run": 0, "outcome": outcome, "compared": ""}
-    return of | {"condition": condition, **blank, "detail": why, "seconds": 0.0, "code": ""}
-
-
-def stance_record(of: Record, condition: Condition, scored: ScoredStance) -> Record:
-    """What the model would have answered after one part."""
-    values = asdict(scored)
-    values["probabilities"] = list(scored.probabilities)
-    return of | {"condition": condition, **values}
-
-
-def judged_record(of: Record, condition: Condition, ask: Ask, reply: Reply) -> Record:
-    """Who was asked what of which output, and what came back, word for word."""
+def reply_record(of: Record, ask: Ask | Writing, reply: Reply) -> Record:
+    """What was asked, and what came back, word for word."""
+    form = {"form_sha256": ask.form.sha256} if isinstance(ask, Ask) else {}
     return of | {
-        "condition": condition,
         "values": dict(reply.values),
-        "form_sha256": ask.form.sha256,
+        **form,
         "system": ask.system,
         "asked": ask.prompt,
         **replied(reply),
@@ -186,7 +164,7 @@ def writing_of(pair: Pair, condition: Condition, system: str | None = None) -> W
 
 
 def closed_record(of: Record, reply: Reply, system: str | None = None) -> Record:
-    """A reply as an output, with the keys of `records.output_record` and what only an API tells.
+    """A reply as an output, with the keys of `output_record` and what only an API tells.
 
     Beside those: the `system` prompt it was asked with (null for none), `thinking` as it was
     shown, `reasoning_from` (`thinking`, or `text` where none was), `problem`, `served`,
@@ -228,7 +206,7 @@ def output_of_reply(reply: Reply, paper_compat: bool = False) -> Output:
     if reply.outcome in DECLINED:
         return Output("", "", "", cast(Outcome, reply.outcome))
     if reply.outcome == "overflow":
-        return Output("", "", "", "empty")
+        return NOTHING
     if reply.outcome == "unclosed_thinking":
         return parse_output(reply.thinking, "opened", paper_compat=paper_compat)
     finished = reply.outcome != "truncated"

@@ -27,7 +27,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
 )
 from faithscope.experiments.studies.rfeval.data import annotations_of, item_name, read_rfeval
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
-    ScoredStance,
+    Stances,
     row_without_judge,
     scored_readings,
 )
@@ -53,7 +53,6 @@ from faithscope.experiments.studies.rfeval.units import (
     judged_stage,
     steps_stage,
 )
-from faithscope.probes.judge.form import Reply
 
 PairKey = tuple[str, str]
 """(model, item id)."""
@@ -127,12 +126,11 @@ class RfResults:
         """The stances that tests gave; none of an answer that was not run."""
         return {r["condition"]: r["stance"] for r in self.of(TESTS, key) if r["stance"]}
 
-    def log_probs(self, key: PairKey) -> dict[Condition, list[ScoredStance]]:
+    def log_probs(self, key: PairKey) -> Stances:
         """What the model would have answered after each part of its outputs."""
-        scored = defaultdict[Condition, list[ScoredStance]](list)
+        scored = defaultdict[Condition, list[Record]](list)
         for r in self.of(LOG_PROBS, key):
-            stance = ScoredStance(r["part"], r["stance"], tuple(r["probabilities"]), r["mass"])
-            scored[r["condition"]].append(stance)
+            scored[r["condition"]].append(r)
         return scored
 
     @cached_property
@@ -231,13 +229,11 @@ class RfResults:
         lost = {(unit.stage, (unit.model, unit.item)) for unit in self.failures}
         for judge in c.judge.model:
             for key in self.pairs:
-                replies: dict[Condition, Reply] = {
-                    r["condition"]: Reply(r["outcome"], r["values"])
-                    for r in self.of(judged_stage(judge), key)
-                }
+                of = self.of(judged_stage(judge), key)
+                replies: dict[Condition, Record] = {r["condition"]: r for r in of}
                 if (judged_stage(judge), key) in lost:
                     # both in one unit: what came of one is stored, and not asked for again
-                    replies = dict.fromkeys(CONDITIONS, Reply("failed"))
+                    replies = {condition: {"outcome": "failed"} for condition in CONDITIONS}
                 outputs, item = self.outputs.get(key, {}), self.items[key[1]]
                 known = (self.tested(key), self.left_out(key), c.paper_compat)
                 yield pair_row(judge, key[0], item, outputs, replies, *known)

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from faithscope.experiments.config.base import expanded
-from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import decides
+from faithscope.experiments.engine.models.judges import decides, writing_as
 from faithscope.experiments.engine.plan import given_up_on, still_asked
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
@@ -69,17 +68,6 @@ class Unwritten:
     """Which draw all of them are, from 1."""
 
 
-def writing_as(config: C2FaithConfig) -> JudgeConfig:
-    """How the writer is asked: as judges are, but at its own temperature and once."""
-    return config.judge.model_copy(
-        update={
-            "temperature": config.perturb.temperature,
-            "attempts": 1,
-            "structured": "prompt",
-        }
-    )
-
-
 def most_draws(config: C2FaithConfig, saved: Benchmark | None = None) -> int:
     """How often at most a step is asked for.
 
@@ -99,7 +87,8 @@ def rewrites(
     """The units of the writer, of one draw."""
     writer = config.perturb.writer
     assert writer is not None
-    ids = UnitIds(**decides(writer, writing_as(config), config.seed))
+    how = writing_as(config.judge, config.perturb.temperature)
+    ids = UnitIds(**decides(writer, how, config.seed))
     of_draw = "" if draw == 1 else f".draw{draw}"
     asks = [Writing(f"{r.id}{of_draw}", r.prompt, draw=draw) for r in requests]
     return tuple(Rewrite(writer, a, {STAGE: ids.of(prompt=a.prompt, ask=a.id)}) for a in asks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import differing
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import decides
+from faithscope.experiments.engine.models.judges import decides, writing_as
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.plan import PreparingPlan, given_up_on, still_asked
@@ -43,7 +43,6 @@ from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
     BuildWork,
     Request,
     validation_requests,
-    writing_as,
     writing_requests,
 )
 from faithscope.experiments.studies.rfeval.data import Source, read_rfeval
@@ -52,7 +51,7 @@ from faithscope.experiments.studies.rfeval.judging.judges import run_lines
 from faithscope.experiments.studies.rfeval.prompts import RfForm, as_files, judge_forms, questions
 from faithscope.experiments.studies.rfeval.units import units_of
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.form import Reply
+from faithscope.probes.record import Record
 
 NOT_YET = "(not written yet)"
 _FORM = "rf_validate"
@@ -68,7 +67,10 @@ class BuildPlan(PreparingPlan[RFEvalConfig, Request]):
     @property
     def how(self) -> JudgeConfig:
         """How its model is asked: as judges are, the writer at its own temperature and once."""
-        return writing_as(self.config) if self.stage == WRITING else self.config.judge
+        c = self.config
+        if self.stage == VALIDATION:
+            return c.judge
+        return writing_as(c.judge, c.counterfactual.temperature)
 
     @property
     def prepares(self) -> str:
@@ -135,8 +137,17 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
                 "another name (--set name=…), or delete the run folder"
             )
         return replace(saved, prompts=prompts)
-    unwritten = given_up_on(index, writing)
-    written, problem = _read(index, writing, unwritten)
+    unwritten, answers = _answered(index, writing)
+    written, problem = dict[str, Item](), dict[str, str]()
+    for request in writing:
+        if (r := answers.get(request.item)) is None:
+            continue
+        if r["outcome"] != "parsed":
+            problem[request.item] = f"{r['outcome']}: {r['problem']}".strip(": ")
+        elif (item := with_counterfactual(request.of, r["text"])) is not None:
+            written[request.item] = item
+        else:
+            problem[request.item] = "the reply is not of the form: ## Reasoning, ## Flaw"
     if still_asked(index, writing, unwritten):
         expected = tuple(
             written.get(i.item) or replace(i.of, r_prime=NOT_YET, explanation=NOT_YET)
@@ -145,20 +156,17 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
         )
         return BuildPlan(config, writing, unwritten, expected)
     validating = tuple(validation_requests(config, written.values(), form))
-    unjudged = given_up_on(index, validating)
-    replies = {item: Reply("failed", problem=why) for item, why in unjudged.items()}
-    for request in validating:
-        if request.item not in unjudged and is_finished(index, request):
-            (r,) = index.records(request.key(VALIDATION))
-            replies[request.item] = Reply(r["outcome"], r["values"], problem=r["problem"])
+    unjudged, answers = _answered(index, validating)
+    failed = {item: {"outcome": "failed", "problem": why} for item, why in unjudged.items()}
+    replies = answers | failed
+    let_in = {id for id, reply in replies.items() if accepted(reply)}
     if still_asked(index, validating, unjudged):
-        expected = tuple(
-            item for id, item in written.items() if id not in replies or _lets_in(replies[id])
-        )
+        expected = tuple(i for id, i in written.items() if id in let_in or id not in replies)
         return BuildPlan(config, validating, unjudged, expected)
     whole = [written.get(item.id, item) for item in problems]
-    items = tuple(i for i in whole if i.id in replies and _lets_in(replies[i.id]))
-    left_out = tuple(_left_out(whole, items, unwritten, problem, replies))
+    items = tuple(item for item in whole if item.id in let_in)
+    not_let_in = (item for item in whole if item.id not in let_in)
+    left_out = tuple(_left_out(not_let_in, unwritten, problem, replies))
     return Built(items, left_out, filtering(whole, replies), made_of, prompts)
 
 
@@ -192,47 +200,38 @@ def _made_of(
     return json.loads(json.dumps(made_of))
 
 
-def _read(
-    index: Index, writing: Sequence[Request], given_up: Mapping[str, str]
-) -> tuple[dict[str, Item], dict[str, str]]:
-    """Gives the items whose stored reply holds r′, by id, and what is wrong with other replies."""
-    written, problem = {}, {}
-    for request in writing:
-        if request.item in given_up or not is_finished(index, request):
-            continue
-        (record,) = index.records(request.key(WRITING))
-        if record["outcome"] != "parsed":
-            problem[request.item] = f"{record['outcome']}: {record['problem']}".strip(": ")
-        elif (item := with_counterfactual(request.of, record["text"])) is not None:
-            written[request.item] = item
-        else:
-            problem[request.item] = "the reply is not of the form: ## Reasoning, ## Flaw"
-    return written, problem
-
-
-def _lets_in(reply: Reply) -> bool:
-    return reply.outcome == "parsed" and accepted(reply.values)
+def _answered(
+    index: Index, requests: Sequence[Request]
+) -> tuple[dict[str, str], dict[str, Record]]:
+    """Gives why requests are not made any more, and what is stored of others, by item."""
+    given_up = given_up_on(index, requests)
+    records = {
+        r.item: index.records(r.key(stage))[0]
+        for r in requests
+        for stage in r.units
+        if r.item not in given_up and is_finished(index, r)
+    }
+    return given_up, records
 
 
 def _left_out(
-    whole: Sequence[Item],
-    items: Sequence[Item],
+    items: Iterable[Item],
     unwritten: Mapping[str, str],
     problem: Mapping[str, str],
-    replies: Mapping[str, Reply],
+    replies: Mapping[str, Record],
 ) -> Iterator[LeftOut]:
-    let_in = {item.id for item in items}
-    for item in (i for i in whole if i.id not in let_in):
+    for item in items:
         reply = replies.get(item.id)
         reason: Reason
         if item.id in unwritten:
             reason, detail = "not_written", unwritten[item.id]
         elif reply is None:
             reason, detail = "no_reasoning", problem[item.id]
-        elif reply.outcome != "parsed":
-            reason, detail = "unvalidated", f"{reply.outcome}: {reply.problem}".strip(": ")
+        elif reply["outcome"] != "parsed":
+            reason, detail = "unvalidated", f"{reply['outcome']}: {reply['problem']}".strip(": ")
         else:
-            failed = [name for name in CRITERIA if not reply.values[name]] or ["decision"]
-            reason, detail = "rejected", f"{', '.join(failed)}: {reply.values.get('reason') or ''}"
+            values = reply["values"]
+            failed = [name for name in CRITERIA if not values[name]] or ["decision"]
+            reason, detail = "rejected", f"{', '.join(failed)}: {values.get('reason') or ''}"
         about = (item.id, item.task, item.source, reason, detail)
         yield LeftOut(*about, item.r_prime, item.explanation)

@@ -21,7 +21,7 @@ from faithscope.experiments.studies.rfeval.pairs import NO_GOLD
 from faithscope.experiments.studies.rfeval.prompts import RfForm, prompt_texts
 from faithscope.interp.errors import UserError
 from faithscope.interventions.sentences import enclosed
-from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.judge.form import Ask, Writing
 
 CRITERIA = ("misleading_sufficiency", "logical_soundness", "plausible_subtlety", "uniqueness")
 """Of the validation, in the paper's order."""
@@ -178,17 +178,20 @@ def validation_ask(item: Item, form: RfForm) -> Ask:
     return Ask(f"{item.id}.validation", form.form, values)
 
 
-def accepted(values: Mapping[str, Any]) -> bool:
-    """Whether a validator's reply lets an item in: "yes", and no criterion against it."""
-    return values["decision"] == "yes" and all(values[name] for name in CRITERIA)
+def accepted(reply: Mapping[str, Any]) -> bool:
+    """Whether a validator's stored reply lets an item in: "yes", and no criterion against it."""
+    if reply["outcome"] != "parsed":
+        return False
+    return reply["values"]["decision"] == "yes" and all(map(reply["values"].get, CRITERIA))
 
 
-def filtering(items: Sequence[Item], replies: Mapping[str, Reply | None]) -> pd.DataFrame:
+def filtering(items: Sequence[Item], replies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """What validation let in, by task and source (Tables 8 and 9), and why not the rest.
 
     Args:
         items: all problems; one without r′ was written none that could be read.
-        replies: the validator's, by item; one that is missing or does not parse lets nothing in.
+        replies: the validator's stored ones (`outcome`, `values`), by item; one that is missing
+            or does not parse lets nothing in.
 
     Returns:
         Counts of items; one that fails several criteria is in several of `n_fails_…`.
@@ -201,14 +204,14 @@ def filtering(items: Sequence[Item], replies: Mapping[str, Reply | None]) -> pd.
         reply = replies.get(item.id)
         if not item.r_prime:
             row["n_no_reasoning"] += 1
-        elif reply is None or reply.outcome != "parsed":
+        elif reply is None or reply["outcome"] != "parsed":
             row["n_unvalidated"] += 1
-        elif accepted(reply.values):
+        elif accepted(reply):
             row["n_kept"] += 1
             continue
         else:
             for name in CRITERIA:
-                row[f"n_fails_{name}"] += not reply.values[name]
+                row[f"n_fails_{name}"] += not reply["values"][name]
         row["n_removed"] += 1
     return pd.DataFrame(list(counts.values()), columns=FILTERING)
 

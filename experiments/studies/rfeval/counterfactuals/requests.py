@@ -14,7 +14,7 @@ from typing import Any
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.models.asking import OneAsk
-from faithscope.experiments.engine.models.judges import decides, replied
+from faithscope.experiments.engine.models.judges import decides, writing_as
 from faithscope.experiments.engine.models.preparing import Preparing
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -26,7 +26,7 @@ from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
 from faithscope.experiments.studies.rfeval.prompts import RfForm, questions
-from faithscope.experiments.studies.rfeval.records import about
+from faithscope.experiments.studies.rfeval.records import about, reply_record
 from faithscope.experiments.studies.rfeval.units import Pair
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
@@ -42,12 +42,6 @@ class Request(Pair):
     ask: Writing | Ask
 
 
-def writing_as(config: RFEvalConfig) -> JudgeConfig:
-    """How the writer is asked: as judges are, but at its own temperature and once (B.3)."""
-    own = {"temperature": config.counterfactual.temperature, "attempts": 1, "structured": "prompt"}
-    return config.judge.model_copy(update=own)
-
-
 def writing_requests(
     config: RFEvalConfig,
     problems: Sequence[Item],
@@ -56,7 +50,8 @@ def writing_requests(
     writer = str(config.counterfactual.writer)
     shown = "of_source" not in request_words
     examples = examples_of(config) if shown else lambda _: []
-    ids = UnitIds(**decides(writer, writing_as(config), config.seed))
+    how = writing_as(config.judge, config.counterfactual.temperature)
+    ids = UnitIds(**decides(writer, how, config.seed))
     for item in problems:
         ask = generation(item, examples(item), request_words)
         told = {} if ask.system is None else {"system": ask.system}
@@ -149,11 +144,7 @@ class BuildWork(Preparing[Request]):
 
     def record(self, asked: OneAsk[Request], reply: Reply) -> Record:
         """What writer or validator was asked and what came back, word for word."""
-        stage, ask = self.plan.stage, asked.ask
+        stage = self.plan.stage
         writer, judge = (asked.model, None) if stage == WRITING else (None, asked.model)
         record = about(asked.item.of, None, stage, "", self.config.seed, judge)
-        record |= {"writer": writer, "values": dict(reply.values)}
-        if isinstance(ask, Ask):
-            record["form_sha256"] = ask.form.sha256
-        record |= {"system": ask.system, "asked": ask.prompt}
-        return record | replied(reply)
+        return reply_record(record | {"writer": writer}, asked.ask, reply)

@@ -12,20 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.studies.rfeval.config_sections import CUE
 from faithscope.experiments.studies.rfeval.inside.layout import layout
 from faithscope.experiments.studies.rfeval.inside.tracing import option_labels, scored_after
-from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
+from faithscope.experiments.studies.rfeval.items import Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
-    gold_stance,
     stance_of_answer,
     stance_of_letter,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import SAID
-from faithscope.experiments.studies.rfeval.pairs import pair_row
+from faithscope.experiments.studies.rfeval.pairs import FIELDS, pair_row
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced
 from faithscope.probes.graded import label_mass, log_distribution, top
@@ -40,18 +37,8 @@ LOG_PROBS = "log_probs"
 """The name of this reader."""
 
 
-@dataclass(frozen=True)
-class ScoredStance:
-    """What the model would answer after a part of its output."""
-
-    part: str
-    """`none` (before any reasoning), `r_prime`, `r`, `e` or `a`."""
-    stance: str
-    """Of the likeliest option; of equals the first."""
-    probabilities: tuple[float, ...]
-    """Of the options in order, as shares of one another."""
-    mass: float
-    """What all options together have of the model's probability there."""
+Stances = Mapping[Condition, Sequence[Mapping[str, Any]]]
+"""What `scored_stances` gives, by condition; none of an output of which log-probs were not read."""
 
 
 def scored_stances(
@@ -60,8 +47,13 @@ def scored_stances(
     start: Forced,
     generated: Sequence[int],
     execution: Execution = "auto",
-) -> list[ScoredStance]:
-    """The model's stance after each part of one output, all in one packed call.
+) -> list[dict[str, Any]]:
+    """What the model would answer after each part of one output, all in one packed call.
+
+        part            `none` (before any reasoning), `r_prime`, `r`, `e` or `a`
+        stance          of the likeliest option; of equals the first
+        probabilities   of the options in order, as shares of one another
+        mass            what all options together have of the model's probability there
 
     None of an item without options (`NO_OPTIONS`): a free answer has no labels to score.
 
@@ -77,25 +69,23 @@ def scored_stances(
     for part, of_part in zip(ends, log_probs, strict=True):
         what = f"item {item.id!r}, after {part}"
         shares = log_distribution(of_part, list(item.letters), what=what)
-        stance = stance_of_letter(item, top(shares))
-        probabilities = tuple(math.exp(x) for x in shares.values())
-        stances.append(ScoredStance(part, stance, probabilities, label_mass(of_part)))
+        stance = {"part": part, "stance": stance_of_letter(item, top(shares))}
+        stance |= {"probabilities": [math.exp(x) for x in shares.values()]}
+        stances.append(stance | {"mass": label_mass(of_part)})
     return stances
 
 
-def scored_readings(
-    model: str, item: Item, scored: Mapping[Condition, Sequence[ScoredStance]]
-) -> list[dict[str, Any]]:
+def scored_readings(model: str, item: Item, scored: Stances) -> list[dict[str, Any]]:
     """The stances as rows of `metrics.frames.READINGS`, to be held against other readers'.
 
     What the model would say before any reasoning is no part of an output and not among them.
     """
     key = {"reader": LOG_PROBS, "model": model, "task": item.task, "item": item.id}
     return [
-        key | {"part": f"{condition}_{one.part}", "stance": one.stance}
+        key | {"part": f"{condition}_{one['part']}", "stance": one["stance"]}
         for condition, stances in scored.items()
         for one in stances
-        if one.part != "none"
+        if one["part"] != "none"
     ]
 
 
@@ -109,7 +99,7 @@ def row_without_judge(
     model: str,
     item: Item,
     outputs: Mapping[Condition, Output],
-    scored: Mapping[Condition, Sequence[ScoredStance]],
+    scored: Stances,
     excluded: str = "",
 ) -> dict[str, Any]:
     """The row of one item, of reader `LOG_PROBS`.
@@ -119,7 +109,6 @@ def row_without_judge(
 
     Args:
         outputs: as of `pairs.pair_row`.
-        scored: by condition; none of an output of which log-probs were not read.
         excluded: why the pair counts for nothing at all ("" of most); items without options are
             left out by themselves (`NO_OPTIONS`).
 
@@ -127,25 +116,20 @@ def row_without_judge(
         A row for `metrics.frames.checked`. `…_judged` is "parsed" of an output with all stances,
         else `NO_ANSWER` or `NO_LOG_PROBS`, "" of one that is not complete.
     """
-    why = excluded or ("" if item.options else NO_OPTIONS)
-    row = pair_row(LOG_PROBS, model, item, outputs, {}, excluded=why)
-    if not item.options:
-        return row
-    for condition in CONDITIONS:
-        output = outputs.get(condition)
-        if output is None or not output.usable:
+    replies: dict[Condition, dict[str, Any]] = {}
+    for condition, output in outputs.items() if item.options else ():
+        if not output.usable:
             continue
-        read = {one.part: one.stance for one in scored.get(condition, ())}
+        read = {one["part"]: one["stance"] for one in scored.get(condition, ())}
         needed = ("r_prime", "r") if condition == "intervened" else ("r",)
         if not output.answer:
-            row[f"{condition}_judged"] = NO_ANSWER
+            replies[condition] = {"outcome": NO_ANSWER}
         elif not all(part in read for part in needed):
-            row[f"{condition}_judged"] = NO_LOG_PROBS
+            replies[condition] = {"outcome": NO_LOG_PROBS}
         else:
-            answer = stance_of_answer(item, output.answer)
-            stances = {part: read.get(part, "") for part in (*needed, "e")} | {"a": answer}
-            row |= {f"{condition}_{part}": stance for part, stance in stances.items()}
-            row[SAID[f"{condition}_a"]] = answer
-            row[f"{condition}_judged"] = "parsed"
-            row[f"{condition}_right"] = float(answer == gold_stance(item))
-    return row
+            stances = {part: read.get(part, "") for part in (*needed, "e")}
+            stances |= {"a": stance_of_answer(item, output.answer)}
+            values = {FIELDS[condition][f"{condition}_{part}"]: x for part, x in stances.items()}
+            replies[condition] = {"outcome": "parsed", "values": values}
+    why = excluded or ("" if item.options else NO_OPTIONS)
+    return pair_row(LOG_PROBS, model, item, outputs, replies, excluded=why)

@@ -4,8 +4,7 @@ count as a judge has read them whole; and, for `--dry-run`, what models behind A
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.index import Index
@@ -27,9 +26,9 @@ from faithscope.experiments.studies.rfeval.metrics.chains import contrast_of, ex
 from faithscope.experiments.studies.rfeval.pairs import output_ask, pair_row
 from faithscope.experiments.studies.rfeval.records import (
     about,
-    judged_record,
     outputs_of,
     records_of,
+    reply_record,
     writing_of,
 )
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
@@ -66,23 +65,24 @@ class RfJudging(Asker[Pair]):
     def ready(self, item: Pair) -> bool:
         return records_of(self.index, item) is not None
 
+    def asks(self, item: Pair) -> list[tuple[Condition, Ask]]:
+        outputs = outputs_of(self.index, item, self.whole.config.paper_compat)
+        return output_asks(self.whole, item, outputs)
+
     def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
         pair, name = asked.item, asked.ask.form.name
         of = about(pair.of, pair.model, JUDGED, name, self.config.seed, asked.model)
-        return judged_record(of, asked.about, asked.ask, reply)
-
-    def asks(self, item: Pair) -> list[tuple[Condition, Ask]]:
-        """Gives no ask where an output cannot be judged: the pair then counts for nothing."""
-        outputs = outputs_of(self.index, item, self.whole.config.paper_compat)
-        if outputs is None or not all(output.usable for output in outputs.values()):
-            return []
-        return [(c, asked_of(self.whole, item, c, outputs[c])) for c in CONDITIONS]
+        return reply_record(of | {"condition": asked.about}, asked.ask, reply)
 
 
-def asked_of(whole: RfUnits, pair: Pair, condition: Condition, output: Output) -> Ask:
-    """The ask about one output; its id tells the models apart, too."""
-    ask = output_ask(pair.of, condition, output, whole.forms[condition])
-    return replace(ask, id=f"{pair.model} {ask.id}")
+def output_asks(
+    whole: RfUnits, pair: Pair, outputs: Mapping[Condition, Output] | None
+) -> list[tuple[Condition, Ask]]:
+    """The asks about both outputs of a pair; none where one is not there or cannot be judged: the
+    pair then counts for nothing."""
+    if outputs is None or not all(output.usable for output in outputs.values()):
+        return []
+    return [(c, output_ask(pair.model, pair.of, c, outputs[c], whole.forms[c])) for c in CONDITIONS]
 
 
 class StepJudging(Asker[Pair]):
@@ -134,9 +134,7 @@ def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tupl
     if outputs is None or not all(output.usable for output in outputs.values()):
         return []
     if index.is_done(pair.key(stage), pair.units[stage]):
-        replies = {
-            r["condition"]: Reply(r["outcome"], r["values"]) for r in index.records(pair.key(stage))
-        }
+        replies = {r["condition"]: r for r in index.records(pair.key(stage))}
         row = pair_row(judge, pair.model, pair.of, outputs, replies)
         if exclusion_of(row, contrast_of(row)):
             return []
@@ -198,8 +196,7 @@ def _judging_lines(whole: RfUnits, index: Index) -> list[str]:
             if outputs is None:
                 unwritten += 1
                 outputs = _UNWRITTEN
-            if all(output.usable for output in outputs.values()):
-                asks[judge] += [asked_of(whole, pair, c, outputs[c]) for c in CONDITIONS]
+            asks[judge] += [ask for _, ask in output_asks(whole, pair, outputs)]
     lines = spending_lines(asks, whole.config.judge, whole.config.spend)
     if lines and unwritten:
         each = max(s.max_new_tokens for s in whole.subjects.values())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 from faithscope.experiments.engine.models.judges import replied
@@ -38,7 +39,7 @@ class Part:
     place: int
     """Its order in the output, from 0."""
     part: Piece
-    text: str
+    said: str
 
 
 def parts_of(item: Item, outputs: Mapping[Condition, Output]) -> list[Part]:
@@ -70,15 +71,14 @@ def asks_of_parts(
     """The stance of every part, and of every part but an output's first whether it names a flaw
     in the one before; ids tell models, items and parts apart."""
     asks: list[tuple[Part, Kind, Ask]] = []
-    before: Part | None = None
-    for part in parts:
-        key = f"{part.condition}.{part.place}"
-        ask = part_ask(item, key, forms["stance"].form, part=part.text)
-        asks.append((part, "stance", replace(ask, id=f"{model} {ask.id}")))
+    for before, part in pairwise((None, *parts)):
+        assert part is not None
+        id = f"{model} {item.id}.{part.condition}.{part.place}"
+        stance = part_ask(id, item, forms["stance"].form, part=part.said)
+        asks.append((part, "stance", stance))
         if before is not None and before.condition == part.condition:
-            ask = part_ask(item, key, forms["flaw"].form, before=before.text, part=part.text)
-            asks.append((part, "flaw", replace(ask, id=f"{model} {ask.id}")))
-        before = part
+            flaw = part_ask(id, item, forms["flaw"].form, before=before.said, part=part.said)
+            asks.append((part, "flaw", flaw))
     return asks
 
 
@@ -89,16 +89,13 @@ def step_record(of: Record, part: Part, kind: Kind, ask: Ask, reply: Reply) -> R
         of: what `records.about` gave.
     """
     return of | {
-        "condition": part.condition,
-        "place": part.place,
-        "part": part.part,
+        **vars(part),
         "kind": kind,
         "verdict": reply.values.get(ask.form.verdict),
         **{name: reply.values[name] for name in (LOCATION,) if name in reply.values},
         "probabilities": list(reply.probabilities),
         "mass": reply.mass,
         "form_sha256": ask.form.sha256,
-        "said": part.text,
         **replied(reply),
     }
 

@@ -45,8 +45,9 @@ _STANCES, _FLAWS = "stance_analysis", "transition_analysis"
 
 
 def _of_parts(*parts: str) -> dict[str, str]:
-    """The fields of a form on a whole output: a stance of each part, and of each link between two
-    of them whether the later names a flaw in the earlier."""
+    """The fields of a form on a whole output, in the order of `metrics.frames.STANCES` and `FLAWS`:
+    a stance of each part, and of each link between two of them whether the later names a flaw in
+    the earlier."""
     r, e, a = parts[-3:]
     links = [*((r_prime, r) for r_prime in parts[:-3]), (r, e), (e, a), (r, a)]
     stances = {f"{_STANCES}.{part}.stance": "label" for part in parts}
@@ -54,7 +55,7 @@ def _of_parts(*parts: str) -> dict[str, str]:
 
 
 _END = ("model_explanation", "model_final_answer")
-_ASKED: dict[str, dict[str, str]] = {
+ASKED: dict[str, dict[str, str]] = {
     "baseline": _of_parts("model_reasoning", *_END),
     "intervened": _of_parts("counterfactual_reasoning", "model_subsequent_reasoning", *_END),
     "stance": {"stance": "label"},
@@ -206,7 +207,7 @@ def _form(name: str, text: PromptText) -> RfForm:
     check_places(words, wanted, OPTIONAL, f"{where}: template", of)
     fields = tuple(Field(**f.model_dump()) for f in file.fields)
     kinds = {f.name: f.kind for f in fields}
-    for wanted, kind in _ASKED[file.task].items():
+    for wanted, kind in ASKED[file.task].items():
         if kinds.get(wanted) != kind:
             raise UserError(
                 f"{where}: fields: no {kind} {wanted!r}: a {file.task} form is read by it; add it"

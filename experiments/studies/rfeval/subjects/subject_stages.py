@@ -21,16 +21,14 @@ from faithscope.experiments.studies.rfeval.programs.sandbox import Limits, run_t
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,
     NO_SANDBOX,
+    UNTESTED,
     Record,
     about,
     closed_record,
-    no_room_record,
     output_record,
     outputs_of,
     records_of,
-    stance_record,
     tests_record,
-    untested_record,
     writing_of,
 )
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, forced, output_of
@@ -143,21 +141,20 @@ class SubjectStages(TextWorker[Pair, Forced]):
         prompt, finished = start.prompt, text.finish == "stop"
         record = output_record(
             self._about((start.item, start.stage)),
-            len(prompt.prompt.ids),
-            len(prompt.r_prime_ids),
+            prompt,
+            self.whole.subjects[start.item.model].framing,
             text,
             speaks.decode(text.ids),
             output_of(speaks, prompt, text.ids, finished),
             output_of(speaks, prompt, text.ids, finished, paper_compat=True),
             by,
-            self.whole.subjects[start.item.model].framing,
         )
         return [record]
 
     def no_room(self, unit: Unit[Pair], prompt: Forced, error: UserError) -> Records:
         framing = self.whole.subjects[unit[0].model].framing
-        sizes = len(prompt.prompt.ids), len(prompt.r_prime_ids)
-        return [no_room_record(self._about(unit), *sizes, str(error), framing)]
+        record = output_record(self._about(unit), prompt, framing)
+        return [record | {"finish": NO_ROOM, "problem": str(error)}]
 
     def conversation(self, unit: Unit[Pair]) -> Writing:
         pair, stage = unit
@@ -186,7 +183,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
     def _test(self, name: str) -> None:
         config = self.whole.config
         limits = Limits(**config.tests.model_dump(exclude={"run"}))
-        todo = self.lacking(name, TESTS)
+        todo = [p for p in self.lacking(name, TESTS) if records_of(self.index, p)]
         why = unavailable() if todo else ""
         if why:
             self.meter.say(
@@ -194,33 +191,38 @@ class SubjectStages(TextWorker[Pair, Forced]):
                 f"with where there is a sandbox: {why}"
             )
         for pair in todo:
-            assert pair.of.tests is not None
             self.begin(name, pair, TESTS)
-            outputs = outputs_of(self.index, pair, config.paper_compat)
-            records: Records = []
+            result: Records | Exception
             try:
-                for condition, output in (outputs or {}).items():
-                    of = about(pair.of, name, TESTS, condition, config.seed)
-                    if not output.usable:
-                        reason = f"the output is {output.outcome}"
-                        records.append(untested_record(of, condition, "not_run", reason))
-                        continue
-                    if why:
-                        records.append(untested_record(of, condition, NO_SANDBOX, why))
-                        continue
-                    code = code_of(output)
-                    report = run_tests(pair.of.tests, code, limits)
-                    records.append(tests_record(of, condition, code, report))
-                    if records[-1]["outcome"] == "test_broken":
-                        self.meter.say(
-                            f"{pair.item}: its own test does not run here, and the answer is left "
-                            f"to the judges: {report.runs[-1].detail[-200:]}"
-                        )
+                result = storable([self._tested(pair, c, limits, why) for c in CONDITIONS])
             except Exception as error:
-                self.keep(pair, TESTS, error)
-            else:
-                if outputs is not None:
-                    self.keep(pair, TESTS, storable(records))
+                result = error
+            self.keep(pair, TESTS, result)
+
+    def _tested(self, pair: Pair, condition: Condition, limits: Limits, why: str) -> Record:
+        """What came of the tests of one output.
+
+        Args:
+            why: there is no sandbox.
+        """
+        config, tests = self.whole.config, pair.of.tests
+        outputs = outputs_of(self.index, pair, config.paper_compat)
+        assert tests is not None
+        assert outputs is not None
+        output = outputs[condition]
+        of = about(pair.of, pair.model, TESTS, condition, config.seed)
+        of |= {"condition": condition, **UNTESTED}
+        if not output.usable:
+            return of | {"outcome": "not_run", "detail": f"the output is {output.outcome}"}
+        if why:
+            return of | {"outcome": NO_SANDBOX, "detail": why}
+        record = tests_record(of, code := code_of(output), run_tests(tests, code, limits))
+        if record["outcome"] == "test_broken":
+            self.meter.say(
+                f"{pair.item}: its own test does not run here, and the answer is left to the "
+                f"judges: {record['detail'][-200:]}"
+            )
+        return record
 
     def _read(self, name: str, model: interp.Model, stage: str, look: Look) -> None:
         """Carries out a stage that needs the weights and the stored outputs of each pair."""
@@ -239,9 +241,8 @@ class SubjectStages(TextWorker[Pair, Forced]):
     def _stances(self, model: interp.Model, pair: Pair, outputs: Written) -> Records:
         config = self.whole.config
         return [
-            stance_record(
-                about(pair.of, pair.model, LOG_PROBS, condition, config.seed), condition, stance
-            )
+            about(pair.of, pair.model, LOG_PROBS, condition, config.seed)
+            | {"condition": condition, **stance}
             for condition, (start, ids) in outputs.items()
             for stance in scored_stances(model, pair.of, start, ids)
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -237,7 +238,9 @@ def write(store: Store, pair: Pair, judge: str, i: int) -> None:
     for condition, stage in OUTPUTS.items():
         of = about(pair.of, pair.model, stage, condition, 0)
         output = outputs[condition]
-        record = output_record(of, 1, 0, Generation((1,), "stop"), "text", output, output, {})
+        start: Any = SimpleNamespace(prompt=SimpleNamespace(ids=(1,)), r_prime_ids=())
+        text = Generation((1,), "stop")
+        record = output_record(of, start, "prefix", text, "text", output, output)
         store.add(pair.units[stage], pair.key(stage), [record])
     other = "B" if i == 1 else "A"
     stances = {

@@ -24,7 +24,6 @@ from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, Item, TestCase
 from faithscope.experiments.studies.rfeval.metrics.people import review_agreement, review_rates
 from faithscope.experiments.studies.rfeval.prompts import judge_forms, questions
-from faithscope.probes.judge.form import Reply
 from faithscope.probes.judge.parse import read
 
 WORDS = questions()
@@ -78,10 +77,10 @@ def test_validation_needs_every_criterion() -> None:
     ask = validation_ask(item(), VALIDATE)
     for text in ("Question 0?", "Reason 0.", "Flaw 0.", "B: yes"):
         assert text in ask.prompt
-    assert accepted(read(ask, json.dumps(verdict())).values)
-    assert not accepted(verdict(decision="no"))
+    assert accepted(vars(read(ask, json.dumps(verdict()))))
+    assert not accepted({"outcome": "parsed", "values": verdict(decision="no")})
     for name in CRITERIA:
-        assert not accepted(verdict(**{name: False}))
+        assert not accepted({"outcome": "parsed", "values": verdict(**{name: False})})
     with pytest.raises(ValueError, match="not 'validate'"):
         validation_ask(item(), judge_forms()["rf_flaw"])
 
@@ -89,11 +88,14 @@ def test_validation_needs_every_criterion() -> None:
 def test_what_is_filtered_adds_up() -> None:
     items = [item(n) for n in range(5)] + [item(9, r_prime=""), item(1, "paper_review")]
     replies = {
-        items[0].id: Reply("parsed", verdict()),
-        items[1].id: Reply("parsed", verdict(uniqueness=False, logical_soundness=False)),
-        items[2].id: Reply("parsed", verdict(decision="no")),
-        items[3].id: Reply("refused"),
-        items[6].id: Reply("parsed", verdict()),
+        items[0].id: {"outcome": "parsed", "values": verdict()},
+        items[1].id: {
+            "outcome": "parsed",
+            "values": verdict(uniqueness=False, logical_soundness=False),
+        },
+        items[2].id: {"outcome": "parsed", "values": verdict(decision="no")},
+        items[3].id: {"outcome": "refused"},
+        items[6].id: {"outcome": "parsed", "values": verdict()},
     }
     table = filtering(items, replies).set_index("task")
     assert (table["n_removed"] + table["n_kept"] == table["n_problems"]).all()

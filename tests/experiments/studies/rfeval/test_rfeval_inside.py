@@ -75,12 +75,12 @@ def test_ends_of_parts_are_the_scored_stances() -> None:
     model = tiny("llama")
     record = looked()["intervened"]
     p = dict(zip(record["cuts"], np.array(record["p"]).reshape(-1, 3), strict=True))
-    scored = {s.part: s for s in scored_stances(model, TABLE, *outputs(model)["intervened"])}
+    scored = {s["part"]: s for s in scored_stances(model, TABLE, *outputs(model)["intervened"])}
     ends = {"none": 0, "r_prime": record["n_r_prime"], "r": record["reasoned"]}
     # past its answer nothing is traced
     assert set(scored) == {*ends, "a"}
     for part, cut in ends.items():
-        assert p[cut] == pytest.approx(scored[part].probabilities, abs=1e-4)
+        assert p[cut] == pytest.approx(scored[part]["probabilities"], abs=1e-4)
 
 
 def test_cuts_put_near_turns_pin_them_to_a_token_and_say_what_all_cuts_say() -> None:

@@ -22,7 +22,6 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     NO_ANSWER,
     NO_LOG_PROBS,
     NO_OPTIONS,
-    ScoredStance,
     row_without_judge,
     scored_readings,
     scored_stances,
@@ -46,7 +45,6 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import log_probs_
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced
 from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
-from faithscope.probes.judge.form import Reply
 from faithscope.probes.judge.parse import read
 
 BASELINE = {
@@ -62,9 +60,12 @@ def test_from_text_to_number() -> None:
         "baseline": parse_output("He was seen.</think><answer>B: guilty</answer>"),
         "intervened": parse_output("He may be right.</think>No: he was seen. Answer: B"),
     }
-    ask = output_ask(item(), "intervened", outputs["intervened"], FORMS["rf_intervened"])
+    ask = output_ask("m", item(), "intervened", outputs["intervened"], FORMS["rf_intervened"])
     parsed = read(ask, json.dumps(reply()))
-    replies = {"baseline": Reply("parsed", BASELINE), "intervened": Reply("parsed", parsed.values)}
+    replies = {
+        "baseline": {"outcome": "parsed", "values": BASELINE},
+        "intervened": {"outcome": "parsed", "values": parsed.values},
+    }
     row = pair_row("judge", "m", item(), outputs, replies)
     (pair,) = scored(pd.DataFrame([row])).to_dict("records")
     assert (pair["exclusion"], pair["rf"], pair["behaviour"]) == ("", 1, "self_correcting")
@@ -83,7 +84,10 @@ def test_what_is_missing_is_told() -> None:
     assert (row["baseline_judged"], row["intervened_outcome"]) == ("", "truncated")
     assert math.isnan(row["baseline_right"])
     assert scored(pd.DataFrame([row]))["exclusion"].tolist() == ["unfinished"]
-    refused = {"baseline": Reply("parsed", BASELINE), "intervened": Reply("refused")}
+    refused = {
+        "baseline": {"outcome": "parsed", "values": BASELINE},
+        "intervened": {"outcome": "refused"},
+    }
     row = pair_row("judge", "m", item(), {"baseline": OUTPUT, "intervened": OUTPUT}, refused)
     assert scored(pd.DataFrame([row]))["exclusion"].tolist() == ["evaluation_error"]
     assert pair_row("judge", "m", item(), {}, {})["baseline_outcome"] == "not_written"
@@ -93,7 +97,7 @@ def test_what_is_missing_is_told() -> None:
 def test_tests_decide_code() -> None:
     values = BASELINE | {"stance_analysis.model_reasoning.stance": "correct"}
     values |= {"stance_analysis.model_final_answer.stance": "correct"}
-    replies = {"baseline": Reply("parsed", values)}
+    replies = {"baseline": {"outcome": "parsed", "values": values}}
     row = pair_row("judge", "m", CODE, {"baseline": OUTPUT}, replies, {"baseline": "incorrect"})
     assert (row["baseline_r"], row["baseline_a"]) == ("correct", "incorrect")
     assert row["baseline_right"] == 0
@@ -128,12 +132,12 @@ def test_shares_are_those_of_plain_forwards() -> None:
     start = forced(model, "Guilty?", "He was not there.")
     written = model.encode(" He was. Answer: B")
     stances = scored_stances(model, of, start, written)
-    assert [s.part for s in stances] == ["none", "r_prime", "r", "a"]
+    assert [s["part"] for s in stances] == ["none", "r_prime", "r", "a"]
     places = layout(model, start, written).after_parts
     for stance in stances:
         p = []
         for letter in of.letters:
-            prefix = (*places[stance.part], *model.encode(CUE))
+            prefix = (*places[stance["part"]], *model.encode(CUE))
             ids = [*prefix, *model.encode(f" {letter}")]
             with torch.inference_mode():
                 logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0].double()
@@ -142,11 +146,11 @@ def test_shares_are_those_of_plain_forwards() -> None:
                 torch.stack([shares[k - 1, ids[k]] for k in range(len(prefix), len(ids))]).prod()
             )
         p = torch.stack(p)
-        assert stance.probabilities == pytest.approx((p / p.sum()).tolist(), rel=1e-3)
-        assert stance.mass == pytest.approx(p.sum().item(), rel=1e-3)
-        assert stance.stance == of.letters[int(p.argmax())]
+        assert stance["probabilities"] == pytest.approx((p / p.sum()).tolist(), rel=1e-3)
+        assert stance["mass"] == pytest.approx(p.sum().item(), rel=1e-3)
+        assert stance["stance"] == of.letters[int(p.argmax())]
     alone = scored_stances(model, of, start, written, execution="loop")
-    assert [s.stance for s in alone] == [s.stance for s in stances]
+    assert [s["stance"] for s in alone] == [s["stance"] for s in stances]
 
 
 def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None:
@@ -154,7 +158,7 @@ def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None
     start = forced(model, "Claim?", "It supports it.")
     written = model.encode(" It does not. Answer: C")
     stances = scored_stances(model, TABLE.posed(WORDS, "paper"), start, written)
-    assert {s.stance for s in stances} <= set(TABLE.options)
+    assert {s["stance"] for s in stances} <= set(TABLE.options)
     rows = scored_readings("m", TABLE, {"intervened": stances})
     assert [r["part"] for r in rows] == ["intervened_r_prime", "intervened_r", "intervened_a"]
     other = [r | {"reader": "judge"} for r in rows]
@@ -163,15 +167,13 @@ def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None
     assert scored_stances(model, NUMBER, start, written) == []
 
 
-SHARES = (0.4, 0.3, 0.3)
-
-
-def after_parts(stances: str) -> list[ScoredStance]:
+def after_parts(stances: str) -> list[dict[str, Any]]:
     """Of `none` and the parts that are there, "-" for one that is not."""
     letters = stances.split()
     parts = ["none", *(["r_prime"] if len(letters) == 4 else []), "r", "e"]
     pairs = zip(parts, letters, strict=True)
-    return [ScoredStance(part, x, SHARES, 0.9) for part, x in pairs if x != "-"]
+    of_all = {"probabilities": [0.4, 0.3, 0.3], "mass": 0.9}
+    return [{"part": part, "stance": x, **of_all} for part, x in pairs if x != "-"]
 
 
 def row_of(item: Item = TABLE, **changes: Any) -> dict[str, Any]:

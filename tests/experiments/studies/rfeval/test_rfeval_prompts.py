@@ -140,8 +140,8 @@ OUTPUT = Output("He was seen {there}.", "So he did it.", "B", "complete")
 
 def test_an_intervened_output_shows_r_prime_and_a_baseline_does_not() -> None:
     """The authors' released code has the two exchanged."""
-    one = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"])
-    other = output_ask(item(), "baseline", OUTPUT, FORMS["rf_baseline"])
+    one = output_ask("m", item(), "intervened", OUTPUT, FORMS["rf_intervened"])
+    other = output_ask("m", item(), "baseline", OUTPUT, FORMS["rf_baseline"])
     assert "He was not there." in one.prompt
     assert "He was not there." not in other.prompt
     for ask in (one, other):
@@ -149,12 +149,12 @@ def test_an_intervened_output_shows_r_prime_and_a_baseline_does_not() -> None:
             assert text in ask.prompt
         assert item().explanation not in ask.prompt.replace(OUTPUT.reasoning, "")
         assert ask.labels == stance_set(item())
-    assert one.id == "legal_decision/1.intervened"
+    assert one.id == "m legal_decision/1.intervened"
     with pytest.raises(ValueError, match="is of task 'baseline', not 'intervened'"):
-        output_ask(item(), "intervened", OUTPUT, FORMS["rf_baseline"])
+        output_ask("m", item(), "intervened", OUTPUT, FORMS["rf_baseline"])
     cut = Output("r", "", "", "truncated")
     with pytest.raises(ValueError, match="is truncated"):
-        output_ask(item(), "baseline", cut, FORMS["rf_baseline"])
+        output_ask("m", item(), "baseline", cut, FORMS["rf_baseline"])
 
 
 def reply(**changes: Any) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def reply(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_reply_becomes_columns() -> None:
-    ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"])
+    ask = output_ask("m", item(), "intervened", OUTPUT, FORMS["rf_intervened"])
     reading = read(ask, json.dumps(reply()))
     assert reading.problem == ""
     assert judged_parts(reading.values, "intervened") == {
@@ -195,7 +195,7 @@ def test_a_flaw_that_is_named_nowhere_is_none(where: str | None) -> None:
     judgement = reply()
     e_of_r = "model_subsequent_reasoning_to_model_explanation"
     judgement["transition_analysis"][e_of_r] = {"identifies_flaw": True, "flaw_location": where}
-    ask = output_ask(item(), "intervened", OUTPUT, FORMS["rf_intervened"])
+    ask = output_ask("m", item(), "intervened", OUTPUT, FORMS["rf_intervened"])
     values = read(ask, json.dumps(judgement)).values
     assert judged_parts(values, "intervened")["intervened_flaw_re"] is False
     assert judged_parts(values, "intervened", paper_compat=True)["intervened_flaw_re"] is True
@@ -205,14 +205,14 @@ def test_a_flaw_that_is_named_nowhere_is_none(where: str | None) -> None:
 
 def test_a_form_that_asks_for_no_words_is_taken_at_its_word() -> None:
     values = {"transition_analysis.model_reasoning_to_model_final_answer.identifies_flaw": True}
-    assert judged_parts(values, "baseline") == {"baseline_flaw_ra": True}
+    assert judged_parts(values, "baseline")["baseline_flaw_ra"] is True
     assert names_flaw(True, {"flaw_location": "That premise is wrong."})
     assert not names_flaw(False, {"flaw_location": "That premise is wrong."})
 
 
 def test_an_output_without_an_explanation_is_judged_without() -> None:
     bare = Output("He was seen.", "", "B", "complete")
-    ask = output_ask(item(), "intervened", bare, FORMS["rf_intervened"])
+    ask = output_ask("m", item(), "intervened", bare, FORMS["rf_intervened"])
     assert ask.form.name == "rf_intervened_bare"
     assert ask.form == without_explanation(FORMS["rf_intervened"].form)
     explanation = schema(ask)["properties"]["stance_analysis"]["properties"]["model_explanation"]
@@ -225,10 +225,10 @@ def test_an_output_without_an_explanation_is_judged_without() -> None:
 
 def test_one_part_and_one_transition_alone() -> None:
     named = TABLE.posed(WORDS, "paper")
-    stance = part_ask(named, "r", FORMS["rf_stance"].form, part="It refutes.")
+    stance = part_ask("r", named, FORMS["rf_stance"].form, part="It refutes.")
     assert stance.choices() == ("supports", "not enough info", "refutes", UNKNOWN)
     assert "It refutes." in stance.prompt
-    flaw = part_ask(named, "re", FORMS["rf_flaw"].form, before="one", part="the other")
+    flaw = part_ask("re", named, FORMS["rf_flaw"].form, before="one", part="the other")
     assert flaw.choices() == (False, True)
 
 

@@ -132,7 +132,7 @@ def test_a_judge_is_asked_in_the_authors_words(checkout: Path) -> None:
     form = forms["rf_intervened"]
     assert not form.ours
     assert "get_evaluation_prompt" in form.source
-    ask = output_ask(LAW.posed(questions(checkout)), "intervened", OUTPUT, form)
+    ask = output_ask("m", LAW.posed(questions(checkout)), "intervened", OUTPUT, form)
     assert ask.system == (
         "Weigh what came after `## Counterfactual Reasoning`.\n"
         """One of ('A', 'B', "I don't know"); \\(x\\) stays.\n\n```json\n{\n"""
@@ -147,14 +147,14 @@ def test_a_judge_is_asked_in_the_authors_words(checkout: Path) -> None:
 
 def test_each_output_gets_its_own_prompt_though_the_code_exchanges_them(checkout: Path) -> None:
     form = judge_forms(checkout)["rf_baseline"]
-    ask = output_ask(LAW.posed(questions(checkout)), "baseline", OUTPUT, form)
+    ask = output_ask("m", LAW.posed(questions(checkout)), "baseline", OUTPUT, form)
     assert (ask.system or "").startswith("Weigh an output.")
     assert "He was not there." not in ask.prompt
 
 
 def test_an_object_of_the_authors_system_message_is_no_reply(checkout: Path) -> None:
     form = judge_forms(checkout)["rf_intervened"]
-    ask = output_ask(LAW.posed(questions(checkout)), "intervened", OUTPUT, form)
+    ask = output_ask("m", LAW.posed(questions(checkout)), "intervened", OUTPUT, form)
     assert read(ask, ask.system or "").outcome == "unparsed"
 
 

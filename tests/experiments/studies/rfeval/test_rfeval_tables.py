@@ -261,7 +261,7 @@ def test_from_items_to_tables() -> None:
             outputs.setdefault(item.id, {})[condition] = output
             scored[condition] = scored_stances(model, item, start, written)
             form = FORMS[f"rf_{condition}"]
-            asks.append(output_ask(item.posed(WORDS), condition, output, form))
+            asks.append(output_ask("m", item.posed(WORDS), condition, output, form))
         readings += answer_readings("m", item, outputs[item.id])
         readings += scored_readings("m", item, scored)
     replies: dict[str, Reply] = {}
@@ -274,7 +274,7 @@ def test_from_items_to_tables() -> None:
     rows = [
         pair_row(
             *("tiny", "m", item, outputs[item.id]),
-            {condition: replies[f"{item.id}.{condition}"] for condition in CONDITIONS},
+            {c: vars(replies[f"m {item.id}.{c}"]) for c in CONDITIONS},
         )
         for item in ITEMS
     ]
@@ -300,9 +300,9 @@ def test_single_parts_are_scored_by_log_probs(name: str) -> None:
 
     model, named = tiny("llama", max_position_embeddings=8192), TABLE.posed(WORDS, "paper")
     if name == "rf_stance":
-        ask = part_ask(named, "r", FORMS[name].form, part="It refutes it.")
+        ask = part_ask("r", named, FORMS[name].form, part="It refutes it.")
     else:
-        ask = part_ask(named, "re", FORMS[name].form, before="It supports.", part="No: wrong row.")
+        ask = part_ask("re", named, FORMS[name].form, before="It supports.", part="No: wrong row.")
     replies: list[Reply] = []
     ScoringJudge(model).ask_all([ask], lambda _, reply: replies.append(reply))
     assert replies[0].values[ask.form.verdict] in ask.choices()
