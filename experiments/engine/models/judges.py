@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
 from faithscope.experiments.config.base import ConfigError, expanded
 from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.units import versions
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.parse import REPLIES, sent

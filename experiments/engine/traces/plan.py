@@ -14,10 +14,10 @@ from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.given.asked import Asked, asked_about
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
-from faithscope.experiments.engine.fingerprint import fingerprint
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished, missing

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
-from faithscope.experiments.engine.fingerprint import fingerprint
+from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
