@@ -29,6 +29,8 @@ from faithscope.experiments.studies.rfeval.metrics.chains import LINKS, chain
 from faithscope.experiments.studies.rfeval.report.paper import LINK_NAMES
 from faithscope.experiments.studies.rfeval.results import RfResults, results
 
+from faithscope.interp.errors import UserError
+
 
 def show_item(
     run_dir: Path, item: str, model: str | None, task: str | None, console: Console
@@ -51,6 +53,8 @@ def show_pairs(
 ) -> None:
     """`show_item` of results."""
     pairs = rows(run.tables["rf_pairs"])
+    if not pairs:
+        raise UserError("the run holds no outputs yet; start it again with `faithscope run`")
 
     def names(pair: Mapping[str, Any]) -> Names:
         return [pair["model"]], [pair["task"]], [pair["item"], pair["item"].rpartition("/")[2]]
