@@ -28,7 +28,6 @@ from faithscope.experiments.studies.rfeval.items import CONDITIONS, Item
 from faithscope.experiments.studies.rfeval.metrics.chains import LINKS, chain
 from faithscope.experiments.studies.rfeval.report.paper import LINK_NAMES
 from faithscope.experiments.studies.rfeval.results import RfResults, results
-
 from faithscope.interp.errors import UserError
 
 
