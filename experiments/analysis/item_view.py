@@ -7,8 +7,8 @@ model, a judge or a data set wrote reaches the terminal as anything but text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 from rich.console import Console, Group, RenderableType
@@ -30,8 +30,12 @@ from faithscope.experiments.analysis.page import (
     Terms,
     Verbatim,
 )
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.engine.units import Key
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible
+from faithscope.probes.record import Record
 
 LISTED = 8
 """Names that an error lists."""
@@ -39,26 +43,85 @@ LISTED = 8
 COLOURS = {"all": "bold dark_orange3", "some": "dark_orange3", "none": "blue", "unknown": "dim"}
 _DIM = ("quiet", "tail")
 P = TypeVar("P")
-Narrowing = tuple[str, str | None, Callable[[P], Sequence[str]]]
-"""(what is asked for, the name asked for or None for all, the names that a place goes by)."""
 
 
-def narrowed(places: Sequence[P], by: Iterable[Narrowing[P]], what_they_are: str) -> list[P]:
+Names = tuple[Sequence[str], Sequence[str], Sequence[str]]
+"""What a place can be asked for by: names of its model, of its task, of its item."""
+
+
+def narrowed(
+    places: Sequence[P],
+    what_they_are: str,
+    item: str,
+    model: str | None,
+    task: str | None,
+    names: Callable[[Any], Names] = lambda at: (at[-3:-2], at[-2:-1], at[-1:]),
+) -> list[P]:
     """The places that go by every name asked for, as it is or as the terminal shows it.
 
+    Args:
+        names: what a place goes by; a tuple by its last three.
+
     Raises:
-        UserError: nothing is left; names the first that fits nothing, and what was meant.
+        UserError: there are no places; or nothing is left: names the first of model, task and item
+            that fits nothing, and what was meant.
     """
+    if not places:
+        raise UserError(
+            f"the run holds no {what_they_are} yet; start it again with `faithscope run`"
+        )
     left = list(places)
-    for what, wanted, names in by:
+    for i, (what, wanted) in enumerate((("model", model), ("task", task), ("item", item))):
         if wanted is None:
             continue
-        known = list(dict.fromkeys(visible(name) for place in left for name in names(place)))
-        left = [p for p in left if wanted in (n for x in names(p) for n in (x, visible(x)))]
+        known = list(dict.fromkeys(visible(name) for p in left for name in names(p)[i]))
+        left = [p for p in left if wanted in (n for x in names(p)[i] for n in (x, visible(x)))]
         if not left:
             guess = did_you_mean(wanted, known) or _listed(known)
             raise UserError(f"no {what} {wanted!r} among the {what_they_are} of this run{guess}")
     return left
+
+
+def print_records(
+    console: Console, index: Index, key: Key, block: Callable[[Record], Fold | None]
+) -> None:
+    """Print the records of a unit, or why there are none.
+
+    Args:
+        block: how a record looks; None of one that is not shown.
+    """
+    unit = index.get(key)
+    if unit is not None and unit.failed is not None:
+        print_item(console, Fold(" · ".join((*key[1:], "failed")), [unit.failed]))
+        return
+    for shown in filter(None, map(block, index.records(key))):
+        print_item(console, shown)
+
+
+def reply_block(
+    record: Record, parts: Sequence[str], chances: str = "", above: Sequence[Block] = ()
+) -> Fold:
+    """One judgement: its verdict, what the judge was told and asked, thought and replied.
+
+    Args:
+        parts: of its title, before outcome and verdict.
+        chances: how likely it held each verdict, in words.
+        above: what is shown first.
+    """
+    texts = {
+        "Told": record["system"],
+        "Asked": as_sent(record),
+        "Thought": record["thinking"],
+        "Replied": record["text"],
+        "Problem": record["problem"],
+        "Probabilities": chances,
+    }
+    blocks = list(above)
+    for heading, text in texts.items():
+        if text:
+            blocks += [Heading(heading, 4), Verbatim(text)]
+    verdict = "none" if record["verdict"] is None else record["verdict"]
+    return Fold(f"{' · '.join(parts)}: {record['outcome']}, verdict {verdict}", blocks, "printed")
 
 
 def _listed(known: Sequence[str]) -> str:

@@ -15,9 +15,15 @@ from pydantic import (
     model_validator,
 )
 
-from faithscope.experiments.config.api import API, ApiSection, no_temperature_problem
-from faithscope.experiments.config.backend import BackendSection
-from faithscope.experiments.config.base import OneOrMany
+from faithscope.experiments.config.api import (
+    API,
+    HOW_FAST,
+    ApiSection,
+    no_temperature_problem,
+    one_address_problem,
+)
+from faithscope.experiments.config.backend import WHERE, BackendSection
+from faithscope.experiments.config.base import FolderConfig, OneOrMany
 from faithscope.experiments.config.model import checked_name
 
 Reading = Literal["generated", "scored"]
@@ -32,6 +38,18 @@ def _judge(name: str, info: ValidationInfo) -> str:
 
 
 JudgeName = Annotated[StrictStr, AfterValidator(_judge)]
+
+
+JUDGING_FREE = (
+    *FolderConfig.FREE,
+    "report.",
+    "spend.",
+    "prompts",  # a form's text decides by itself what was asked
+    "token_budget",
+    *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
+)
+"""Keys that decide nothing of what is stored of a run in which judges are asked
+(`FolderConfig.FREE`)."""
 
 
 class JudgeConfig(ApiSection, BackendSection):
@@ -87,6 +105,14 @@ class JudgeConfig(ApiSection, BackendSection):
     def readings_of(self, name: str) -> list[Reading]:
         """An API gives no log-probs of whole verdicts: what it writes is all there is."""
         return ["generated"] if name.startswith(API) else list(self.readings)
+
+    def misfit(self, others: Iterable[str | None] = ()) -> str | None:
+        """Why these judges, and others who are asked as they are, cannot all be asked by one
+        section, if they cannot."""
+        names = list(dict.fromkeys([*self.model, *filter(None, others)]))
+        return one_address_problem(
+            "judge.base_url", self.base_url, names
+        ) or self.several_models_problem("judge", names)
 
     def short_of_thought(self, names: Iterable[str]) -> list[str]:
         """A note for each of those behind an API that could not think in so few tokens."""

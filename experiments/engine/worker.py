@@ -20,7 +20,7 @@ from faithscope.experiments.config.api import ApiSection, SpendConfig
 from faithscope.experiments.engine.models.account import budget_of
 from faithscope.experiments.engine.models.judges import checked_apis
 from faithscope.experiments.engine.models.loading import Weights, WeightSettings, load_for_run
-from faithscope.experiments.engine.planfile import Planned, failures, missing
+from faithscope.experiments.engine.planfile import Planned, failures, is_finished, missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.provenance import check_same
 from faithscope.experiments.engine.store import Store
@@ -45,7 +45,7 @@ class Worker(ABC, Generic[Item]):
 
     def __init__(
         self,
-        batches: Mapping[str, list[list[Item]]],
+        batches: Mapping[str, Sequence[Sequence[Item]]],
         stages: Sequence[str],
         spend: SpendConfig,
         token_budget: int | None,
@@ -98,8 +98,8 @@ class Worker(ABC, Generic[Item]):
         return self.stages
 
     def missing(self, item: Item) -> list[str]:
-        """The stages of an item that are still to be done."""
-        return missing(self.index, item)
+        """The stages of an item that are still to be done here."""
+        return [stage for stage in missing(self.index, item) if stage in self.stages]
 
     def lacking(self, model: str, stage: str) -> list[Item]:
         """The items of a model that still lack a stage, in order."""
@@ -303,5 +303,5 @@ class Worker(ABC, Generic[Item]):
 
     def done(self) -> str:
         """How far it is, in words."""
-        finished = sum(not self.missing(i) for i in self.items)
+        finished = sum(is_finished(self.index, i) for i in self.items)
         return f"{finished} of {len(self.items)} items are done"

@@ -102,7 +102,8 @@ def test_it_opens_where_its_models_are_not(
     for name, table in run.tables.items():
         stored = pd.read_csv(moved / "tables" / f"{name}.csv")
         assert list(stored.columns) == list(table.columns), name
-        assert len(stored) == len(table), name
+        # a judge under another name in the config has judged nothing
+        assert len(stored) == len(before.tables[name]), name
 
 
 @every_study

@@ -66,7 +66,7 @@ class Asker(Worker[Item]):
     def __init__(
         self,
         config: AskingConfig,
-        batches: Mapping[str, list[list[Item]]],
+        batches: Mapping[str, Sequence[Sequence[Item]]],
         judge: JudgeConfig,
         readings: Mapping[str, Reading],
         store: Store,
@@ -105,9 +105,9 @@ class Asker(Worker[Item]):
         """
         return
 
-    def sub_batches(self, batch: Sequence[Item]) -> list[list[Item]]:
+    def sub_batches(self, batch: Sequence[Item]) -> Sequence[Sequence[Item]]:
         """Splits a batch into sub-batches that may share forward passes."""
-        return [list(batch)]
+        return [batch]
 
     def after_judging(self, model: interp.Model) -> None:
         """What is done with a model here once it has been asked everything."""

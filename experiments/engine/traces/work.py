@@ -34,6 +34,7 @@ from faithscope.experiments.data.traces import (
 )
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.writing import HowWritten, Start, TextWorker, Unit
+from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, measure
@@ -63,11 +64,15 @@ class TraceWork(TextWorker[Item, Prompt]):
     texts = (TRACE,)
 
     def __init__(
-        self, config: TracesConfig, batches: Mapping[str, list[list[Item]]], store: Store
+        self,
+        config: TracesConfig,
+        batches: Mapping[str, Sequence[Sequence[Item]]],
+        store: Store,
+        meter: Meter | None = None,
     ) -> None:
         self.config, self.settings = config, trace_settings(config)
         stages = (TRACE, *config.probes)
-        super().__init__(batches, stages, config.spend, config.token_budget, store)
+        super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
         self._announced: set[Key] = set()
         """Units that the meter expects."""
 

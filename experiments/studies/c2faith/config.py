@@ -6,16 +6,9 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from faithscope.experiments.config.api import (
-    API,
-    HOW_FAST,
-    SpendConfig,
-    no_temperature_problem,
-    one_address_problem,
-)
-from faithscope.experiments.config.backend import WHERE
+from faithscope.experiments.config.api import API, SpendConfig, no_temperature_problem
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from faithscope.experiments.config.judge import JudgeConfig, JudgeName
+from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, JudgeName
 from faithscope.experiments.config.model import ModelName
 
 Signal = Literal[
@@ -135,14 +128,7 @@ class C2ReportConfig(Section):
 class C2FaithConfig(FolderConfig):
     """A whole run of C2-Faith."""
 
-    FREE: ClassVar[tuple[str, ...]] = (
-        *FolderConfig.FREE,
-        "report.",
-        "spend.",
-        "prompts",  # a form's text decides by itself what was asked
-        "token_budget",
-        *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
-    )
+    FREE: ClassVar[tuple[str, ...]] = JUDGING_FREE
 
     benchmark: Literal["c2faith"]
     """The study."""
@@ -165,17 +151,8 @@ class C2FaithConfig(FolderConfig):
     report: C2ReportConfig = C2ReportConfig()
 
     @model_validator(mode="after")
-    def _one_address_for_one_service(self) -> C2FaithConfig:
-        asked = [*self.models, *filter(None, [self.perturb.writer])]
-        if problem := one_address_problem("judge.base_url", self.judge.base_url, asked):
-            raise ValueError(problem)
-        return self
-
-    @model_validator(mode="after")
-    def _one_model_of_the_servers(self) -> C2FaithConfig:
-        writer = self.perturb.writer if self.perturb.acausal == "llm" else None
-        asked = [*self.judge.model, *filter(None, [self.reference, writer])]
-        if problem := self.judge.several_models_problem("judge", dict.fromkeys(asked)):
+    def _one_service_for_all(self) -> C2FaithConfig:
+        if problem := self.judge.misfit([self.reference, self._writer]):
             raise ValueError(problem)
         return self
 
@@ -185,6 +162,11 @@ class C2FaithConfig(FolderConfig):
         if problem := no_temperature_problem(self.judge.temperature, asked):
             raise ValueError(f"judge.{problem} (reference is asked as judges are)")
         return self
+
+    @property
+    def _writer(self) -> str | None:
+        """Who rewrites steps, if anyone does."""
+        return self.perturb.writer if self.perturb.acausal == "llm" else None
 
     @property
     def models(self) -> list[str]:
@@ -207,6 +189,5 @@ class C2FaithConfig(FolderConfig):
                 "and MAE of coverage then say little; name a strong model (the paper has GPT-4.1: "
                 "--set reference=api:openai/gpt-4.1), or null for the share kept alone"
             )
-        writer = self.perturb.writer if self.perturb.acausal == "llm" else None
-        asked = [*self.judge.model, *filter(None, [self.reference, writer])]
+        asked = [*self.judge.model, *filter(None, [self.reference, self._writer])]
         return notes + self.judge.short_of_thought(asked)

@@ -9,11 +9,16 @@ from typing import Any
 from rich.console import Console
 
 from faithscope.experiments.analysis.html import Cell, HtmlTable
-from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print_item
-from faithscope.experiments.analysis.page import Block, Fold, Grid, Heading, Paragraph, Verbatim
+from faithscope.experiments.analysis.item_view import (
+    narrowed,
+    print_item,
+    print_records,
+    reply_block,
+)
+from faithscope.experiments.analysis.page import Block, Fold, Grid, Paragraph, Verbatim
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.engine.models.judges import READINGS, as_sent
+from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.c2faith.asks import CONDITIONS
 from faithscope.experiments.studies.c2faith.benchmark.injection import twin_of
@@ -29,7 +34,7 @@ from faithscope.experiments.studies.c2faith.judgements import (
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
-from faithscope.interp.errors import UserError
+from faithscope.probes.record import Record
 
 
 def show_item(
@@ -54,19 +59,16 @@ def show_item(
     read = results(load_run(run_dir))
     index, items = read.run.index, _Items(read.benchmark)
     keys = find([k for k in index if k[0] in (*READINGS, INSIDE)], items, item, model, task)
+
+    def block(key: Key, record: Record) -> Fold | None:
+        if key[0] != INSIDE:
+            return judgement_block(record, read.forms[record["variant"]])
+        return inside_block(record) if item in items.names(key, record["condition"]) else None
+
     for of in dict.fromkeys(items.of(key) for key in keys):
         print_item(console, Fold(of.id, item_blocks(of)))
         for key in (k for k in keys if items.of(k) == of):
-            failed = index.get(key)
-            if failed is not None and failed.failed is not None:
-                print_item(console, Fold(" · ".join((*key[1:], "failed")), [failed.failed]))
-                continue
-            for record in index.records(key):
-                if key[0] != INSIDE:
-                    form = read.forms[record["variant"]]
-                    print_item(console, judgement_block(record, form))
-                elif item in items.names(key, record["condition"]):
-                    print_item(console, inside_block(record))
+            print_records(console, index, key, lambda r, key=key: block(key, r))
 
 
 class _Items:
@@ -104,15 +106,9 @@ def find(
     Raises:
         UserError: nothing is left; names the first of model, task and item that fits nothing.
     """
-    if not keys:
-        raise UserError("the run holds no judgements yet; start it again with `faithscope run`")
     ordered = sorted(keys, key=lambda k: (model_order(k[1]), k[2], k[3], k[0]))
-    by: list[Narrowing[Key]] = [
-        ("model", model, lambda key: key[1:2]),
-        ("task", task, lambda key: key[2:3]),
-        ("item", item, items.names),
-    ]
-    return narrowed(ordered, by, "judgements")
+    asked = (ordered, "judgements", item, model, task)
+    return narrowed(*asked, lambda key: (key[1:2], key[2:3], items.names(key)))
 
 
 MOST_CHANCES = 12
@@ -132,28 +128,14 @@ def item_blocks(item: CausalItem | CoverageItem) -> list[Block]:
     return [*blocks, *(Verbatim(f"{at}: {text}") for at, text in removed)]
 
 
-def judgement_block(record: Mapping[str, Any], form: TaskForm) -> Fold:
-    """One judgement: its verdict beside the right one, what the judge was told and asked, what it
-    thought and replied, and how likely it held each verdict."""
-    texts = {
-        "Told": record["system"],
-        "Asked": as_sent(record),
-        "Thought": record["thinking"],
-        "Replied": record["text"],
-        "Problem": record["problem"],
-        "Probabilities": _chances(record, form) if record["probabilities"] else "",
-    }
-    blocks: list[Block] = [_verdict(record, form)]
-    for heading, text in texts.items():
-        if text:
-            blocks += [Heading(heading, 4), Verbatim(text)]
+def judgement_block(record: Record, form: TaskForm) -> Fold:
+    """One judgement, its verdict beside the right one, and how likely the judge held each."""
     parts = [record["judge"], record["variant"], READINGS[record["probe"]], record["ask"]]
     if is_injected(record):
         demand = f" for the {record['demand']} verdict" if record["demand"] else ""
         parts.append(f"injected {record['injection']}{demand}")
-    verdict = "none" if record["verdict"] is None else record["verdict"]
-    summary = f"{' · '.join(parts)}: {record['outcome']}, verdict {verdict}"
-    return Fold(summary, blocks, "printed")
+    chances = _chances(record, form) if record["probabilities"] else ""
+    return reply_block(record, parts, chances, [_verdict(record, form)])
 
 
 def _verdict(record: Mapping[str, Any], form: TaskForm) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from faithscope.experiments.config.api import API, HOW_FAST, one_address_problem
+from faithscope.experiments.config.api import API, HOW_FAST
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeConfig
@@ -97,11 +97,7 @@ class FaithCotConfig(TracesConfig):
             if self.edits.by == "judge":
                 raise ValueError("edits.by is 'judge', and there is none; name one in judge.model")
             return self
-        if problem := one_address_problem(
-            "judge.base_url", self.judge.base_url, [*self.judge.model]
-        ):
-            raise ValueError(problem)
-        if problem := self.judge.several_models_problem("judge", self.judge.model):
+        if problem := self.judge.misfit():
             raise ValueError(problem)
         return self
 

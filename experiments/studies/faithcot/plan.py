@@ -128,6 +128,7 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
         judges."""
         # they bring torch, which a dry run need not wait for
         from faithscope.experiments.engine.phases import Phases
+        from faithscope.experiments.engine.traces.work import TraceWork
         from faithscope.experiments.studies.faithcot import work
 
         whole, meter = self.units, Meter()
@@ -137,7 +138,7 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
         to_shuffle = {
             m: [[p for p in b if SHUFFLED in p.units] for b in of] for m, of in batches.items()
         }
-        phases: list[Any] = [work.FaithTraces(whole, batches, store, meter)]
+        phases: list[Any] = [TraceWork(self.config, batches, store, meter)]
         phases.append(work.Shuffling(whole, to_shuffle, store, meter))
         if self.config.writer is not None:
             phases.append(work.EditWriting(whole, batches, store, meter))

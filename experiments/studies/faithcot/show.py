@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from faithscope.experiments.analysis.html import Cell, HtmlTable
-from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print_item
+from faithscope.experiments.analysis.item_view import narrowed, print_item
 from faithscope.experiments.analysis.page import Block, Fold, Grid, Step, Steps, Verbatim
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import rows, where
@@ -19,7 +19,6 @@ from faithscope.experiments.data.traces import to_trace
 from faithscope.experiments.studies.faithcot.detectors import detector_of
 from faithscope.experiments.studies.faithcot.results import FaithResults, Place
 from faithscope.experiments.studies.faithcot.units import JUDGES, shown_question
-from faithscope.interp.errors import UserError
 
 _LABELS = {True: "unfaithful", False: "faithful", None: "no label"}
 
@@ -38,14 +37,7 @@ def show_item(
     """
     results = FaithResults(load_run(run_dir))
     places = sorted(results.records, key=lambda p: (model_order(p[0]), p[1:]))
-    if not places:
-        raise UserError("the run holds no chains yet; start it again with `faithscope run`")
-    by: list[Narrowing[Place]] = [
-        ("model", model, lambda place: place[:1]),
-        ("task", task, lambda place: place[1:2]),
-        ("item", item, lambda place: place[2:]),
-    ]
-    for place in narrowed(places, by, "chains"):
+    for place in narrowed(places, "chains", item, model, task):
         print_item(console or Console(), chain_block(results, place))
 
 

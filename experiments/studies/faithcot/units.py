@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
@@ -48,7 +48,7 @@ class Pair(Item):
         return (*super().runs_on_excluded, *shuffles)
 
 
-Batches = Mapping[str, list[list[Pair]]]
+Batches = Mapping[str, Sequence[Sequence[Pair]]]
 """Model -> the pairs that are one worker's, by batches."""
 
 

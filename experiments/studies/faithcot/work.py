@@ -37,38 +37,20 @@ from faithscope.probes.record import Record
 from faithscope.probes.text_model import TextModel
 
 
-def _items(batches: Batches) -> dict[str, list[list[Item]]]:
-    return {model: [[*batch] for batch in of] for model, of in batches.items()}
-
-
-class FaithTraces(TraceWork):
-    """Traces and their probes."""
-
-    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        super().__init__(whole.config, _items(batches), store)
-        self.meter = meter
-
-    def missing(self, item: Item) -> list[str]:
-        return [stage for stage in super().missing(item) if stage in self.stages]
-
-
 class Shuffling(TraceWork):
     """The questions asked once more, with their options in another order."""
 
     texts = (SHUFFLED,)
 
     def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        super().__init__(whole.config, _items(batches), store)
-        self.stages, self.meter = (SHUFFLED,), meter
+        super().__init__(whole.config, batches, store, meter)
+        self.stages = (SHUFFLED,)
 
     def label(self, item: Item, stage: str) -> str:
         return "option shuffling"
 
     def stages_of(self, model: str) -> Sequence[str]:
         return self.stages
-
-    def missing(self, item: Item) -> list[str]:
-        return [stage for stage in super().missing(item) if stage in self.stages]
 
     def do(self, model: str) -> None:
         if model.startswith(API):
@@ -124,9 +106,6 @@ class _OfTraces(Asker[Pair]):
 
     def stages_of(self, model: str) -> Sequence[str]:
         return (self.of_model[model],)
-
-    def missing(self, item: Pair) -> list[str]:
-        return [stage for stage in super().missing(item) if stage in self.stages]
 
     def ready(self, item: Pair) -> bool:
         return self.index.is_done(item.key(TRACE), item.units[TRACE])
@@ -197,14 +176,11 @@ class EditedAnswers(Worker[Item]):
 
     def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
         c = whole.config
-        super().__init__(_items(batches), (EDITED,), c.spend, c.token_budget, store, meter)
+        super().__init__(batches, (EDITED,), c.spend, c.token_budget, store, meter)
         self.config = c
 
     def asked(self) -> Mapping[str, ApiSection]:
         return dict.fromkeys(self.todo, self.config.api)
-
-    def missing(self, item: Item) -> list[str]:
-        return [stage for stage in super().missing(item) if stage == EDITED]
 
     def do(self, model: str) -> None:
         ready = [

@@ -6,10 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
-from faithscope.experiments.config.api import HOW_FAST, SpendConfig, one_address_problem
-from faithscope.experiments.config.backend import WHERE
+from faithscope.experiments.config.api import SpendConfig
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig
 from faithscope.experiments.engine.traces.sections import CutConfig, GivenConfig
 
 FORMS = ("step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage")
@@ -36,14 +35,9 @@ class JudgeStudyConfig(FolderConfig):
     """A run of judges on given chains."""
 
     FREE: ClassVar[tuple[str, ...]] = (
-        *FolderConfig.FREE,
-        "report.",
-        "spend.",
-        "prompts",  # a form's text decides by itself what was asked
+        *JUDGING_FREE,
         "good",
         "traces.written_by",  # a chain is a unit, whoever wrote others
-        "token_budget",
-        *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
     )
     SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "good")
 
@@ -69,10 +63,7 @@ class JudgeStudyConfig(FolderConfig):
 
     @model_validator(mode="after")
     def _one_address_for_one_service(self) -> JudgeStudyConfig:
-        judge = self.judge
-        if problem := one_address_problem("judge.base_url", judge.base_url, judge.model):
-            raise ValueError(problem)
-        if problem := judge.several_models_problem("judge", judge.model):
+        if problem := self.judge.misfit():
             raise ValueError(problem)
         return self
 

@@ -7,16 +7,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print_item
-from faithscope.experiments.analysis.page import Block, Fold, Heading, Step, Steps, Verbatim
+from faithscope.experiments.analysis.item_view import (
+    narrowed,
+    print_item,
+    print_records,
+    reply_block,
+)
+from faithscope.experiments.analysis.page import Block, Fold, Step, Steps, Verbatim
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.engine.models.judges import READINGS, as_sent
-from faithscope.experiments.engine.units import Key
+from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.results import JudgeResults, results
 from faithscope.experiments.studies.judge.verdicts import wrong
-from faithscope.interp.errors import UserError
 from faithscope.probes.record import Record
 
 
@@ -38,24 +41,12 @@ def show_item(
     console = console or Console()
     read = results(load_run(run_dir))
     keys = [key for key in read.run.index if key[0] in READINGS]
-    if not keys:
-        raise UserError("the run holds no judgements yet; start it again with `faithscope run`")
-    by: list[Narrowing[Key]] = [
-        ("model", model, lambda key: key[1:2]),
-        ("task", task, lambda key: key[2:3]),
-        ("item", item, lambda key: key[3:4]),
-    ]
-    ordered = sorted(keys, key=lambda k: (model_order(k[1]), k[2], k[3], k[0]))
-    found = narrowed(ordered, by, "judgements")
-    for name in dict.fromkeys(key[3] for key in found):
+    keys.sort(key=lambda k: (model_order(k[1]), k[2], k[3], k[0]))
+    keys = narrowed(keys, "judgements", item, model, task)
+    for name in dict.fromkeys(key[3] for key in keys):
         print_item(console, chain_block(read, read.chains[name]))
-        for key in (k for k in found if k[3] == name):
-            unit = read.run.index.get(key)
-            if unit is not None and unit.failed is not None:
-                print_item(console, Fold(" · ".join((*key[1:], "failed")), [unit.failed]))
-                continue
-            for record in read.run.index.records(key):
-                print_item(console, judgement_block(record))
+        for key in (k for k in keys if k[3] == name):
+            print_records(console, read.run.index, key, judgement_block)
 
 
 def chain_block(read: JudgeResults, chain: JudgedChain) -> Fold:
@@ -95,23 +86,9 @@ def _told(read: JudgeResults, chain: JudgedChain) -> Iterator[tuple[str, str]]:
 
 
 def judgement_block(record: Record) -> Fold:
-    """One judgement: its verdict, what the judge was told and asked, thought and replied."""
-    texts = {
-        "Told": record["system"],
-        "Asked": as_sent(record),
-        "Thought": record["thinking"],
-        "Replied": record["text"],
-        "Problem": record["problem"],
-    }
-    blocks: list[Block] = []
-    for heading, text in texts.items():
-        if text:
-            blocks += [Heading(heading, 4), Verbatim(text)]
-    if record["probabilities"]:
-        chances = "   ".join(f"{x:.3f}" for x in record["probabilities"][:12])
-        blocks += [Heading("Probabilities", 4), Verbatim(f"{chances}\nmass {record['mass']:.3g}")]
+    """One judgement, and how likely the judge held each verdict."""
     parts = [record["judge"], record["variant"], READINGS[record["probe"]], record["item"]]
     if record["step"] is not None:
         parts.append(f"step {record['step']}")
-    verdict = "none" if record["verdict"] is None else record["verdict"]
-    return Fold(f"{' · '.join(parts)}: {record['outcome']}, verdict {verdict}", blocks, "printed")
+    chances = "   ".join(f"{x:.3f}" for x in record["probabilities"][:12])
+    return reply_block(record, parts, chances and f"{chances}\nmass {record['mass']:.3g}")

@@ -17,7 +17,7 @@ from faithscope.experiments.config.api import (
 )
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section, expanded
-from faithscope.experiments.config.judge import JudgeConfig, JudgeName, Reading
+from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.studies.rfeval.config_sections import (
     MULTI_TURN,
@@ -129,14 +129,9 @@ class RFEvalConfig(FolderConfig):
     """A whole run of RFEval."""
 
     FREE: ClassVar[tuple[str, ...]] = (
-        *FolderConfig.FREE,
-        "report.",
-        "spend.",
-        "prompts",  # a form's text decides by itself what was asked
-        "token_budget",
+        *JUDGING_FREE,
         "annotations",
         *(f"generate.{key}" for key in WHERE),
-        *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
         *(f"api.{key}" for key in HOW_FAST),
     )
     SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "annotations")
@@ -180,11 +175,12 @@ class RFEvalConfig(FolderConfig):
         """Yields what is wrong with settings that contradict each other."""
         c, judges, models = self.counterfactual, self.judge.model, self.model.name
         builders = [name for name in (c.writer, c.validator) if c.written and name]
-        for key, url, names in (
-            ("judge.base_url", self.judge.base_url, [*judges, *builders]),
-            ("api.base_url", self.api.base_url, models),
+        for problem in (
+            self.judge.misfit(builders),
+            one_address_problem("api.base_url", self.api.base_url, models),
+            self.generate.several_models_problem("generate", models),
         ):
-            if problem := one_address_problem(key, url, names):
+            if problem:
                 yield problem
         validators = [c.validator] if c.written and c.validator else []
         if problem := no_temperature_problem(self.judge.temperature, validators):
@@ -209,13 +205,6 @@ class RFEvalConfig(FolderConfig):
                 "inside.model needs r′ among the model's own tokens, and generate.framing is "
                 "multi_turn; take prefix, or leave inside.model empty"
             )
-        asked = dict.fromkeys([*judges, *filter(None, builders)])
-        for key, section, names in (
-            ("generate", self.generate, models),
-            ("judge", self.judge, asked),
-        ):
-            if problem := section.several_models_problem(key, names):
-                yield problem
 
     def readings_by_step(self, judge: str) -> list[Reading]:
         """How a judge's verdicts on steps are got."""

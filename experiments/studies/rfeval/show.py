@@ -13,7 +13,7 @@ from markupsafe import Markup
 from rich.console import Console
 
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.item_view import Narrowing, narrowed, print_item
+from faithscope.experiments.analysis.item_view import Names, narrowed, print_item
 from faithscope.experiments.analysis.page import (
     Block,
     Box,
@@ -54,12 +54,11 @@ def show_pairs(
     pairs = rows(run.tables["rf_pairs"])
     if not pairs:
         raise UserError("the run holds no outputs yet; start it again with `faithscope run`")
-    by: list[Narrowing[dict[str, Any]]] = [
-        ("model", model, lambda pair: [pair["model"]]),
-        ("task", task, lambda pair: [pair["task"]]),
-        ("item", item, lambda pair: [pair["item"], pair["item"].rpartition("/")[2]]),
-    ]
-    for pair in narrowed(pairs, by, "pairs"):
+
+    def names(pair: Mapping[str, Any]) -> Names:
+        return [pair["model"]], [pair["task"]], [pair["item"], pair["item"].rpartition("/")[2]]
+
+    for pair in narrowed(pairs, "pairs", item, model, task, names):
         print_item(console, pair_block(run.example(pair), run.config.paper_compat))
 
 

@@ -49,7 +49,7 @@ class Pair(Planned):
         return self.of.id
 
 
-Batches = Mapping[str, list[list[Pair]]]
+Batches = Mapping[str, Sequence[Sequence[Pair]]]
 """Model -> the pairs that are one worker's, by batches."""
 
 

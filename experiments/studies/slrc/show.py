@@ -291,13 +291,7 @@ def show_item(
     console = console or Console()
     index = counted(existing_run(run_dir))
     places = [key[1:] for key in index if key[0] == "trace" and index.is_whole(key)]
-    if not places:
-        raise UserError("the run holds no traces yet; start it again with `faithscope run`")
     places.sort(key=lambda place: (model_order(place[0]), *place[1:]))
-    wanted = {"model": model, "task": task, "item": item}
-    narrowing = [
-        (what, name, lambda p, i=i: p[i : i + 1]) for i, (what, name) in enumerate(wanted.items())
-    ]
-    for place in narrowed(places, narrowing, "traces"):
+    for place in narrowed(places, "traces", item, model, task):
         print_item(console, trace_block(item_records(index, place), by))
     print_blocks(console, [LEGEND, VARIATION])
