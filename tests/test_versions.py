@@ -11,7 +11,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -162,8 +161,7 @@ def measures() -> dict[str, Measured]:
 
 def rf_stances(model: Any) -> Iterable[dict[str, Any]]:
     for start, generated in outputs(model).values():
-        for scored in scored_stances(model, TABLE, start, generated):
-            yield asdict(scored)
+        yield from scored_stances(model, TABLE, start, generated)
 
 
 def plain(value: Any) -> Any:

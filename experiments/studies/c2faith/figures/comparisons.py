@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -233,9 +234,9 @@ def varied(variants: pd.DataFrame) -> pd.DataFrame:
 
 def widest(data: pd.DataFrame) -> str:
     """What a figure hangs on most, in a sentence."""
-    by_value = lambda r: r["value"]  # noqa: E731
+    value = itemgetter("value")
     ranges = [
-        (min(figures, key=by_value), max(figures, key=by_value))
+        (min(figures, key=value), max(figures, key=value))
         for of in distinct(data, "task", "judge", "over")
         for figures in [rows(where(data, **of))]
     ]
