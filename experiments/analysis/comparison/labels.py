@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.scores import PLACE, label_row
+from faithscope.experiments.data.tasks.sources.json_text import NotJson, check_depth, json_of
 from faithscope.interp.errors import UserError
 
 
@@ -50,9 +50,10 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, part in enumerate(text.splitlines(), start=1):
         if part.strip():
             try:
-                row = json.loads(part)
-            except ValueError as error:
+                row = json_of(part, f"{path}, line {line}")
+            except NotJson as error:
                 raise UserError(f"{path}, line {line}: is not JSON ({error})") from error
+            check_depth(row, f"{path}, line {line}")
             if not isinstance(row, dict):
                 raise UserError(f"{path}, line {line}: is no mapping from names to values")
             yield line, row

@@ -17,6 +17,7 @@ from faithscope.experiments.data.given.inspect_log import INSPECT
 from faithscope.experiments.data.given.prm800k import PRM800K
 from faithscope.experiments.data.given.processbench import PROCESSBENCH
 from faithscope.experiments.data.given.rows import ROWS
+from faithscope.experiments.data.tasks.sources.json_text import check_depth
 from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.interp.errors import UserError, did_you_mean
 
@@ -79,6 +80,8 @@ def read_chains(
         reader = None if format == AUTO else by_name[format]
         rows = [Row(f"row-{i}", dict(row), f"row {i}") for i, row in enumerate(source)]
         file = "rows"
+        for row in rows:
+            check_depth(row.values, row.where)
     if not rows:
         raise UserError(f"{file}: holds no rows; give some")
     reader = reader or _recognised(file, rows[0].values, readers)

@@ -133,6 +133,14 @@ def test_labels_of_a_file_are_joined_on_the_keys_that_it_has(tmp_path: Any) -> N
         said = rf"labels.csv, line 3: unfaithful = '{wrong}' is no label; give 1, 0"
         with pytest.raises(UserError, match=said):
             labels_of(path)
+    lines = path.with_suffix(".jsonl")
+    for line, said in (
+        ('{"item": "i0", "unfaithful": 1, "unfaithful": 0}', "key 'unfaithful' stands twice"),
+        ('{"item": "i0", "unfaithful": ' + "[" * 900 + "]" * 900 + "}", "nested more than 100"),
+    ):
+        lines.write_text(line)
+        with pytest.raises(UserError, match=rf"labels.jsonl, line 1: .*{said}"):
+            labels_of(lines)
     path.write_text("item,unfaithful\nnowhere,1\n")
     with pytest.raises(UserError, match="none of 1 is of a trace of these runs"):
         join({"a": run_of({"x": ("logit", np.arange(4.0))})}, labels_of(path), "text")

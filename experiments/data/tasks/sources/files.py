@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.data.tasks.sources.json_text import (
+    NotJson,
+    check_depth,
+    json_of,
+)
 from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.interp.errors import UserError
 
@@ -88,8 +92,8 @@ def _json_lines(file: Path) -> Iterator[Placed]:
             if not text.strip():
                 continue
             try:
-                row = json.loads(text)
-            except (ValueError, RecursionError) as error:
+                row = json_of(text, f"{file}, line {i}")
+            except NotJson as error:
                 raise UserError(
                     f"{file}, line {i}: is not JSON ({error}); give one object per line"
                 ) from error
@@ -97,9 +101,10 @@ def _json_lines(file: Path) -> Iterator[Placed]:
 
 
 def _json_list(file: Path) -> Iterator[Placed]:
+    text = _text(file.read_bytes(), file)
     try:
-        rows = json.loads(_text(file.read_bytes(), file))
-    except (ValueError, RecursionError):
+        rows = json_of(text, lambda at: f"{file}, line {text.count(chr(10), 0, at) + 1}")
+    except NotJson:
         # many a ".json" of a data set holds JSON lines
         yield from _json_lines(file)
         return
@@ -110,6 +115,7 @@ def _json_list(file: Path) -> Iterator[Placed]:
 def _object(row: Any, where: str, wanted: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise UserError(f"{where}: is a {type(row).__name__}; give {wanted}")
+    check_depth(row, where)
     return row
 
 

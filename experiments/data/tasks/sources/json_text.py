@@ -1,0 +1,86 @@
+"""JSON as data files hold it: a key that stands twice and a bottomless nest are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from faithscope.interp.errors import UserError
+
+MAX_DEPTH = 100
+"""Most lists and objects inside each other: no data set nests so deep, and what does cannot be
+stored."""
+
+
+class NotJson(Exception):
+    """A text that is no JSON; says what stands in the way."""
+
+
+def json_of(text: str, where: str | Callable[[int], str]) -> Any:
+    """The value that `text` is JSON of.
+
+    Args:
+        where: the place for messages; or, of a list of rows, a function from the position in
+            `text` at which a row begins to its place.
+
+    Raises:
+        NotJson: it is none, or is nested too deep to be read.
+        UserError: a key stands twice in one object, of which a reader would take the last.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_once)
+    except RecursionError as error:
+        raise NotJson("it is nested too deep") from error
+    except _Twice as twice:
+        place = where if isinstance(where, str) else where(_place(text))
+        raise UserError(
+            f"{place}: key {twice.key!r} stands twice in one object; keep one of the two"
+        ) from None
+    except ValueError as error:
+        raise NotJson(str(error)) from error
+    return value
+
+
+def check_depth(value: Any, where: str) -> None:
+    """Checks how deep lists and objects stand inside each other.
+
+    Raises:
+        UserError: deeper than `MAX_DEPTH`.
+    """
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        held = (v.values() if isinstance(v, Mapping) else v for v in level)
+        level = [x for values in held for x in values if isinstance(x, Mapping | list | tuple)]
+        if not level:
+            return
+    raise UserError(
+        f"{where}: holds lists or objects nested more than {MAX_DEPTH} deep; flatten them"
+    )
+
+
+class _Twice(Exception):
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for name in names if names.count(name) > 1))
+    return values
+
+
+def _place(text: str) -> int:
+    """Where the row begins in which a key stands twice."""
+    decoder = json.JSONDecoder(object_pairs_hook=_once)
+    at = len(text) - len(text.lstrip())
+    if text[at] == "[":
+        at += 1
+    while True:
+        at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n,"))
+        try:
+            _, at = decoder.raw_decode(text, at)
+        except _Twice:
+            return at
