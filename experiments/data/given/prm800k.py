@@ -154,6 +154,9 @@ CORRECT = {-1: False, 1: True}
 def chain(row: Row) -> GivenChain:
     """One solution: `correct` is False where a step is wrong, True where each is right.
 
+    Of a path that ends among several proposals of which none was chosen, as where each is wrong,
+    the chain holds only the steps before: it is labelled `complete: False`, and is not `correct`.
+
     Raises:
         UserError: as `solution_of`.
     """
@@ -161,7 +164,9 @@ def chain(row: Row) -> GivenChain:
     reasoning, spans = joined(solution.steps, BETWEEN)
     ratings = solution.ratings
     labels = {"correct": False} if -1 in ratings else {}
-    if ratings and set(ratings) == {1}:
+    if not solution.complete:
+        labels["complete"] = False
+    elif ratings and set(ratings) == {1}:
         labels["correct"] = True
     correct = tuple(None if r is None else CORRECT.get(r) for r in ratings)
     last = solution.steps[-1] if solution.steps else ""
