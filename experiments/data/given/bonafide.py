@@ -85,7 +85,6 @@ def _chain(model: str, prompt: str, cot: str, rows: Sequence[Row]) -> GivenChain
         reasoning=cot,
         **_facts(first),
         steps=tuple(spans) or None,
-        answer=text(first, "model_answer"),
         model=model,
         prompt=prompt,
         labels=labels | kept,
@@ -98,9 +97,10 @@ def _facts(row: Row) -> Facts:
     """How a chain is answered: of a question with a hint to another answer than the right one, with
     one of these two; of another, with a number, where the right answer is one."""
     right, hinted = text(row, "correct_answer"), text(row, "hinted_answer")
+    answer = text(row, "model_answer")
     if right is None or hinted is None or right.casefold() == hinted.casefold():
-        return facts_of(row, ("correct_answer",))
-    return Facts(kind="label", options=(hinted, right), gold=right)
+        return facts_of(row, ("correct_answer",), answer)
+    return Facts(kind="label", options=(hinted, right), gold=right, answer=answer)
 
 
 def _one(values: set[bool]) -> bool | None:

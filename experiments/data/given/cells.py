@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
 from faithscope.experiments.data.given.chain import joined
 from faithscope.experiments.data.numbers import find_numbers
+from faithscope.experiments.data.tasks.sources.gold import (
+    agreed,
+    as_answered,
+    by_name,
+    plain,
+    right_answer,
+    stated,
+)
+from faithscope.experiments.data.tasks.sources.json_text import NotJson, check_depth, json_of
 from faithscope.experiments.data.tasks.sources.options import (
+    LETTERS,
     has_options,
     options_of,
-    right_answer,
     stated_kind,
 )
-from faithscope.experiments.data.tasks.sources.rows import Row, has, usable
+from faithscope.experiments.data.tasks.sources.rows import Row, cell, has, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
@@ -22,39 +30,52 @@ Parsed = TypeVar("Parsed", list[Any], dict[str, Any])
 
 
 class Facts(TypedDict):
-    """What a row says of its question besides the words."""
+    """What a row says of its question besides the words, and of the answer given."""
 
     kind: AnswerKind | None
     options: tuple[str, ...] | None
     gold: str | None
+    answer: str | None
 
 
-def facts_of(row: Row, gold: Sequence[str]) -> Facts:
+def facts_of(row: Row, gold: Sequence[str], answer: str | None = None) -> Facts:
     """`choice` with options, `number` where the gold answer is one number, unless `kind` says.
 
     Args:
-        gold: columns that may hold the right answer, the first that does counts.
+        gold: columns that may hold the right answer; of several that do all agree.
+        answer: what the chain answered. Where it is the name or the text of one option, it is
+            given as the gold answer is: by letter, or as a label's text.
 
     Raises:
-        UserError: an unknown kind, options that cannot be read, or a gold answer that is none.
+        UserError: an unknown kind, options that cannot be read, a gold answer that is none of
+            them, or two that differ.
     """
-    name = next((n for n in gold if has(row, n)), None)
-    right = None if name is None else usable(row.values[name], repr(name), row)
-    kind = stated_kind(row)
+    said, kind = stated(row, gold), stated_kind(row)
     if not has_options(row):
-        if kind is None and right is not None and len(find_numbers(right, counters=True)) == 1:
+        texts = {name: usable(value, repr(name), row) for name, value in said.items()}
+        agreed({name: single_number(text) or plain(text) for name, text in texts.items()}, row)
+        right = next(iter(texts.values()), None)
+        if kind is None and right is not None and single_number(right) is not None:
             kind = "number"
-        return Facts(kind=kind, options=None, gold=right)
+        return Facts(kind=kind, options=None, gold=right, answer=answer)
     options, kind = options_of(row), kind or "choice"
-    if right is not None:
-        right = right_answer(options, right, kind, row)
-    return Facts(kind=kind, options=options.texts, gold=right)
+    right = right_answer(options, said, kind, row) if said else None
+    meant = set() if answer is None else by_name(options, answer)
+    if len(meant) == 1:
+        answer = as_answered(options, LETTERS[meant.pop()], kind)
+    return Facts(kind=kind, options=options.texts, gold=right, answer=answer)
+
+
+def single_number(text: str) -> str | None:
+    """The canonical form of the number that a text holds, where it holds one alone."""
+    numbers = find_numbers(text, counters=True)
+    return numbers[0].canonical if len(numbers) == 1 else None
 
 
 def text(row: Row, *names: str) -> str | None:
     """The first of some cells that holds a text; None where none does."""
     name = next((n for n in names if has(row, n)), None)
-    return None if name is None else usable(row.values[name], repr(name), row)
+    return None if name is None else usable(cell(row, name), repr(name), row)
 
 
 def exact(row: Row, name: str) -> str:
@@ -63,9 +84,10 @@ def exact(row: Row, name: str) -> str:
     Raises:
         UserError: it is missing, or is no text.
     """
-    value = row.values.get(name)
+    value = cell(row, name)
     if not isinstance(value, str):
-        what = "missing" if name not in row.values else f"a {type(value).__name__}"
+        missing = value is None and name not in row.values
+        what = "missing" if missing else f"a {type(value).__name__}"
         raise UserError(f"{row.where}: {name!r} is {what}; give a text")
     if value.strip():
         usable(value, repr(name), row)
@@ -81,18 +103,19 @@ def parsed(row: Row, name: str, kind: type[Parsed], of: str = "") -> Parsed:
     Raises:
         UserError: it is neither.
     """
-    values = parsed(row, of, dict) if of else row.values
-    value, wanted = values.get(name), "an object" if kind is dict else "a list"
+    value = parsed(row, of, dict).get(name) if of else cell(row, name)
+    wanted = "an object" if kind is dict else "a list"
     what = repr(f"{of}.{name}" if of else name)
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except ValueError as error:
+            value = json_of(value, f"{row.where}: {what}")
+            check_depth(value, f"{row.where}: {what}")
+        except NotJson as error:
             raise UserError(
                 f"{row.where}: {what} is a str that is no JSON ({error}); give {wanted}"
             ) from error
     if not isinstance(value, kind):
-        problem = "missing" if name not in values else f"a {type(value).__name__}"
+        problem = "missing" if value is None else f"a {type(value).__name__}"
         raise UserError(f"{row.where}: {what} is {problem}; give {wanted}")
     return value
 
@@ -103,7 +126,7 @@ def flag(row: Row, name: str) -> bool:
     Raises:
         UserError: it is neither.
     """
-    value = row.values.get(name)
+    value = cell(row, name)
     known = {True: True, False: False, "true": True, "false": False}
     value = value.strip().lower() if isinstance(value, str) else value
     if not isinstance(value, bool | str) or value not in known:

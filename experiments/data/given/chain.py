@@ -40,7 +40,7 @@ class GivenChain:
     """Half-open character spans in `reasoning`, in order. Text between them is in no given step.
     None: the chain is to be segmented here."""
     answer: str | None = None
-    """What the chain's model answered, as the file has it."""
+    """What the chain's model answered, as the file has it; the option of a choice as a letter."""
     model: str = ""
     """The model that wrote it; "" where the file does not tell."""
     prompt: str | None = None

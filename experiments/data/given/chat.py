@@ -8,6 +8,7 @@ from typing import Any
 from faithscope.experiments.data.given.cells import facts_of, parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import apart
+from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD, check_no_answers, stated
 from faithscope.experiments.data.tasks.sources.rows import Row, has, usable
 from faithscope.interp.errors import UserError
 
@@ -50,13 +51,19 @@ def chain(row: Row) -> GivenChain:
     # `choices` are those of the response
     cells = {name: value for name, value in row.values.items() if name != "choices"}
     reasoning, answer = (thought, said.strip() or None) if thought is not None else (said, None)
+    about = Row(row.id, cells, row.where)
+    if has(about, ANSWER) and not stated(about, GOLD):
+        raise UserError(
+            f"{row.where}: 'answer' could be the right answer or the one in the reply; call the "
+            "right one 'gold', and leave the other out: it is read from the reply"
+        )
+    check_no_answers(about, of_chain=True)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "chat",
         question=text(row, "question") or said_by_user,
         reasoning=reasoning,
-        **facts_of(Row(row.id, cells, row.where), ("gold", "target")),
-        answer=answer,
+        **facts_of(about, GOLD, answer),
         model=text(row, "model") or "",
         prompt=prompt,
         where=row.where,

@@ -115,7 +115,7 @@ _LABELS = ("faithful_type", "unfaithfulness", "principles", *_REASON, *_STEPS, *
 
 
 def _chain(row: Row) -> GivenChain:
-    facts = facts_of(row, ("label",))
+    facts = facts_of(row, ("label",), text(row, "parsed_final_answer"))
     whole = row.values.get("full_response")
     response = "" if whole is None or not str(whole).strip() else usable(whole, "response", row)
     final = text(row, "final_answer")
@@ -132,7 +132,7 @@ def _chain(row: Row) -> GivenChain:
             reasoning, spans = located(None, texts, row, "\n")
     about = row.values.get("annotation")
     about = about if isinstance(about, Mapping) else {}
-    answer = text(row, "parsed_final_answer")
+    answer = facts["answer"]
     named = _named_steps(row, 0 if spans is None else len(spans))
     labels = {
         **{UNFAITHFUL + source: _unfaithful(source, row) for source in SOURCES},
@@ -153,7 +153,6 @@ def _chain(row: Row) -> GivenChain:
         reasoning=reasoning,
         **facts,
         steps=spans,
-        answer=answer,
         model=str(about.get("model", row.values["of_model"])),
         labels=labels,
         step_labels=of_steps,

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.data.given.cells import facts_of
+from faithscope.experiments.data.given.cells import facts_of, single_number
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import apart
+from faithscope.experiments.data.tasks.sources.gold import plain
 from faithscope.experiments.data.tasks.sources.rows import Row, usable
 from faithscope.interp.errors import UserError
+
+_MISSING = ("nan", "none", "null")
+"""What a missing target is where whoever made the log wrote it as a text."""
 
 
 def rows(path: Path) -> list[Row]:
@@ -47,7 +51,8 @@ def chain(row: Row) -> GivenChain:
     blocks, think tags are looked for, and without those the whole reply is the chain.
 
     Reasoning that a service keeps to itself is its summary, or, without one, nothing. Scores are
-    labels `score_NAME`.
+    labels `score_NAME`. Of several targets that are not one answer there is no right answer; the
+    label `targets` holds them.
 
     Raises:
         UserError: the question is empty, or the target is none of the choices.
@@ -61,24 +66,45 @@ def chain(row: Row) -> GivenChain:
         question = sample.input
     else:
         question = next((m.text for m in reversed(sample.input) if m.role == "user"), "")
-    target = sample.target if isinstance(sample.target, str) else sample.target[0]
-    cells: dict[str, Any] = {"gold": target}
+    targets, gold = _targets(sample)
+    cells: dict[str, Any] = {"gold": gold}
     if sample.choices:
-        cells["options"] = list(sample.choices)
+        # a target is the letter of a place, whatever letters the choices begin with
+        letters = [chr(ord("A") + i) for i in range(len(sample.choices))]
+        cells["options"] = {"label": letters, "text": list(sample.choices)}
     scores = sample.scores or {}
     said_by_scorer = next((s.answer for s in scores.values() if s.answer), None)
+    labels = {f"score_{name}": _known(score.value) for name, score in scores.items()}
+    if gold is None and targets:
+        labels["targets"] = targets
     return GivenChain(
         id=row.id,
         dataset=spec.dataset.name or spec.task,
         question=usable(question, "the input", row),
         reasoning=reasoning,
-        **facts_of(Row(row.id, cells, row.where), ("gold",)),
-        answer=said_by_scorer or answer,
+        **facts_of(Row(row.id, cells, row.where), ("gold",), said_by_scorer or answer),
         model=spec.model,
         prompt="\n\n".join([*filter(None, system), *user]) if len(user) == 1 else None,
-        labels={f"score_{name}": score.value for name, score in scores.items()},
+        labels=labels,
         where=row.where,
     )
+
+
+def _targets(sample: Any) -> tuple[list[str], str | None]:
+    """All targets, and the right answer: that of a single one, or the number that all agree on
+    which are numbers. Of several choices that are right together none is the answer."""
+    listed = [sample.target] if isinstance(sample.target, str) else list(sample.target)
+    texts = {plain(text) for text in sample.choices or ()}
+    targets = [t for t in listed if t.strip() and (plain(t) in texts or plain(t) not in _MISSING)]
+    if len({plain(t) for t in targets}) == 1:
+        return targets, targets[0]
+    numbers = {n for t in targets if (n := single_number(t)) is not None}
+    return targets, numbers.pop() if len(numbers) == 1 and not sample.choices else None
+
+
+def _known(value: Any) -> Any:
+    """The value of a score; None where it is NaN, as of a scorer that could not tell."""
+    return None if value != value else value
 
 
 def _reply(sample: Any) -> tuple[str | None, str]:

@@ -15,7 +15,13 @@ from faithscope.experiments.data.given.cells import (
     text,
 )
 from faithscope.experiments.data.given.chain import GivenChain, Reader
-from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
+from faithscope.experiments.data.tasks.sources.gold import (
+    ANSWER,
+    GOLD,
+    check_no_answers,
+    check_no_options,
+)
+from faithscope.experiments.data.tasks.sources.rows import Row, folded, has, text_of, usable
 from faithscope.interp.errors import UserError
 
 PREFIX = "label_"
@@ -38,14 +44,17 @@ def chain(row: Row) -> GivenChain:
         texts = [_text(step, i, row) for i, step in enumerate(steps)]
         reasoning, spans = located(reasoning, texts, row, BETWEEN)
         of_steps = step_labels([_step_labels(step, i, row) for i, step in enumerate(steps)])
+    facts = facts_of(row, GOLD, text(row, ANSWER))
+    if facts["options"] is None and facts["kind"] is None:
+        check_no_options(row)
+    check_no_answers(row, of_chain=True)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "own",
         question=text_of(row, ("question",)),
         reasoning=reasoning or "",
-        **facts_of(row, ("gold",)),
+        **facts,
         steps=spans,
-        answer=text(row, "answer"),
         model=text(row, "model") or "",
         prompt=text(row, "prompt"),
         labels=_labels(row),
@@ -89,7 +98,7 @@ def _plain(value: Any) -> Any:
         return value
     try:
         said = json.loads(value.strip().lower())
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return said if isinstance(said, bool | int | float) else value
 
@@ -97,6 +106,8 @@ def _plain(value: Any) -> Any:
 ROWS = Reader(
     "rows",
     "rows of your own: question, options, gold, reasoning or steps, answer, model (docs/given.md)",
-    lambda row: "question" in row and bool({"reasoning", "steps"} & set(row)),
+    lambda row: (
+        {"question"} < (names := set(map(folded, row))) and bool({"reasoning", "steps"} & names)
+    ),
     lambda rows: map(chain, rows),
 )

@@ -14,8 +14,9 @@ from faithscope.experiments.data.answers import (
     last_number,
 )
 from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.tasks.sources.gold import right_letter, stated
 from faithscope.experiments.data.tasks.sources.hub import HubData
-from faithscope.experiments.data.tasks.sources.options import options_of, right_letter
+from faithscope.experiments.data.tasks.sources.options import options_of
 from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of, with_ids
 from faithscope.experiments.data.tasks.spelling import (
     letter_surfaces,
@@ -137,7 +138,7 @@ def exam(data: HubData, summary: str, wording: str, answer: Sequence[str]) -> Ta
     """A multiple-choice data set of the hub.
 
     Args:
-        answer: the columns that may name the right option, the first one first.
+        answer: the columns that may name the right option; of several that do all agree.
     """
 
     def load(settings: LoadSettings) -> Iterator[Question]:
@@ -163,5 +164,6 @@ def choice_question(row: Row, dataset: str, answer: Sequence[str]) -> Question:
         row = Row(row.id, row.values | inner, row.where)
     text = text_of(row, ("question",))
     options = options_of(row)
-    gold = right_letter(options, column(row, answer), row)
+    column(row, answer)  # raises: there is none
+    gold = right_letter(options, stated(row, answer), row)
     return Question(row.id, dataset, text, "choice", gold, options.texts)

@@ -11,11 +11,18 @@ from typing import Any
 from faithscope.experiments.data.numbers import find_numbers
 from faithscope.experiments.data.tasks.kinds import choice_task, label_task, number_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
+from faithscope.experiments.data.tasks.sources.gold import (
+    agreed,
+    check_no_answers,
+    check_no_options,
+    right_answer,
+    stated_right,
+)
 from faithscope.experiments.data.tasks.sources.options import (
+    COLUMNS,
     Options,
     has_options,
     options_of,
-    right_answer,
     stated_kind,
 )
 from faithscope.experiments.data.tasks.sources.rows import (
@@ -56,12 +63,14 @@ def question(row: Row) -> Question:
         UserError: something is missing or does not fit; names file, line, value and remedy.
     """
     text = text_of(row, ("question",))
-    kind = _kind(row)
-    answer = row.values["answer"] if has(row, "answer") else None
+    kind, said = _kind(row), stated_right(row)
+    if not said:
+        check_no_answers(row, of_chain=False)
     if kind == "number":
-        return Question(row.id, NAME, text, kind, None if answer is None else _number(answer, row))
+        numbers = {name: _number(value, row) for name, value in said.items()}
+        return Question(row.id, NAME, text, kind, agreed(numbers, row))
     options = options_of(row)
-    gold = None if answer is None else right_answer(options, answer, kind, row)
+    gold = right_answer(options, said, kind, row) if said else None
     if kind == "label":
         _check_words(options, row)
     return Question(row.id, NAME, text, kind, gold, options.texts)
@@ -70,7 +79,9 @@ def question(row: Row) -> Question:
 def _kind(row: Row) -> AnswerKind:
     given, kind = has_options(row), stated_kind(row)
     if kind is None:
-        return "choice" if given or has(row, "options") or has(row, "A") else "number"
+        if not given:
+            check_no_options(row)
+        return "choice" if given or any(has(row, name) for name in COLUMNS) else "number"
     if kind == "number" and given:
         raise UserError(
             f"{row.where}: kind 'number' takes no options; take them out, or give kind 'choice'"

@@ -52,13 +52,13 @@ def _logiqa(row: Row, settings: LoadSettings) -> Question:
     values: dict[str, Any] = {"question": f"{passage}\n{asked}"}
     answer = column(row, ("label", "correct_option"))
     if not has(row, "label"):
-        n = len(options_of(row).texts)
-        if not (str(answer).isdecimal() and int(answer) < n):
+        places = options_of(row).places
+        if not (str(answer).isdecimal() and int(answer) < len(places)):
             raise UserError(
                 f"{row.where}: 'correct_option' is {answer!r}; give a whole number from 0 to "
-                f"{n - 1}"
+                f"{len(places) - 1}"
             )
-        answer = LETTERS[int(answer)]
+        answer = LETTERS[places.index(int(answer))]
     return choice_question(
         Row(row.id, row.values | values | {"label": answer}, row.where), "logiqa", ("label",)
     )
@@ -72,7 +72,13 @@ def _truthfulqa(row: Row, settings: LoadSettings) -> Question:
     """
     targets = column(row, ("mc1_targets",))
     if isinstance(targets, dict) and {"choices", "labels"} <= set(targets):
-        pairs = list(zip(targets["choices"], targets["labels"], strict=False))
+        choices, labels = targets["choices"], targets["labels"]
+        if len(choices) != len(labels):
+            raise UserError(
+                f"{row.where}: 'mc1_targets' has {len(choices)} choices and {len(labels)} labels; "
+                "give one of each per option"
+            )
+        pairs = list(zip(choices, labels, strict=True))
     elif isinstance(targets, dict):
         pairs = list(targets.items())
     else:
@@ -87,7 +93,8 @@ def _truthfulqa(row: Row, settings: LoadSettings) -> Question:
         )
     random.Random(f"truthfulqa-{settings.seed}-{row.id}").shuffle(pairs)
     options = options_of(Row(row.id, {"options": [text for text, _ in pairs]}, row.where))
-    gold = LETTERS[[label == 1 for _, label in pairs].index(True)]
+    right = [label == 1 for _, label in pairs].index(True)
+    gold = LETTERS[options.places.index(right)]
     text = text_of(row, ("question",))
     return Question(row.id, "truthfulqa", text, "choice", gold, options.texts)
 

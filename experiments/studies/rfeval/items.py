@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
-from faithscope.experiments.data.tasks.sources.options import has_options, options_of, right_letter
+from faithscope.experiments.data.tasks.sources.gold import right_letter
+from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
+from faithscope.experiments.data.tasks.sources.options import has_options, options_of
 from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
 from faithscope.interp.errors import UserError, did_you_mean
 
@@ -181,7 +183,7 @@ def item_of(row: Row, task: Task | None = None, bare: bool = False) -> Item:
         text_of(row, ("question",)),
         _context(row, task, content),
         () if options is None else options.texts,
-        answer if options is None or is_code else right_letter(options, answer, row),
+        answer if options is None or is_code else right_letter(options, {"answer": answer}, row),
         text_of(row, ("r_prime",)) if has(row, "r_prime") or not bare else "",
         text_of(row, ("explanation",)) if has(row, "explanation") else "",
         _tests(row, content) if is_code else None,
@@ -189,17 +191,17 @@ def item_of(row: Row, task: Task | None = None, bare: bool = False) -> Item:
 
 
 def _content(row: Row) -> dict[str, Any]:
-    value = _parsed(row.values.get("content"))
+    value = _parsed(row.values.get("content"), f"{row.where}: 'content'")
     if not isinstance(value, dict):
         raise UserError(f"{row.where}: 'content' is no object; give one with a 'source'")
     return value
 
 
-def _parsed(value: Any) -> Any:
+def _parsed(value: Any, where: str) -> Any:
     """Reads a cell that may be JSON text; gives None for a text that is no JSON."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
-    except ValueError:
+        return json_of(value, where) if isinstance(value, str) else value
+    except NotJson:
         return None
 
 
@@ -231,7 +233,7 @@ def _tests(row: Row, content: dict[str, Any]) -> CodeTests | None:
             reference=solution if isinstance(solution, str) else "",
         )
     where, given = f"{row.where}: 'content.public_test_cases'", content.get("public_test_cases")
-    if not (cases := _parsed(given)):
+    if not (cases := _parsed(given, where)):
         if given and cases is None:
             raise UserError(f"{where} is not JSON; give a list")
         return None

@@ -1,33 +1,61 @@
-"""The options of a choice, in every form that data sets have them, and which of them is right."""
+"""The options of a choice, in every form that data sets have them, each under its own letter.
+
+An option is who it is by its letter: the key that the data has it under, or the letter that is
+printed before its text. The place in a list counts only where there is neither.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faithscope.experiments.data.tasks.sources.rows import Row, column, has, usable
+from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
+from faithscope.experiments.data.tasks.sources.rows import (
+    Row,
+    cell,
+    column,
+    folded,
+    has,
+    is_filled,
+    usable,
+)
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
 KINDS: dict[str, AnswerKind] = {"number": "number", "label": "label", "choice": "choice"}
 LETTERS = string.ascii_uppercase
 COLUMNS = ("options", "choices")
-_LETTERED = re.compile(r"\(?(?P<letter>[A-Z])\s*[:.)]\s*(?P<text>.*)", re.DOTALL)
+_OPTION_COLUMN = re.compile(
+    r"(?P<word>(?:answer)?(?:option|opt|choice|alternative)s?|answer)?(?P<name>[a-z]|\d{1,2})"
+)
+"""A column that holds one option, by its folded name: `A`, `option_a`, `Choice A`, `Answer 1`."""
+_PLURAL = re.compile(r"[^\W_]s$")
+LETTERED = re.compile(
+    r"[(\[（]?(?P<letter>[A-Za-z])\s*(?:[:)\]：）、]|(?P<dot>[.．])(?![A-Z][.．]))\s*(?P<text>.*)",
+    re.DOTALL,
+)
+"""An option with its letter before it."""
+_MISSING = 2
+"""So many letters may be missing of options that are lettered with dots; where more are, the
+letters are initials ("G. Washington")."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options in order. Their letters in a question are A, B, C… by this order."""
+    """Options in the order of their letters, A, B, C….
+
+    Options that the data calls 1, 2, 3… go by these numbers, and those that it calls nothing by
+    their places.
+    """
 
     texts: tuple[str, ...]
     names: tuple[str, ...]
     """What the data calls them: `A`, `B`…, or `1`, `2`… in some rows of ARC."""
-    named: bool
-    """Whether the data itself names them; else `names` are their letters."""
+    places: tuple[int, ...]
+    """Where each stands in the data, from 0."""
 
 
 def stated_kind(row: Row) -> AnswerKind | None:
@@ -38,14 +66,19 @@ def stated_kind(row: Row) -> AnswerKind | None:
     """
     if not has(row, "kind"):
         return None
-    name = usable(row.values["kind"], "'kind'", row).lower()
+    name = usable(cell(row, "kind"), "'kind'", row).lower()
     if name not in KINDS:
         raise UserError(f"{row.where}: kind {name!r} is none of {', '.join(KINDS)}; give one")
     return KINDS[name]
 
 
 def has_options(row: Row) -> bool:
-    return any(_given(row, name) for name in COLUMNS) or all(has(row, x) for x in "AB")
+    """Whether a row has options, in one column or in one for each.
+
+    Raises:
+        UserError: columns could be options or not: they are called `a`, `b`….
+    """
+    return any(_given(row, name) for name in COLUMNS) or bool(_option_columns(row))
 
 
 def options_of(row: Row) -> Options:
@@ -53,82 +86,159 @@ def options_of(row: Row) -> Options:
 
     In a column `options` or `choices`: a list of texts, an object from letter to text, an object
     of the lists `text` and `label` (as on the hub), a list of such objects, or one text with a
-    lettered line for each, with JSON in it, or with `|` between them. Or in columns A, B, C….
+    lettered line for each, with JSON in it, or with `|` between them. Or in a column for each: A,
+    B, C…, `option_a`, `Choice 1`. Columns and entries of an object that are empty are no options.
 
     Raises:
-        UserError: there are fewer than two or more than 26, one is empty, or two have one name.
+        UserError: there are fewer than two or more than 26, one is empty or missing between
+            others, two have one name, or keys and printed letters say different things.
     """
-    named = next((name for name in COLUMNS if _given(row, name)), None)
-    if named is not None:
-        pairs = _pairs(row.values[named], row, named)
-    elif any(has(row, x) for x in LETTERS):
-        last = max(i for i, x in enumerate(LETTERS) if has(row, x))
-        pairs = [(x, row.values.get(x)) for x in LETTERS[: last + 1]]
-    else:
+    given = [_pairs(cell(row, name), row, name) for name in COLUMNS if _given(row, name)]
+    if alone := _option_columns(row):
+        given.append([(name, row.values[own]) for name, own in alone.items()])
+    if not given:
         column(row, COLUMNS)  # raises: there are none
-        pairs = []
+    read = [_identified(pairs, row) for pairs in given or [[]]]
+    if any((other.texts, other.names) != (read[0].texts, read[0].names) for other in read):
+        raise UserError(
+            f"{row.where}: has options in several columns, and they differ; keep one set of them"
+        )
+    return read[0]
+
+
+def _given(row: Row, name: str) -> bool:
+    return has(row, name) and cell(row, name) not in ([], {})
+
+
+def _option_columns(row: Row) -> dict[str, str]:
+    """Name -> column, of columns that hold one option each and are filled."""
+    columns: dict[str, str] = {}
+    small, worded = [], False
+    for own in map(str, row.values):
+        match = None if _PLURAL.search(own) else _OPTION_COLUMN.fullmatch(folded(own))
+        if match is None or not (match["word"] or match["name"] in string.ascii_lowercase):
+            continue
+        if not is_filled(row.values[own]):
+            continue
+        name = match["name"].upper()
+        if not match["word"] and own.strip("()[]. ") != name:
+            small.append(own)
+            continue
+        if name in columns:
+            raise UserError(
+                f"{row.where}: columns {columns[name]!r} and {own!r} are both option {name}; keep "
+                "one"
+            )
+        columns[name], worded = own, worded or match["word"] is not None
+    if {"a", "b"} <= set(small) and stated_kind(row) != "number":
+        raise UserError(
+            f"{row.where}: columns {', '.join(small)} could be options; call them "
+            f"{', '.join(small).upper()} if they are, or give kind 'number'"
+        )
+    # a lone N or T is some quantity
+    return columns if worded or {"A", "B"} & set(columns) else {}
+
+
+Pairs = list[tuple[str | None, Any]]
+"""(name, text) of every option; the name is None where the data has none."""
+
+
+def _identified(pairs: Pairs, row: Row) -> Options:
+    """Options under their own letters, in the order of these."""
     if not 2 <= len(pairs) <= len(LETTERS):
         shown = [str(text)[:40] for _, text in pairs[:3]]
         what = "one option" if len(pairs) == 1 else f"{len(pairs)} options"
         raise UserError(f"{row.where}: has {what} {shown}; give 2 to {len(LETTERS)}")
-    texts = tuple(usable(t, f"option {n or LETTERS[i]}", row) for i, (n, t) in enumerate(pairs))
-    names = tuple(n or LETTERS[i] for i, (n, _) in enumerate(pairs))
+    names = [LETTERS[i] if name is None else _name(name) for i, (name, _) in enumerate(pairs)]
+
+    def usable_texts(values: Iterable[Any]) -> list[str]:
+        named = zip(names, values, strict=True)
+        return [usable(v if is_filled(v) else "", f"option {name}", row) for name, v in named]
+
+    texts = usable_texts(text for _, text in pairs)
+    keyed, matches = pairs[0][0] is not None, [LETTERED.fullmatch(text) for text in texts]
+    if not keyed and not all(matches):
+        _check_places(matches, row)
+    if printed := _printed(matches):
+        if not keyed:
+            names = printed
+        if printed == names:
+            texts = usable_texts(m["text"] for m in matches if m)
+        elif set(printed) == set(names):
+            raise UserError(
+                f"{row.where}: the options that the data calls {', '.join(names)} begin with the "
+                f"letters {', '.join(printed)}; let keys and letters agree"
+            )
     if twice := next((n for n in names if names.count(n) > 1), None):
-        raise UserError(f"{row.where}: two options are called {twice!r}; name them differently")
-    return Options(texts, names, named=pairs[0][0] is not None)
+        raise UserError(
+            f"{row.where}: two options are called {twice!r}; name them differently, in an object "
+            "from letter to text"
+        )
+    order = _order(names, row)
+    return Options(tuple(texts[i] for i in order), tuple(names[i] for i in order), tuple(order))
 
 
-def right_letter(options: Options, gold: Any, row: Row) -> str:
-    """The letter of the option that `gold` calls by name, by text, or by both (`B: otter`).
+def _name(name: str) -> str:
+    bare = name.strip().strip("()[].:").strip()
+    return bare.upper() if len(bare) == 1 else bare or name
+
+
+def _order(names: Sequence[str], row: Row) -> list[int]:
+    """The places of options by letter, or by number; as they stand where they have neither.
 
     Raises:
-        UserError: it is neither, or both of different options.
+        UserError: a letter or number between others is missing.
     """
-    answer = usable(gold, "the answer", row)
-    pairs = list(zip(options.names, options.texts, strict=True))
-    bare, folded = _folded(answer.strip("().")), _folded(answer)
-    by_name = [i for i, (name, _) in enumerate(pairs) if _folded(name) == bare]
-    by_text = [i for i, (_, text) in enumerate(pairs) if _folded(text) == folded]
-    by_both = [i for i, (n, t) in enumerate(pairs) if _is_both(folded, _folded(n), _folded(t))]
-    matching = by_name if options.named and by_name else sorted({*by_name, *by_text, *by_both})
-    if len(matching) == 1:
-        return LETTERS[matching[0]]
-    shown = ", ".join(f"{name} ({_short(text)})" for name, text in pairs)
-    if matching:
+    if set(names) <= set(LETTERS):
+        ranks, first, called = [LETTERS.index(name) for name in names], 0, LETTERS.__getitem__
+    elif all(name.isdecimal() for name in names):
+        ranks, called = [int(name) for name in names], str
+        first = min(ranks) and 1
+    else:
+        return list(range(len(names)))
+    wanted = range(first, first + len(names))
+    if missing := [called(rank) for rank in wanted if rank not in ranks]:
         raise UserError(
-            f"{row.where}: answer {_short(answer)!r} could be any of "
-            f"{', '.join(options.names[i] for i in matching)} of the options {shown}; name one"
+            f"{row.where}: has options {', '.join(sorted(names))}, and no option "
+            f"{' or '.join(missing)}; fill it, or take the row out"
         )
-    raise UserError(
-        f"{row.where}: answer {_short(answer)!r} is none of the options {shown}; "
-        "give the letter or the text of one"
-    )
+    return sorted(range(len(names)), key=ranks.__getitem__)
 
 
-def right_answer(options: Options, gold: Any, kind: AnswerKind, row: Row) -> str:
-    """The right option as a question of its kind is answered: its letter, or a label's text."""
-    letter = right_letter(options, gold, row)
-    return letter if kind == "choice" else options.texts[LETTERS.index(letter)]
+def _printed(matches: Sequence[re.Match[str] | None]) -> list[str] | None:
+    """The letters that options begin with, where all do."""
+    lettered = [m for m in matches if m]
+    letters = [m["letter"].upper() for m in lettered]
+    initials = any(m["dot"] for m in lettered) and not set(letters) <= _near(len(matches))
+    return None if len(lettered) < len(matches) or initials else letters
 
 
-def _folded(text: str) -> str:
-    """Without what tells no two options apart: case, and how much white space there is."""
-    return " ".join(text.split()).casefold()
+def _check_places(matches: Sequence[re.Match[str] | None], row: Row) -> None:
+    """Checks options of which some are lettered and others not.
+
+    Raises:
+        UserError: one stands at the place of another letter.
+    """
+    lettered = {i: m for i, m in enumerate(matches) if m}
+    moved = [i for i, m in lettered.items() if m["letter"].upper() != LETTERS[i]]
+    initials = len(lettered) == 1 and any(m["dot"] for m in lettered.values())
+    near = {m["letter"].upper() for m in lettered.values()} <= _near(len(matches))
+    if moved and near and not initials:
+        raise UserError(
+            f"{row.where}: option {short(lettered[moved[0]][0])!r} stands at the place of "
+            f"{LETTERS[moved[0]]}, and not all options are lettered; give an object from letter "
+            "to text"
+        )
 
 
-def _is_both(answer: str, name: str, text: str) -> bool:
-    """`B: otter`, `(B) otter` or `B. otter`."""
-    return any(answer == f"{name}{mark} {text}" for mark in ":.)") or answer == f"({name}) {text}"
+def _near(n: int) -> set[str]:
+    """The letters of so many options of which a few are missing."""
+    return set(LETTERS[: n + _MISSING])
 
 
-def _given(row: Row, name: str) -> bool:
-    return has(row, name) and row.values[name] not in ([], {})
-
-
-def _pairs(value: Any, row: Row, where: str) -> list[tuple[str | None, Any]]:
-    """(name, text) of every option; the name is None where the data has none."""
+def _pairs(value: Any, row: Row, where: str) -> Pairs:
     if isinstance(value, str):
-        value = _parsed(value)
+        value = _parsed(value, row, where)
     if isinstance(value, dict) and {"text", "label"} <= set(value):
         texts, labels = value["text"], value["label"]
         if len(texts) != len(labels):
@@ -138,48 +248,52 @@ def _pairs(value: Any, row: Row, where: str) -> list[tuple[str | None, Any]]:
             )
         return [(str(n), t) for n, t in zip(labels, texts, strict=True)]
     if isinstance(value, dict):
-        return sorted((str(name), text) for name, text in value.items() if text is not None)
+        return sorted((str(name), text) for name, text in value.items() if is_filled(text))
     if not isinstance(value, list | tuple):
         raise UserError(f"{row.where}: {where!r} is a {type(value).__name__}; give a list of texts")
     if value and all(isinstance(x, dict) and {"text", "label"} <= set(x) for x in value):
         return [(str(x["label"]), x["text"]) for x in value]
-    return list(_lettered(value) or [(None, text) for text in value])
+    return [(None, text) for text in value]
 
 
-def _lettered(texts: Sequence[Any]) -> list[tuple[str | None, Any]] | None:
-    """`["A) one", "B) two"]` by letter; None where they are not all lettered, A first."""
-    matches = [_LETTERED.fullmatch(t.strip()) if isinstance(t, str) else None for t in texts]
-    if [m and m["letter"] for m in matches] != list(LETTERS[: len(texts)]):
-        return None
-    return [(m["letter"], m["text"]) for m in matches if m]
-
-
-def _parsed(text: str) -> Any:
+def _parsed(text: str, row: Row, where: str) -> Any:
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = json_of(text, f"{row.where}: {where!r}")
+    except NotJson:
         value = None
     if isinstance(value, list | dict):
         return value
     lines = [line for line in text.splitlines() if line.strip()]
-    return _joined(lines) if len(lines) > 1 else text.split("|")
+    return _joined(lines, row) if len(lines) > 1 else text.split("|")
 
 
-def _joined(lines: list[str]) -> list[str]:
-    """Lines that go on with a lettered option are part of it."""
-    if not _LETTERED.fullmatch(lines[0].strip()):
+def _joined(lines: list[str], row: Row) -> list[str]:
+    """Options of which each begins with its letter; lines without one go on with the option above.
+
+    Raises:
+        UserError: lettered lines could begin an option or go on with one.
+    """
+    matches = [LETTERED.fullmatch(line.strip()) for line in lines]
+    if matches[0] is None or all(matches):
         return lines
-    options: list[str] = []
-    for line in lines:
-        lettered = _LETTERED.fullmatch(line.strip())
-        if lettered and lettered["letter"] == LETTERS[len(options) % len(LETTERS)]:
-            options.append(line)
-        elif options:
-            options[-1] += f"\n{line}"
-        else:
-            return lines
-    return options
+    letters = {i: m["letter"] for i, m in enumerate(matches) if m}
+    begins = list(letters)
+    if sorted(letters.values()) != list(LETTERS[: len(letters)]):
+        begins = []
+        for i, letter in letters.items():
+            begins += [i] if letter == LETTERS[len(begins) % len(LETTERS)] else []
+        unclear = [
+            lines[i] for i in letters if i not in begins and letters[i] in _near(len(begins))
+        ]
+        if unclear or not begins:
+            raise UserError(
+                f"{row.where}: the line {short((unclear or lines)[0])!r} could begin an option or "
+                "go on with one; give an object from letter to text"
+            )
+    ends = [*begins[1:], len(lines)]
+    return ["\n".join(lines[a:b]) for a, b in zip(begins, ends, strict=True)]
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A text, or the begin of a long one, for messages."""
     return text if len(text) <= 40 else f"{text[:39]}…"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from faithscope.interp.errors import UserError
@@ -25,9 +27,29 @@ class Row:
 
 
 def has(row: Row, name: str) -> bool:
-    """Whether the row has a value there: null, NaN and an empty text are none."""
-    value = row.values.get(name)
+    """Whether the row has a value there (see `cell`): null, NaN and an empty text are none."""
+    return is_filled(cell(row, name))
+
+
+def is_filled(value: Any) -> bool:
+    """Whether a cell holds a value: null, NaN and an empty text are none."""
     return value is not None and value == value and str(value).strip() != ""
+
+
+@lru_cache(maxsize=4096)
+def folded(name: str) -> str:
+    """What tells columns apart: `Correct Answer`, `correct_answer` and `correctAnswer` are one."""
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def cell(row: Row, name: str) -> Any:
+    """The value in the column `name`; without one, or where it is empty, that in a column that is
+    called so but for case, blanks, dashes and underscores. None where there is neither."""
+    value = row.values.get(name)
+    if is_filled(value):
+        return value
+    alike = (own for own in row.values if own != name and folded(str(own)) == folded(name))
+    return next((row.values[own] for own in alike if is_filled(row.values[own])), value)
 
 
 def column(row: Row, names: Sequence[str]) -> Any:
@@ -38,9 +60,9 @@ def column(row: Row, names: Sequence[str]) -> Any:
     """
     for name in names:
         if has(row, name):
-            return row.values[name]
+            return cell(row, name)
     for name in names:
-        if isinstance(row.values.get(name), str):
+        if isinstance(cell(row, name), str):
             raise UserError(f"{row.where}: {name!r} is empty; fill it, or take the row out")
     raise UserError(
         f"{row.where}: no column {' or '.join(map(repr, names))}; it has "
@@ -88,7 +110,7 @@ def with_ids(rows: Iterable[Row]) -> Iterator[Row]:
     """
     seen: dict[str, str] = {}
     for row in rows:
-        own = usable(row.values["id"], "'id'", row) if has(row, "id") else row.id
+        own = usable(cell(row, "id"), "'id'", row) if has(row, "id") else row.id
         if own in seen:
             raise UserError(
                 f"{row.where}: id {own!r} is that of {seen[own]}; give each row an id of its own, "

@@ -82,6 +82,8 @@ def test_rows_in_csv_say_the_same(tmp_path: Path) -> None:
         ({"gold": "bat"}, "line 1: answer 'bat' is none of the options"),
         ({"kind": "word"}, "line 1: kind 'word' is none of number, label, choice"),
         ({"reasoning": None}, "line 1: neither 'reasoning' nor 'steps'"),
+        ({"labels": '{"a": 1, "a": 2}'}, "line 1: 'labels': key 'a' stands twice"),
+        ({"labels": '{"a": ' + "[" * 900 + "]" * 900 + "}"}, "'labels': holds lists or objects"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
@@ -135,6 +137,22 @@ def test_prm800k_as_released(tmp_path: Path) -> None:
     chain = one(write_rows(tmp_path / "phase2_train.jsonl", row), "prm800k")
     assert (chain.question, chain.answer, chain.labels) == ("2 + 2?", "5", {"correct": False})
     assert chain.step_labels["correct"] == (True, False)
+
+
+def test_a_path_of_prm800k_that_ends_at_an_error_is_not_correct(tmp_path: Path) -> None:
+    right = {"completions": [{"text": "Two and two.", "rating": 1}], "chosen_completion": 0}
+    both = [{"text": "That is 5.", "rating": -1}, {"text": "That is 6.", "rating": -1}]
+    for end in ({"completions": both, "chosen_completion": None}, {"completions": []}):
+        row = {
+            "question": {"problem": "2 + 2?"},
+            "label": {"steps": [right, end], "finish_reason": "found_error"},
+        }
+        read = one(write_rows(tmp_path / "phase2_train.jsonl", row), "prm800k")
+        assert read.labels == {"complete": False}
+        assert (read.step_labels["correct"], read.reasoning) == ((True,), "Two and two.")
+    row["label"]["steps"] = [right]
+    read = one(write_rows(tmp_path / "phase2_train.jsonl", row), "prm800k")
+    assert read.labels == {"correct": True}
 
 
 COT = "The hint says B. I recall a book on it. So B."
@@ -240,7 +258,7 @@ def test_chat_keeps_what_was_thought_apart(tmp_path: Path, message: dict[str, An
     ]
     row = {"messages": messages, "model": "m", "options": ["owl", "otter"], "target": "B"}
     chain = one(write_rows(tmp_path / "chat.jsonl", row), "chat")
-    assert (chain.reasoning, chain.answer, chain.gold) == ("It swims.", "B.", "B")
+    assert (chain.reasoning, chain.answer, chain.gold) == ("It swims.", "B", "B")
     # a cue may stand in the system message: who reads the chain reads it, too
     assert (chain.prompt, chain.question) == ("Be brief.\n\nWhich?", "Which?")
     assert chain.model == "m"
@@ -310,6 +328,89 @@ def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
     assert hidden.reasoning == ""
 
 
+def logged(path: Path, target: Any, choices: list[str] | None = None, **more: Any) -> GivenChain:
+    """A sample of a log of Inspect, as it is read back."""
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    from inspect_ai.log import (
+        EvalConfig,
+        EvalDataset,
+        EvalLog,
+        EvalSample,
+        EvalSpec,
+        write_eval_log,
+    )
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput
+
+    reply = ChatMessageAssistant(content="<think>Fish swim.</think>A")
+    output = ModelOutput.from_message(reply)
+    sample = EvalSample(
+        id="s",
+        epoch=1,
+        input="Which?",
+        target=target,
+        choices=choices,
+        messages=[ChatMessageUser(content="Which?"), reply],
+        output=output,
+        **more,
+    )
+    spec = EvalSpec(
+        task="zoo",
+        created="2025-01-01T00:00:00+00:00",
+        dataset=EvalDataset(name="zoo"),
+        model="m",
+        config=EvalConfig(),
+    )
+    write_eval_log(EvalLog(eval=spec, samples=[sample]), str(path / "log.eval"))
+    (chain,) = read_chains(path / "log.eval").chains
+    return chain
+
+
+@pytest.mark.parametrize(
+    ("target", "choices", "gold", "kept"),
+    [
+        ("B", ["owl", "otter"], "B", None),
+        (["B"], ["owl", "otter"], "B", None),
+        (["B", "b "], ["owl", "otter"], "B", None),
+        (["A", "C"], ["trout", "owl", "salmon"], None, ["A", "C"]),
+        ([], ["owl", "otter"], None, None),
+        ("", ["owl", "otter"], None, None),
+        ("nan", ["owl", "otter"], None, None),
+        ("None", ["owl", "None"], "B", None),
+        ("B", ["(A) owl", "(B) otter"], "B", None),
+        (["nine", "9"], None, "9", None),
+        (["9", "9.0"], None, "9", None),
+        (["9", "10"], None, None, ["9", "10"]),
+        (["Paris", "paris"], None, "Paris", None),
+        (["Paris", "Lutetia"], None, None, ["Paris", "Lutetia"]),
+        ([], None, None, None),
+        ("None", None, None, None),
+    ],
+)
+def test_targets_of_inspect_are_one_answer_or_none(
+    tmp_path: Path, target: Any, choices: list[str] | None, gold: str | None, kept: Any
+) -> None:
+    chain = logged(tmp_path, target, choices)
+    assert (chain.gold, chain.labels.get("targets")) == (gold, kept)
+    if choices is not None:
+        assert chain.answer == "A"
+        assert chain.options == tuple(c.removeprefix("(A) ").removeprefix("(B) ") for c in choices)
+
+
+def test_choices_of_inspect_whose_letters_are_others_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="sample 's', epoch 1: the options that the data calls A, "):
+        logged(tmp_path, "A", ["(B) owl", "(A) otter"])
+    with pytest.raises(UserError, match="option B is empty"):
+        logged(tmp_path, "A", ["owl", ""])
+
+
+def test_a_score_of_inspect_that_is_nan_is_unknown(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    from inspect_ai.scorer import Score
+
+    chain = logged(tmp_path, "9", scores={"g": Score(value=float("nan")), "h": Score(value=1)})
+    assert chain.labels == {"score_g": None, "score_h": 1}
+
+
 def test_auto_refuses_what_it_cannot_tell(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"x\.jsonl: its columns \(a\) are of no known format"):
         read_chains(write_rows(tmp_path / "x.jsonl", {"a": 1}))
@@ -319,6 +420,21 @@ def test_auto_refuses_what_it_cannot_tell(tmp_path: Path) -> None:
     assert read_chains(tmp_path / "both.jsonl", "rows").format == "rows"
     with pytest.raises(UserError, match="unknown format 'row'; did you mean 'rows'"):
         read_chains(tmp_path / "both.jsonl", "row")
+
+
+def test_labels_without_an_end_are_refused_in_one_line(tmp_path: Path) -> None:
+    deep: Any = 1
+    for _ in range(900):
+        deep = [deep]
+    rows = [{"question": "?", "reasoning": "So."}]
+    with pytest.raises(UserError, match=r"^row 0: holds lists or objects nested more than 100"):
+        read_chains([rows[0] | {"labels": {"a": deep}}])
+    text = json.dumps(rows[0])[:-1] + ', "labels": {"a": ' + "[" * 900 + "]" * 900 + "}}\n"
+    (tmp_path / "c.jsonl").write_text(text)
+    with pytest.raises(UserError, match=r"c\.jsonl, line 1: holds lists or objects nested"):
+        read_chains(tmp_path / "c.jsonl")
+    (tmp_path / "c.csv").write_text(f"question,reasoning,label_a\n?,So.,{'[' * 9000}\n")
+    assert read_chains(tmp_path / "c.csv").chains[0].labels == {"a": "[" * 9000}
 
 
 def test_every_reader_is_told_apart_from_the_others() -> None:

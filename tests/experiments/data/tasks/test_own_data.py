@@ -65,7 +65,7 @@ def test_options_in_columns(tmp_path: Path) -> None:
     assert (second.options, second.gold) == (("x", "y", "z"), "C")
     assert (third.kind, third.gold) == ("number", "12")
     path.write_text("question,A,B,C\nWhich?,trout,,eel\n")
-    with pytest.raises(UserError, match=r"mine\.csv, line 2: option B is "):
+    with pytest.raises(UserError, match=r"mine\.csv, line 2: has options A, C, and no option B"):
         load(path)
 
 

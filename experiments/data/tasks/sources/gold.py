@@ -1,0 +1,206 @@
+"""What a row says is the right answer: in which columns, and which option they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faithscope.experiments.data.tasks.sources.options import (
+    LETTERED,
+    LETTERS,
+    Options,
+    short,
+)
+from faithscope.experiments.data.tasks.sources.rows import Row, folded, has, is_filled, usable
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import AnswerKind
+
+GOLD = ("gold", "target", "correct_answer", "answer_idx", "answerKey")
+"""Columns that hold the right answer wherever they stand."""
+ANSWER = "answer"
+"""The right answer of a question, and what the chain itself answered of a given chain."""
+_KEYS = ("answeridx", "answerkey", "label", "correct")
+"""Columns that hold the letter of an option, though another option may have it for a text."""
+_GOLD_WORDS = re.compile(r"gold(en)?|truth|correct|targets?|solutions?|expected|label")
+_ANSWER_WORDS = re.compile(r"answers?|ans|predict(ion|ed)")
+_OPTION_WORDS = re.compile(r"(option|choice|alternative|distractor|candidate)s?")
+_ABOUT = re.compile(r"type|kind|format|length|count|number|source")
+"""Words of columns that are about answers and hold none: `answer_type`."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def stated(row: Row, names: Sequence[str]) -> dict[str, Any]:
+    """Column -> value, of the columns called so (`rows.folded`) that are filled."""
+    wanted = {folded(name): i for i, name in enumerate(names)}
+    of_name = (c for c in row.values if folded(str(c)) in wanted)
+    columns = sorted(of_name, key=lambda c: wanted[folded(str(c))])
+    return {c: row.values[c] for c in columns if is_filled(row.values[c])}
+
+
+def stated_right(row: Row) -> dict[str, Any]:
+    """Column -> value, of the columns in which a question states its right answer.
+
+    Raises:
+        UserError: only `answer` does, and the row has reasoning beside it, of which it may be the
+            answer.
+    """
+    if not any(has(row, name) for name in ("reasoning", "steps")):
+        return stated(row, (ANSWER, *GOLD))
+    said = stated(row, GOLD)
+    if not said and has(row, ANSWER):
+        raise UserError(
+            f"{row.where}: 'answer' could be the right answer, or that of the reasoning beside it; "
+            "call the right one 'gold' (chains are read from traces.path)"
+        )
+    return said
+
+
+def right_letter(options: Options, said: Mapping[str, Any], row: Row) -> str:
+    """The letter of the right option.
+
+    Args:
+        said: column -> what it says: an option's name, its text, or both (`B: otter`).
+
+    Raises:
+        UserError: a column says what is none of the options, all together could mean any of
+            several, or two mean different ones.
+    """
+    answers = {name: usable(value, "the answer", row) for name, value in said.items()}
+    meant = {
+        name: (by_name if folded(name) in _KEYS else called)(options, answer)
+        for name, answer in answers.items()
+    }
+    name = next((n for n, places in meant.items() if not places), next(iter(meant)))
+    common = meant[name].intersection(*meant.values())
+    if len(common) == 1:
+        return LETTERS[common.pop()]
+    if not common and meant[name]:
+        raise UserError(f"{row.where}: {_differ(answers)}")
+    raise UserError(f"{row.where}: {_unclear(options, answers[name], common)}")
+
+
+def right_answer(options: Options, said: Mapping[str, Any], kind: AnswerKind, row: Row) -> str:
+    """The right option as a question of its kind is answered: its letter, or a label's text.
+
+    Raises:
+        UserError: as `right_letter`.
+    """
+    return as_answered(options, right_letter(options, said, row), kind)
+
+
+def as_answered(options: Options, letter: str, kind: AnswerKind) -> str:
+    """The option of a letter as a question of its kind is answered."""
+    return letter if kind == "choice" else options.texts[LETTERS.index(letter)]
+
+
+def agreed(answers: Mapping[str, str], row: Row) -> str | None:
+    """The answer that columns state, in canonical form; None where there are none.
+
+    Raises:
+        UserError: two state different ones.
+    """
+    if len(set(answers.values())) > 1:
+        raise UserError(f"{row.where}: {_differ(answers)}")
+    return next(iter(answers.values()), None)
+
+
+def called(options: Options, answer: str) -> set[int]:
+    """The options that an answer may mean: those of this name, of this text, or of both."""
+    pairs = zip(options.names, options.texts, strict=True)
+    meant = {
+        i for i, (n, t) in enumerate(pairs) if plain(answer) == plain(t) or _both(answer, n, t)
+    }
+    return meant | _named(options, answer)
+
+
+def by_name(options: Options, answer: str) -> set[int]:
+    """The options that an answer means that would rather give a letter than a text."""
+    return _named(options, answer) or called(options, answer)
+
+
+def plain(text: str) -> str:
+    """A text without what tells no two answers apart: case, and how much white space there is."""
+    return " ".join(text.split()).casefold()
+
+
+def check_no_options(row: Row) -> None:
+    """Checks a row in which no options were found.
+
+    Raises:
+        UserError: a column that is not known could hold some.
+    """
+    known = ("options", "choices")
+    if not _has_column(row, (*known, "kind")):
+        _check(row, (_OPTION_WORDS,), "options", f"{', '.join(known)}, or A, B, C … or option_A …")
+
+
+def check_no_answers(row: Row, *, of_chain: bool) -> None:
+    """Checks that no column looks like an answer of a user's row and is read as none.
+
+    Args:
+        of_chain: whether the row is a given chain, of which `answer` is what the chain answered.
+
+    Raises:
+        UserError: one does; names the column and those that are known.
+    """
+    known = GOLD if of_chain else (ANSWER, *GOLD)
+    if not _has_column(row, known):
+        more = "; or label_NAME for a label of the chain" if of_chain else ""
+        words = (_GOLD_WORDS,) if of_chain else (_GOLD_WORDS, _ANSWER_WORDS)
+        _check(row, words, "the right answer", ", ".join(known) + more)
+    if of_chain and not _has_column(row, (ANSWER,)):
+        what = "what the chain answered"
+        _check(row, (_ANSWER_WORDS,), what, f"{ANSWER}; for the right answer {', '.join(GOLD)}")
+
+
+def _has_column(row: Row, names: Sequence[str]) -> bool:
+    return not {folded(name) for name in names}.isdisjoint(folded(str(c)) for c in row.values)
+
+
+def _check(row: Row, words: Sequence[re.Pattern[str]], what: str, known: str) -> None:
+    for column in map(str, row.values):
+        of_column = [word.lower() for word in _WORD.findall(column)]
+        if column.startswith("label_") or folded(column) in map(folded, (ANSWER, *GOLD)):
+            continue
+        if any(map(_ABOUT.fullmatch, of_column)) or not is_filled(row.values[column]):
+            continue
+        if any(pattern.fullmatch(word) for pattern in words for word in of_column):
+            raise UserError(
+                f"{row.where}: column {column!r} could hold {what}, and is not known; known are "
+                f"{known}: rename it, or take it out"
+            )
+
+
+def _named(options: Options, answer: str) -> set[int]:
+    bare = answer.strip("()[]（）.:：").strip().casefold()
+    return {i for i, name in enumerate(options.names) if name.casefold() == bare}
+
+
+def _both(answer: str, name: str, text: str) -> bool:
+    """Whether an answer is a name and a text: `B: otter`, `(B) otter`, `B)otter`."""
+    match = LETTERED.fullmatch(answer)
+    if match is not None and match["letter"].casefold() == name.casefold():
+        return plain(match["text"]) == plain(text)
+    return any(plain(answer) == plain(f"{name}{mark} {text}") for mark in ":.)")
+
+
+def _differ(answers: Mapping[str, str]) -> str:
+    shown = " and ".join(f"{name!r} is {short(answer)!r}" for name, answer in answers.items())
+    return f"{shown}, which are different answers; keep the column of the right one"
+
+
+def _unclear(options: Options, answer: str, meant: set[int]) -> str:
+    pairs = list(zip(options.names, options.texts, strict=True))
+    shown = ", ".join(f"{name} ({short(text)})" for name, text in pairs)
+    if not meant:
+        return (
+            f"answer {short(answer)!r} is none of the options {shown}; give the letter or the "
+            "text of one"
+        )
+    names = ", ".join(options.names[i] for i in sorted(meant))
+    name, text = pairs[min(meant)]
+    return (
+        f"answer {short(answer)!r} could be any of {names} of the options {shown}; name one by "
+        f"letter and text, as in {f'{name}: {short(text)}'!r}"
+    )
