@@ -4,6 +4,7 @@ behind APIs would use. Reads no weights."""
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.given.asked import Asked, asked_about
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
+from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
@@ -84,6 +86,20 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return TraceWork(self.config, self.batches(self.config.model.name, shard), store)
 
 
+def _note_unanswered(items: Sequence[Item]) -> None:
+    """Says of how many questions no right answer is known, and where one would be read."""
+    golds = {(i.task, i.question.id): i.question.gold for i in items}
+    names = ", ".join(GOLD if any(i.given for i in items) else (ANSWER, *GOLD))
+    for task in dict.fromkeys(task for task, _ in golds):
+        known = [gold is not None for (of, _), gold in golds.items() if of == task]
+        if not all(known):
+            print(
+                f"note: {task}: {sum(known)} of {len(known)} questions have a right answer; it is "
+                f"read from {names}",
+                file=sys.stderr,
+            )
+
+
 def plan(config: TracesConfig) -> TracePlan:
     """Load the questions and name every unit.
 
@@ -100,6 +116,7 @@ def plan(config: TracesConfig) -> TracePlan:
         for model, task in config.pairs
         for question in questions[task]
     ]
+    _note_unanswered(items)
     return TracePlan(config, tuple(items))
 
 
@@ -137,6 +154,7 @@ def _given(config: TracesConfig) -> TracePlan:
                 "(traces.read_by: all)"
             ]
         )
+    _note_unanswered(items)
     return TracePlan(config, tuple(items), what, unread)
 
 

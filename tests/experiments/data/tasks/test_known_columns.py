@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from run_files import write_rows
 
+from faithscope.experiments.cli import execute
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.tasks import LoadSettings, get_task
@@ -146,6 +147,23 @@ def test_a_conversation_has_its_answer_in_the_reply(tmp_path: Path) -> None:
     assert (read.answer, read.gold) == ("7", "8")
     with pytest.raises(UserError, match="line 1: 'answer' could be the right answer or the one in"):
         chain(tmp_path, messages=messages, answer="8")
+
+
+@pytest.mark.parametrize("how", ["data.path", "traces.path"])
+def test_a_run_says_of_how_many_questions_the_right_answer_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    more = {"answer": "7"} if how == "traces.path" else {}
+    rows = [{"question": f"{i} + 4?"} | more for i in range(3)]
+    if how == "traces.path":
+        rows = [row | {"reasoning": "We add four. So it is 7."} for row in rows]
+    path = write_rows(tmp_path / "mine.jsonl", *rows, rows[0] | {"question": "1?", "gold": "1"})
+    sets = ["tasks=[own]", f"{how}={path}", f"out={tmp_path}", "data.limit=10"]
+    args = [part for text in sets for part in ("--set", text)]
+    assert execute(["run", "slrc", *args, "--dry-run"]) == 0
+    said = capsys.readouterr().err
+    assert "note: own: 1 of 4 questions have a right answer; it is read from " in said
+    assert ("from gold, target" in said) == (how == "traces.path")
 
 
 def test_columns_of_other_cases_are_the_same(tmp_path: Path) -> None:
