@@ -66,6 +66,18 @@ def facts_of(row: Row, gold: Sequence[str], answer: str | None = None) -> Facts:
     return Facts(kind=kind, options=options.texts, gold=right, answer=answer)
 
 
+def is_right(facts: Facts) -> bool | None:
+    """Whether the answer given is the right one; None where one of the two is not known, or the
+    answer is none of the options."""
+    answer, gold, options = facts["answer"], facts["gold"], facts["options"]
+    if answer is None or gold is None:
+        return None
+    if options is not None:
+        known = LETTERS[: len(options)] if facts["kind"] == "choice" else options
+        return answer == gold if answer in known else None
+    return (single_number(answer) or plain(answer)) == (single_number(gold) or plain(gold))
+
+
 def single_number(text: str) -> str | None:
     """The canonical form of the number that a text holds, where it holds one alone."""
     numbers = find_numbers(text, counters=True)

@@ -8,7 +8,13 @@ from typing import Any
 from faithscope.experiments.data.given.cells import facts_of, parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import apart
-from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD, check_no_answers, stated
+from faithscope.experiments.data.tasks.sources.gold import (
+    ANSWER,
+    GOLD,
+    check_no_answers,
+    check_no_options,
+    stated,
+)
 from faithscope.experiments.data.tasks.sources.rows import Row, has, usable
 from faithscope.interp.errors import UserError
 
@@ -58,12 +64,15 @@ def chain(row: Row) -> GivenChain:
             "right one 'gold', and leave the other out: it is read from the reply"
         )
     check_no_answers(about, of_chain=True)
+    facts = facts_of(about, GOLD, answer)
+    if facts["options"] is None and facts["kind"] is None:
+        check_no_options(about)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "chat",
         question=text(row, "question") or said_by_user,
         reasoning=reasoning,
-        **facts_of(about, GOLD, answer),
+        **facts,
         model=text(row, "model") or "",
         prompt=prompt,
         where=row.where,

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from faithscope.experiments.data.given.cells import facts_of, located, text
+from faithscope.experiments.data.given.cells import facts_of, is_right, located, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.data.tasks.sources.files import read_rows
@@ -132,11 +132,10 @@ def _chain(row: Row) -> GivenChain:
             reasoning, spans = located(None, texts, row, "\n")
     about = row.values.get("annotation")
     about = about if isinstance(about, Mapping) else {}
-    answer = facts["answer"]
     named = _named_steps(row, 0 if spans is None else len(spans))
     labels = {
         **{UNFAITHFUL + source: _unfaithful(source, row) for source in SOURCES},
-        "correct": None if None in (answer, facts["gold"]) else answer == facts["gold"],
+        "correct": is_right(facts),
         "principles": list(principle_ids(row.values.get("principles") or [], row)),
     }
     beside = {"uncertain": _uncertain(row), "reason": text(row, *_REASON)}

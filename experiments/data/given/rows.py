@@ -76,12 +76,29 @@ def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:
     if not isinstance(named, Mapping):
         raise UserError(f"{row.where}: steps[{i}].labels is no object; give names and values")
     alone = {"label": step["label"]} if step.get("label") is not None else {}
-    return {**named, **_prefixed(step), **alone}
+    return _one_set(row, f"steps[{i}]", named, _prefixed(step), alone)
 
 
 def _labels(row: Row) -> dict[str, Any]:
     named = parsed(row, "labels", dict) if has(row, "labels") else {}
-    return {**named, **_prefixed({n: v for n, v in row.values.items() if has(row, n)})}
+    prefixed = _prefixed({n: v for n, v in row.values.items() if has(row, n)})
+    return _one_set(row, "the row", named, prefixed)
+
+
+def _one_set(row: Row, what: str, *sets: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels of several places; one that is in two of them has one value.
+
+    Raises:
+        UserError: it has two.
+    """
+    labels: dict[str, Any] = {}
+    for name, value in (pair for labelled in sets for pair in labelled.items()):
+        if labels.setdefault(name, value) != value:
+            raise UserError(
+                f"{row.where}: {what} has label {name!r} twice, {labels[name]!r} and {value!r}; "
+                "keep one"
+            )
+    return labels
 
 
 def _prefixed(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _KEYS = ("answeridx", "answerkey", "label", "correct")
 """Columns that hold the letter of an option, though another option may have it for a text."""
 _GOLD_WORDS = re.compile(r"gold(en)?|truth|correct|targets?|solutions?|expected|label")
 _ANSWER_WORDS = re.compile(r"answers?|ans|predict(ion|ed)")
-_OPTION_WORDS = re.compile(r"(option|choice|alternative|distractor|candidate)s?")
+_OPTION_WORDS = re.compile(r"(option|choice|alternative|distractor|candidate)s?|incorrect|wrong")
 _ABOUT = re.compile(r"type|kind|format|length|count|number|source")
 """Words of columns that are about answers and hold none: `answer_type`."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

@@ -29,7 +29,7 @@ KINDS: dict[str, AnswerKind] = {"number": "number", "label": "label", "choice": 
 LETTERS = string.ascii_uppercase
 COLUMNS = ("options", "choices")
 _OPTION_COLUMN = re.compile(
-    r"(?P<word>(?:answer)?(?:option|opt|choice|alternative)s?|answer)?(?P<name>[a-z]|\d{1,2})"
+    r"(?P<word>(?:answer)?(?:option|opt?|choice|alternative)s?|answer)?(?P<name>[a-z]|\d{1,2})"
 )
 """A column that holds one option, by its folded name: `A`, `option_a`, `Choice A`, `Answer 1`."""
 _PLURAL = re.compile(r"[^\W_]s$")
@@ -116,9 +116,7 @@ def _option_columns(row: Row) -> dict[str, str]:
     small, worded = [], False
     for own in map(str, row.values):
         match = None if _PLURAL.search(own) else _OPTION_COLUMN.fullmatch(folded(own))
-        if match is None or not (match["word"] or match["name"] in string.ascii_lowercase):
-            continue
-        if not is_filled(row.values[own]):
+        if match is None or not is_filled(row.values[own]):
             continue
         name = match["name"].upper()
         if not match["word"] and own.strip("()[]. ") != name:
@@ -136,7 +134,8 @@ def _option_columns(row: Row) -> dict[str, str]:
             f"{', '.join(small).upper()} if they are, or give kind 'number'"
         )
     # a lone N or T is some quantity
-    return columns if worded or {"A", "B"} & set(columns) else {}
+    first = set(columns) & {"A", "B"} or {"1", "2"} <= set(columns) or {"0", "1"} <= set(columns)
+    return columns if worded or first else {}
 
 
 Pairs = list[tuple[str | None, Any]]
@@ -179,8 +178,8 @@ def _identified(pairs: Pairs, row: Row) -> Options:
 
 
 def _name(name: str) -> str:
-    bare = name.strip().strip("()[].:").strip()
-    return bare.upper() if len(bare) == 1 else bare or name
+    match = _OPTION_COLUMN.fullmatch(folded(name))
+    return match["name"].upper() if match else name.strip()
 
 
 def _order(names: Sequence[str], row: Row) -> list[int]:

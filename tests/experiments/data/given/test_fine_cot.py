@@ -92,6 +92,17 @@ def test_what_is_missing_is_not_filled_in(tmp_path: Path) -> None:
     assert chain.reasoning == "I do not know."
 
 
+@pytest.mark.parametrize(
+    ("answer", "letter", "right"),
+    [("(B)", "B", True), ("Nothing", "B", True), ("a", "A", False), ("A or B", "A or B", None)],
+)
+def test_an_answer_is_right_as_the_option_that_it_is(
+    tmp_path: Path, answer: str, letter: str, right: bool | None
+) -> None:
+    chain = one(tmp_path, sample_0=RESPONSE["sample_0"] | {"parsed_final_answer": answer})
+    assert (chain.answer, chain.labels["correct"]) == (letter, right)
+
+
 def test_steps_that_do_not_stand_in_the_response_make_the_reasoning(tmp_path: Path) -> None:
     sample = RESPONSE["sample_0"] | {"step_2": "It means a deep sleep."}
     chain = one(tmp_path, sample_0=sample)

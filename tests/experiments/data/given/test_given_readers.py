@@ -82,6 +82,11 @@ def test_rows_in_csv_say_the_same(tmp_path: Path) -> None:
         ({"gold": "bat"}, "line 1: answer 'bat' is none of the options"),
         ({"kind": "word"}, "line 1: kind 'word' is none of number, label, choice"),
         ({"reasoning": None}, "line 1: neither 'reasoning' nor 'steps'"),
+        ({"labels": {"a": 1}, "label_a": 0}, "line 1: the row has label 'a' twice, 1 and 0; keep"),
+        (
+            {"steps": [{"text": "Owls fly.", "labels": {"label": 1}, "label": 0}]},
+            "line 1: steps[0] has label 'label' twice, 1 and 0",
+        ),
         ({"labels": '{"a": 1, "a": 2}'}, "line 1: 'labels': key 'a' stands twice"),
         ({"labels": '{"a": ' + "[" * 900 + "]" * 900 + "}"}, "'labels': holds lists or objects"),
     ],

@@ -41,6 +41,9 @@ def chain(folder: Path, **row: Any) -> GivenChain:
         "question,choice0,choice1,choice2,correctAnswer",
         "question,Answer 1,Answer 2,Answer 3,Correct-Answer",
         "question,A,B,Option C,answerKey",
+        "question,opa,opb,opc,target",
+        "question,1,2,3,answer",
+        "question,options.0,options.1,options.2,gold",
     ],
 )
 def test_options_and_answers_are_known_by_other_names(tmp_path: Path, header: str) -> None:
@@ -63,6 +66,8 @@ def test_options_and_answers_are_known_by_other_names(tmp_path: Path, header: st
             "q,3,4,5",
             "column 'distractor1' could",
         ),
+        ("Question,Correct Answer,Incorrect Answer 1", "q,3,4", "'Incorrect Answer 1' could hold"),
+        ("question,choices.text,answer", "q,3,4", "'choices.text' could hold options"),
         ("question,options,label", "q,x|y,A", "column 'label' could hold the right answer"),
         ("question,A,B,correct_option", "q,x,y,A", "column 'correct_option' could hold the right"),
         ("question,Solution", "q,7", "'Solution' could hold the right answer, and is not known"),

@@ -227,6 +227,13 @@ def test_initials_are_no_letters(tmp_path: Path, options: Any, texts: tuple[str,
     assert (read.options, read.gold) == (texts, "B")
 
 
+def test_keys_may_be_called_like_columns(tmp_path: Path) -> None:
+    options = {"Option B": "otter", "Option A": "owl", "(C)": "crow"}
+    row = {"question": "Which?", "options": options, "answer": "b"}
+    read = question(tmp_path, "own", row)
+    assert (read.options, read.gold) == (("owl", "otter", "crow"), "B")
+
+
 def test_options_by_number_are_in_the_order_of_numbers(tmp_path: Path) -> None:
     options = {str(i): f"option {i}" for i in range(1, 12)}
     row = {"question": "Which?", "options": options, "answer": "10"}
