@@ -10,6 +10,8 @@ from faithscope.experiments.data.tasks.sources.options import (
     LETTERED,
     LETTERS,
     Options,
+    letter_of,
+    name_of,
     short,
 )
 from faithscope.experiments.data.tasks.sources.rows import Row, folded, has, is_filled, usable
@@ -173,14 +175,14 @@ def _check(row: Row, words: Sequence[re.Pattern[str]], what: str, known: str) ->
 
 
 def _named(options: Options, answer: str) -> set[int]:
-    bare = answer.strip("()[]（）.:：").strip().casefold()
-    return {i for i, name in enumerate(options.names) if name.casefold() == bare}
+    name = name_of(answer) or answer.strip("()[]. ")
+    return {i for i, own in enumerate(options.names) if own.casefold() == name.casefold()}
 
 
 def _both(answer: str, name: str, text: str) -> bool:
     """Whether an answer is a name and a text: `B: otter`, `(B) otter`, `B)otter`."""
     match = LETTERED.fullmatch(answer)
-    if match is not None and match["letter"].casefold() == name.casefold():
+    if match is not None and letter_of(match) == name:
         return plain(match["text"]) == plain(text)
     return any(plain(answer) == plain(f"{name}{mark} {text}") for mark in ":.)")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,12 +33,23 @@ _OPTION_COLUMN = re.compile(
     r"(?P<word>(?:answer)?(?:option|opt?|choice|alternative)s?|answer)?(?P<name>[a-z]|\d{1,2})"
 )
 """A column that holds one option, by its folded name: `A`, `option_a`, `Choice A`, `Answer 1`."""
+_NAME = re.compile(
+    r"[(\[]?(?:(?:answer|option|opt|choice|alternative)[\s_-]*)?(?P<name>[a-z]|\d{1,2})[)\]]?[.:]?",
+    re.IGNORECASE,
+)
+"""The name of an option as keys and answers have it."""
 _PLURAL = re.compile(r"[^\W_]s$")
 LETTERED = re.compile(
-    r"[(\[（]?(?P<letter>[A-Za-z])\s*(?:[:)\]：）、]|(?P<dot>[.．])(?![A-Z][.．]))\s*(?P<text>.*)",
-    re.DOTALL,
+    r"""
+    [*_]{0,3} (?:(?i:option|choice|answer)\s+)? [(\[（]?
+    (?P<letter>[A-Za-zＡ-Ｚａ-ｚ] | \d{1,2}(?=[)\]）]|[.:：、]\s))   # "1) x", "1. x", no "1.5"
+    [*_]{0,3} \s*
+    (?: [:)\]：）、] | (?P<dot>[.．])(?![A-Z][.．]) | (?<=\s)[-–—]\s )   # no "A.D."
+    [*_]{0,3} \s* (?P<text>.*)
+    """,
+    re.DOTALL | re.VERBOSE,
 )
-"""An option with its letter before it."""
+"""An option with its letter or its number before it: `(A) x`, `**B.** x`, `Option C: x`, `1) x`."""
 _MISSING = 2
 """So many letters may be missing of options that are lettered with dots; where more are, the
 letters are initials ("G. Washington")."""
@@ -56,6 +68,12 @@ class Options:
     """What the data calls them: `A`, `B`…, or `1`, `2`… in some rows of ARC."""
     places: tuple[int, ...]
     """Where each stands in the data, from 0."""
+
+
+def name_of(text: str) -> str | None:
+    """The letter or number of an option that a text is the name of: `B`, `(b)`, `Option B`."""
+    match = _NAME.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    return match["name"].upper() if match else None
 
 
 def stated_kind(row: Row) -> AnswerKind | None:
@@ -119,7 +137,7 @@ def _option_columns(row: Row) -> dict[str, str]:
         if match is None or not is_filled(row.values[own]):
             continue
         name = match["name"].upper()
-        if not match["word"] and own.strip("()[]. ") != name:
+        if not match["word"] and unicodedata.normalize("NFKC", own).strip("()[]. ") != name:
             small.append(own)
             continue
         if name in columns:
@@ -148,7 +166,10 @@ def _identified(pairs: Pairs, row: Row) -> Options:
         shown = [str(text)[:40] for _, text in pairs[:3]]
         what = "one option" if len(pairs) == 1 else f"{len(pairs)} options"
         raise UserError(f"{row.where}: has {what} {shown}; give 2 to {len(LETTERS)}")
-    names = [LETTERS[i] if name is None else _name(name) for i, (name, _) in enumerate(pairs)]
+    names = [
+        LETTERS[i] if name is None else name_of(name) or name.strip()
+        for i, (name, _) in enumerate(pairs)
+    ]
 
     def usable_texts(values: Iterable[Any]) -> list[str]:
         named = zip(names, values, strict=True)
@@ -177,11 +198,6 @@ def _identified(pairs: Pairs, row: Row) -> Options:
     return Options(tuple(texts[i] for i in order), tuple(names[i] for i in order), tuple(order))
 
 
-def _name(name: str) -> str:
-    match = _OPTION_COLUMN.fullmatch(folded(name))
-    return match["name"].upper() if match else name.strip()
-
-
 def _order(names: Sequence[str], row: Row) -> list[int]:
     """The places of options by letter, or by number; as they stand where they have neither.
 
@@ -204,12 +220,24 @@ def _order(names: Sequence[str], row: Row) -> list[int]:
     return sorted(range(len(names)), key=ranks.__getitem__)
 
 
+def letter_of(match: re.Match[str]) -> str:
+    """The letter, or number, of a match of `LETTERED`."""
+    return unicodedata.normalize("NFKC", match["letter"]).upper()
+
+
 def _printed(matches: Sequence[re.Match[str] | None]) -> list[str] | None:
-    """The letters that options begin with, where all do."""
+    """The letters, or the numbers from 0 or 1, that options begin with, where all do."""
     lettered = [m for m in matches if m]
-    letters = [m["letter"].upper() for m in lettered]
+    letters = [letter_of(m) for m in lettered]
+    if len(lettered) < len(matches):
+        return None
+    if any(letter.isdecimal() for letter in letters):
+        from_one = {str(i + 1) for i in range(len(letters))}
+        return (
+            letters if set(letters) in (from_one, {"0", *from_one} - {str(len(letters))}) else None
+        )
     initials = any(m["dot"] for m in lettered) and not set(letters) <= _near(len(matches))
-    return None if len(lettered) < len(matches) or initials else letters
+    return None if initials else letters
 
 
 def _check_places(matches: Sequence[re.Match[str] | None], row: Row) -> None:
@@ -219,9 +247,9 @@ def _check_places(matches: Sequence[re.Match[str] | None], row: Row) -> None:
         UserError: one stands at the place of another letter.
     """
     lettered = {i: m for i, m in enumerate(matches) if m}
-    moved = [i for i, m in lettered.items() if m["letter"].upper() != LETTERS[i]]
+    moved = [i for i, m in lettered.items() if letter_of(m) != LETTERS[i]]
     initials = len(lettered) == 1 and any(m["dot"] for m in lettered.values())
-    near = {m["letter"].upper() for m in lettered.values()} <= _near(len(matches))
+    near = {letter_of(m) for m in lettered.values()} <= _near(len(matches))
     if moved and near and not initials:
         raise UserError(
             f"{row.where}: option {short(lettered[moved[0]][0])!r} stands at the place of "
@@ -275,7 +303,10 @@ def _joined(lines: list[str], row: Row) -> list[str]:
     matches = [LETTERED.fullmatch(line.strip()) for line in lines]
     if matches[0] is None or all(matches):
         return lines
-    letters = {i: m["letter"] for i, m in enumerate(matches) if m}
+    large = matches[0]["letter"].isupper()
+    letters = {
+        i: letter_of(m) for i, m in enumerate(matches) if m and m["letter"].isupper() == large
+    }
     begins = list(letters)
     if sorted(letters.values()) != list(LETTERS[: len(letters)]):
         begins = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,7 +40,7 @@ def is_filled(value: Any) -> bool:
 @lru_cache(maxsize=4096)
 def folded(name: str) -> str:
     """What tells columns apart: `Correct Answer`, `correct_answer` and `correctAnswer` are one."""
-    return re.sub(r"[\W_]+", "", name).casefold()
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name)).casefold()
 
 
 def cell(row: Row, name: str) -> Any:

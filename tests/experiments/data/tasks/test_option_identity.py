@@ -227,6 +227,47 @@ def test_initials_are_no_letters(tmp_path: Path, options: Any, texts: tuple[str,
     assert (read.options, read.gold) == (texts, "B")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["**B.** otter", "**A.** owl"],
+        ["Option B: otter", "Option A: owl"],
+        ["Ｂ．otter", "Ａ．owl"],
+        ["（B）otter", "（A）owl"],
+        ["[B] otter", "[A] owl"],
+        ["B - otter", "A - owl"],
+        ["2) otter", "1) owl"],
+        ["2. otter", "1. owl"],
+        ["1: otter", "0: owl"],
+        "b. otter\na. owl",
+    ],
+)
+def test_letters_and_numbers_are_printed_in_many_ways(tmp_path: Path, options: Any) -> None:
+    row = {"question": "Which?", "options": options, "answer": "otter"}
+    read = question(tmp_path, "own", row)
+    assert (read.options, read.gold) == (("owl", "otter"), "B")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [("1.5", "2.5"), ("10:30", "11:45"), ("3) x", "7) y"), ("-1", "1"), ("2", "1"), ("3.", "4.")],
+)
+def test_numbers_that_are_options_are_no_letters(tmp_path: Path, texts: tuple[str, str]) -> None:
+    row = {"question": "Which?", "options": list(texts), "answer": texts[0]}
+    read = question(tmp_path, "own", row)
+    assert (read.options, read.gold) == (texts, "A")
+    row |= {"reasoning": "So.", "gold": texts[0]}
+    (chain,) = read_chains(write_rows(tmp_path / "c.jsonl", row)).chains
+    assert (chain.gold, chain.answer) == ("A", "A")
+
+
+def test_a_negative_number_is_not_the_option_of_its_digits(tmp_path: Path) -> None:
+    options = {"1": "3", "2": "-1"}
+    row = {"question": "?", "reasoning": "So.", "options": options, "gold": "-1", "answer": "-1"}
+    (chain,) = read_chains(write_rows(tmp_path / "c.jsonl", row)).chains
+    assert (chain.gold, chain.answer) == ("B", "B")
+
+
 def test_keys_may_be_called_like_columns(tmp_path: Path) -> None:
     options = {"Option B": "otter", "Option A": "owl", "(C)": "crow"}
     row = {"question": "Which?", "options": options, "answer": "b"}
