@@ -80,8 +80,8 @@ def read_chains(
         reader = None if format == AUTO else by_name[format]
         rows = [Row(f"row-{i}", dict(row), f"row {i}") for i, row in enumerate(source)]
         file = "rows"
-        for row in rows:
-            check_depth(row.values, row.where)
+        for i, row in enumerate(source):
+            check_depth(row, f"row {i}")
     if not rows:
         raise UserError(f"{file}: holds no rows; give some")
     reader = reader or _recognised(file, rows[0].values, readers)

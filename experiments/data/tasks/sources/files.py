@@ -129,7 +129,8 @@ def _table(file: Path) -> Iterator[Placed]:
             strict=True,
         )
         header = next(reader, [])
-        _check_header(header, f"{file}, line 1")
+        if twice := next((h for h in header if header.count(h) > 1), None):
+            raise UserError(f"{file}, line 1: column {twice!r} is there twice; rename one")
         at = reader.line_num + 1
         for cells in reader:
             place, at = f"line {at}", reader.line_num + 1
@@ -147,11 +148,6 @@ def _table(file: Path) -> Iterator[Placed]:
         ) from error
     finally:
         csv.field_size_limit(before)
-
-
-def _check_header(names: Sequence[str], where: str) -> None:
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UserError(f"{where}: column {twice!r} is there twice; rename one")
 
 
 def _text(data: bytes, file: Path, line: int = 1) -> str:
@@ -177,12 +173,11 @@ def _parquet(file: Path) -> Iterator[Placed]:
             f"{file}: reading parquet needs pyarrow: pip install 'faithscope[data]'"
         ) from error
     try:
-        table = parquet.read_table(file)
+        rows = parquet.read_table(file).to_pylist()
     except ValueError as error:  # pyarrow's errors of form are ValueErrors
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{file}: is no parquet file ({reason}); write it again") from error
-    _check_header(table.column_names, str(file))
-    for i, row in enumerate(table.to_pylist(), start=1):
+    for i, row in enumerate(rows, start=1):
         yield row, f"row {i}"
 
 

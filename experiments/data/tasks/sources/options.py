@@ -130,30 +130,35 @@ def _given(row: Row, name: str) -> bool:
 
 def _option_columns(row: Row) -> dict[str, str]:
     """Name -> column, of columns that hold one option each and are filled."""
-    columns: dict[str, str] = {}
+    large: list[tuple[str, str]] = []
     small, worded = [], False
     for own in map(str, row.values):
         match = None if _PLURAL.search(own) else _OPTION_COLUMN.fullmatch(folded(own))
-        if match is None or not is_filled(row.values[own]):
+        if match is None:
             continue
-        name = match["name"].upper()
-        if not match["word"] and unicodedata.normalize("NFKC", own).strip("()[]. ") != name:
+        name, bare = match["name"].upper(), unicodedata.normalize("NFKC", own).strip("()[]. ")
+        if match["word"] or bare == name:
+            large.append((name, own))
+            worded = worded or match["word"] is not None
+        else:
             small.append(own)
-            continue
-        if name in columns:
+    names = {name for name, _ in large}
+    # a lone N or T is some quantity, and is not looked at
+    first = names & {"A", "B"} or {"1", "2"} <= names or {"0", "1"} <= names
+    columns: dict[str, str] = {}
+    for name, own in large if worded or first else ():
+        if is_filled(row.values[own]) and (other := columns.setdefault(name, own)) != own:
             raise UserError(
-                f"{row.where}: columns {columns[name]!r} and {own!r} are both option {name}; keep "
-                "one"
+                f"{row.where}: columns {other!r} and {own!r} are both option {name}; keep one"
             )
-        columns[name], worded = own, worded or match["word"] is not None
     if {"a", "b"} <= set(small) and stated_kind(row) != "number":
-        raise UserError(
-            f"{row.where}: columns {', '.join(small)} could be options; call them "
-            f"{', '.join(small).upper()} if they are, or give kind 'number'"
-        )
-    # a lone N or T is some quantity
-    first = set(columns) & {"A", "B"} or {"1", "2"} <= set(columns) or {"0", "1"} <= set(columns)
-    return columns if worded or first else {}
+        filled = [own for own in small if is_filled(row.values[own])]
+        if {"a", "b"} <= set(filled):
+            raise UserError(
+                f"{row.where}: columns {', '.join(filled)} could be options; call them "
+                f"{', '.join(filled).upper()} if they are, or give kind 'number'"
+            )
+    return columns
 
 
 Pairs = list[tuple[str | None, Any]]
