@@ -312,19 +312,21 @@ def _joined(lines: list[str], row: Row) -> list[str]:
     letters = {
         i: letter_of(m) for i, m in enumerate(matches) if m and m["letter"].isupper() == large
     }
-    begins = list(letters)
-    if sorted(letters.values()) != list(LETTERS[: len(letters)]):
-        begins = []
-        for i, letter in letters.items():
-            begins += [i] if letter == LETTERS[len(begins) % len(LETTERS)] else []
-        unclear = [
-            lines[i] for i in letters if i not in begins and letters[i] in _near(len(begins))
-        ]
-        if unclear or not begins:
-            raise UserError(
-                f"{row.where}: the line {short((unclear or lines)[0])!r} could begin an option or "
-                "go on with one; give an object from letter to text"
-            )
+    begins: list[int] = []
+    for i, letter in letters.items():
+        begins += [i] if letter == LETTERS[len(begins) % len(LETTERS)] else []
+    # "C. elegans" on a line before option C goes on with the option above
+    own, near = {letters[i]: i for i in begins}, _near(len(begins))
+    unclear = [
+        lines[i]
+        for i, letter in letters.items()
+        if i not in begins and letter in near and i > own.get(letter, -1)
+    ]
+    if unclear or begins[:1] != [0]:
+        raise UserError(
+            f"{row.where}: the line {short((unclear or lines)[0])!r} could begin an option or go "
+            "on with one; give an object from letter to text"
+        )
     ends = [*begins[1:], len(lines)]
     return ["\n".join(lines[a:b]) for a, b in zip(begins, ends, strict=True)]
 

@@ -179,6 +179,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"options": "A: w\nmore of it\nC: y\nB: x\nD: z\nD: and", "answer": "C"},
         "the line 'C: y' could begin an option or go on with one",
     ),
+    "lines that may be out of order": (
+        {"options": "A. the worm\ncalled\nC. elegans\nB. y", "answer": "A"},
+        "the line 'C. elegans' could begin an option or go on with one",
+    ),
+    "a first line that is no first option": (
+        {"options": "E. coli\nas ever\nA. w\nB. x", "answer": "A"},
+        "the line 'E. coli' could begin an option or go on with one",
+    ),
+    "a line with a letter twice": (
+        {"options": "A: w\nmore of it\nB: y\nB: z", "answer": "A"},
+        "the line 'B: z' could begin an option or go on with one",
+    ),
     "NaN in a list": ({"options": ["w", float("nan"), "y"]}, "option B is empty"),
     "null in a list": ({"options": ["w", None, "y"]}, "option B is empty"),
     "a letter and nothing": ({"options": ["A)w", "B)", "C)y"]}, "option B is empty"),
@@ -219,7 +231,7 @@ def test_what_contradicts_is_refused_with_its_row(tmp_path: Path, case: str) -> 
         ({"A": "A. Lincoln", "B": "T. Jefferson"}, ("A. Lincoln", "T. Jefferson")),
         (["A fish", "B cell"], ("A fish", "B cell")),
         ({"A": "A) owl", "B": "B) otter"}, ("owl", "otter")),
-        ("B: y\n and more\nA: x", ("x", "y\n and more")),
+        ("A. w\nC. elegans\nand\nB. y\nC. z", ("w\nC. elegans\nand", "y", "z")),
     ],
 )
 def test_initials_are_no_letters(tmp_path: Path, options: Any, texts: tuple[str, ...]) -> None:
