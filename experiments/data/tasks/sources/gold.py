@@ -14,7 +14,14 @@ from faithscope.experiments.data.tasks.sources.options import (
     name_of,
     short,
 )
-from faithscope.experiments.data.tasks.sources.rows import Row, folded, has, is_filled, usable
+from faithscope.experiments.data.tasks.sources.rows import (
+    Row,
+    columns_called,
+    folded,
+    has,
+    is_filled,
+    usable,
+)
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
@@ -34,9 +41,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 def stated(row: Row, names: Sequence[str]) -> dict[str, Any]:
     """Column -> value, of the columns called so (`rows.folded`) that are filled."""
-    wanted = {folded(name): i for i, name in enumerate(names)}
-    of_name = (c for c in row.values if folded(str(c)) in wanted)
-    columns = sorted(of_name, key=lambda c: wanted[folded(str(c))])
+    columns = (column for name in names for column in columns_called(row, name))
     return {c: row.values[c] for c in columns if is_filled(row.values[c])}
 
 
@@ -157,7 +162,7 @@ def check_no_answers(row: Row, *, of_chain: bool) -> None:
 
 
 def _has_column(row: Row, names: Sequence[str]) -> bool:
-    return not {folded(name) for name in names}.isdisjoint(folded(str(c)) for c in row.values)
+    return any(columns_called(row, name) for name in names)
 
 
 def _check(row: Row, words: Sequence[re.Pattern[str]], what: str, known: str) -> None:

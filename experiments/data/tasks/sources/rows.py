@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -49,8 +49,21 @@ def cell(row: Row, name: str) -> Any:
     value = row.values.get(name)
     if is_filled(value):
         return value
-    alike = (own for own in row.values if own != name and folded(str(own)) == folded(name))
+    alike = (own for own in columns_called(row, name) if own != name)
     return next((row.values[own] for own in alike if is_filled(row.values[own])), value)
+
+
+def columns_called(row: Row, name: str) -> tuple[str, ...]:
+    """The columns of a row that are called so, in the sense of `folded`."""
+    return _by_name(tuple(row.values)).get(folded(name), ())
+
+
+@lru_cache(maxsize=1024)
+def _by_name(columns: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    names: dict[str, tuple[str, ...]] = {}
+    for column in columns:
+        names[folded(str(column))] = (*names.get(folded(str(column)), ()), column)
+    return names
 
 
 def column(row: Row, names: Sequence[str]) -> Any:
