@@ -170,9 +170,10 @@ def _check(row: Row, words: Sequence[re.Pattern[str]], what: str, known: str) ->
         of_column = [word.lower() for word in _WORD.findall(column)]
         if column.startswith("label_") or folded(column) in map(folded, (ANSWER, *GOLD)):
             continue
-        if any(map(_ABOUT.fullmatch, of_column)) or not is_filled(row.values[column]):
+        looks_so = any(pattern.fullmatch(word) for pattern in words for word in of_column)
+        if not looks_so or any(map(_ABOUT.fullmatch, of_column)):
             continue
-        if any(pattern.fullmatch(word) for pattern in words for word in of_column):
+        if is_filled(row.values[column]):
             raise UserError(
                 f"{row.where}: column {column!r} could hold {what}, and is not known; known are "
                 f"{known}: rename it, or take it out"
