@@ -32,12 +32,13 @@ class Measured(list[Record]):
 
     def _numbers(self) -> pd.DataFrame:
         """The columns that hold one value a record, those that all records share left out."""
-        frame = self.frame
-        short = [
-            name
-            for name in frame
-            if name not in KEYS or name == "variant"
-            if frame[name].map(lambda v: not isinstance(v, list | dict) and len(str(v)) < 30).all()
-            if frame[name].notna().any() and (len(self) == 1 or frame[name].nunique() > 1)
-        ]
-        return frame[short[:_SHOWN]]
+        columns = {name: [r.get(name) for r in self] for name in self[0] if name != "arrays"}
+        short = {
+            name: values
+            for name, values in columns.items()
+            if (name not in KEYS or name == "variant")
+            and not any(isinstance(v, list | dict) or len(str(v)) >= 30 for v in values)
+            and any(v is not None for v in values)
+            and (len(self) == 1 or len(set(values)) > 1)
+        }
+        return pd.DataFrame({name: short[name] for name in list(short)[:_SHOWN]})
