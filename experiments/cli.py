@@ -8,6 +8,7 @@ stopped by a spent budget; the same command goes on.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ from typing import Annotated
 
 import typer
 
+from faithscope.experiments.files import MORE_OPEN_FILES
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.experiments.studies.rfeval.cli import review
 from faithscope.interp.errors import UserError, did_you_mean
@@ -28,6 +30,7 @@ DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """What a disk says when it is full or may not be written: nothing that is wrong with us."""
+_TOO_MANY_FILES = f"this process may open no more files; {MORE_OPEN_FILES} and go on"
 LISTED = ("models", "tasks", "probes", "prompts", "configs", "runs")
 
 app = typer.Typer(
@@ -55,7 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # and cost up to four times on a machine with other work.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _open_streams()
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+
+
+def _open_streams() -> None:
+    """Have every line printed, whatever the terminal can show and the shell has left open."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            # a terminal without UTF-8 shows \xb7 for a letter that it has not
+            stream.reconfigure(errors="backslashreplace")
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -71,6 +86,8 @@ def execute(arguments: Sequence[str]) -> int:
     except IsADirectoryError as error:
         return _complain(f"{error.filename}: is a folder where a file should be; move it away")
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return _complain(_TOO_MANY_FILES)
         if error.errno not in _DISK:
             raise
         return _complain(f"{error.filename or 'a file'}: {error.strerror}; make room or allow it")
@@ -78,6 +95,8 @@ def execute(arguments: Sequence[str]) -> int:
         return _complain(_usage(error))
     except (MemoryError, ImportError) as error:
         # libraries that cannot be mapped are as good as absent to Python
+        if os.strerror(errno.EMFILE) in str(error):
+            return _complain(_TOO_MANY_FILES)
         if isinstance(error, ImportError) and not _NO_MEMORY.search(str(error)):
             raise
         return _complain("the machine gives no more memory; free some, or ask for more, and go on")

@@ -71,6 +71,7 @@ def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[st
         f"chat template: {'yes' if model.tokenizer.chat_template else 'none, plain prompts'}",
         f"ends a turn with: {ends or 'nothing known'}",
         *model.checks,
+        *(f"caution: {caution}" for caution in model.cautions),
     ]
 
 
@@ -85,7 +86,7 @@ def doctor(model: str | None = None) -> int:
     """
     if model is not None:
         for line in check_model(model):
-            print(f"ok  {line}")
+            print(f"{'!!' if line.startswith('caution: ') else 'ok'}  {line}")
         return 0
     checks = report()
     width = max(len(check.name) for check in checks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -48,10 +49,15 @@ def sync_folder(folder: Path) -> None:
             os.close(opened)
 
 
+MORE_OPEN_FILES = "raise the limit on open files (ulimit -n 1024)"
+
+
 def unwritable(path: Path, error: OSError) -> StoreError:
     """The line for a file or folder that cannot be written."""
+    too_many = error.errno in (errno.EMFILE, errno.ENFILE)
+    remedy = MORE_OPEN_FILES if too_many else "make room or allow it"
     return StoreError(
-        f"{path}: cannot be written ({error.strerror}); make room or allow it, and run again: "
+        f"{path}: cannot be written ({error.strerror}); {remedy}, and run again: "
         "it goes on from here"
     )
 

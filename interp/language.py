@@ -24,6 +24,7 @@ class Speaks:
     format: ReasoningFormat
     end_ids: frozenset[int]
     revision: str | None
+    cautions: tuple[str, ...]
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Ids of plain text: nothing added, control tokens in it not obeyed."""
@@ -64,3 +65,5 @@ class Language(Speaks):
     revision: str | None = None
     max_positions: int | None = None
     """The most that the model's config admits; a server may take fewer."""
+    cautions: tuple[str, ...] = ()
+    """As of a loaded model."""

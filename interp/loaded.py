@@ -34,6 +34,8 @@ class LoadedModel(Speaks):
     """Most tokens in one forward."""
     checks: tuple[str, ...] = ()
     """What was verified at load, a line each."""
+    cautions: tuple[str, ...] = ()
+    """What a reader of this model's numbers has to know, a line each; a run's page shows them."""
 
     @property
     def device(self) -> torch.device:

@@ -14,11 +14,13 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
-from faithscope.interp import attention, prompts, sources, verify
+from faithscope.interp import attention, prompts, sources, template_checks, verify
+from faithscope.interp.checkpoint import bounded_building, check_counts, check_unused
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
 from faithscope.interp.language import Language
@@ -57,18 +59,15 @@ def load(
         verify_model: run the checks of `interp.verify`; they take a few short forwards.
 
     Raises:
-        UserError: the weights cannot be found, read, put where asked, or run there, or a check
-            fails.
+        UserError: the weights cannot be found, read, put where asked, or run there; config.json
+            describes another model than the files hold; or a check fails.
     """
     source = sources.resolve(name, revision)
     where = str(source.location)
     at = _device(device)
     if isinstance(device_map, str) and device_map not in _STRATEGIES:
         _device(device_map)
-    with _reading(name, where):
-        config = AutoConfig.from_pretrained(
-            where, revision=source.revision, trust_remote_code=trust_remote_code
-        )
+    config = _config(name, where, source.revision, trust_remote_code)
     if type(config) not in AutoModelForCausalLM._model_mapping and not hasattr(config, "auto_map"):
         raise UserError(
             f"model {name!r}: transformers {transformers.__version__} has no causal language model "
@@ -83,7 +82,7 @@ def load(
         options |= {"quantization_config": _quantization(quantize), "device_map": device_map or at}
     elif device_map is not None:
         options["device_map"] = device_map
-    with _reading(name, where):
+    with _reading(name, where), bounded_building(name):
         hf, info = AutoModelForCausalLM.from_pretrained(  # pyright: ignore
             where, config=config, output_loading_info=True, **options
         )
@@ -98,7 +97,10 @@ def load(
             f"model {name!r}: {where} lacks {len(missing)} weights that {type(hf).__name__} has "
             f"(first: {missing[0]}); get its files again"
         )
-    return wrap(hf, tokenizer, name=name, revision=source.revision, verify_model=verify_model)
+    unused = check_unused(name, where, hf, info["unexpected_keys"], refuse=verify_model)
+    model = wrap(hf, tokenizer, name=name, revision=source.revision, verify_model=verify_model)
+    model.cautions = (*unused, *model.cautions)
+    return model
 
 
 def load_language(
@@ -110,7 +112,7 @@ def load_language(
         name, revision: as of `load`.
 
     Raises:
-        UserError: they cannot be found or read.
+        UserError: they cannot be found or read, or the chat template does not hold a question.
     """
     source = sources.resolve(name, revision)
     where = str(source.location)
@@ -118,23 +120,34 @@ def load_language(
         "revision": source.revision,
         "trust_remote_code": trust_remote_code,
     }
+    config = _config(name, where, **options)
     with _reading(name, where):
-        config = AutoConfig.from_pretrained(where, **options)
         tokenizer = AutoTokenizer.from_pretrained(where, **options)
         try:
             defaults = GenerationConfig.from_pretrained(where, **options)
         except OSError:
             # as transformers does where a model has no such file of its own
             defaults = GenerationConfig.from_model_config(config)
+    fmt = detect_format(tokenizer, config.model_type)
     return Language(
         name,
         tokenizer,
-        detect_format(tokenizer, config.model_type),
+        fmt,
         prompts.end_ids(tokenizer, defaults),
         where,
         source.revision or getattr(config, "_commit_hash", None),
         getattr(config.get_text_config(), "max_position_embeddings", None),
+        template_checks.check_template(name, tokenizer, fmt),
     )
+
+
+def _config(name: str, where: str, revision: str | None, trust_remote_code: bool) -> Any:
+    with _reading(name, where):
+        raw, _ = PretrainedConfig.get_config_dict(where, revision=revision)
+        check_counts(name, raw)
+        return AutoConfig.from_pretrained(
+            where, revision=revision, trust_remote_code=trust_remote_code
+        )
 
 
 def _reading(name: str, where: str) -> AbstractContextManager[None]:
@@ -168,6 +181,8 @@ def _in_one_line(name: str, cannot_be: str, remedy: str) -> Iterator[None]:
                 "part of its weights would have to be written to disk anew; quantize, or take "
                 "dtype bfloat16, or more or larger devices"
             ) from error
+        if "ignore_mismatched_sizes" in reason:
+            reason = "its weights have other shapes than config.json describes (listed above)"
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         raise UserError(f"model {name!r} cannot be {cannot_be}: {kind}{reason}{remedy}") from error
 
@@ -224,6 +239,7 @@ def wrap(
     if not model.supports_tree:
         attention.hand_back(hf)
     if verify_model:
+        model.cautions = template_checks.check_template(name, tokenizer, model.format)
         with _in_one_line(name, "run", remedy):
             model.checks = verify.verify(model)
     return model

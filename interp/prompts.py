@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import signal
-import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from faithscope.interp import detokenise
+from faithscope.interp.bounded import OutOfBounds, bounded
 from faithscope.interp.control import Masks, controls, encode_marks, encode_masked
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import NONE, TAGS, ReasoningFormat, template_of
 
 TEMPLATE_SECONDS = 20.0
 """In which a chat template has to end; they take thousandths."""
+TEMPLATE_BYTES = 2 * 1024**3
+"""Of memory that a chat template may take beyond what the process has; they take thousandths."""
+TEMPLATE_CHARACTERS = 1_000_000
+"""That a chat template may write beyond ten times what its messages hold; the longest write some
+ten thousand."""
 Message = Mapping[str, str]
 
 TODAY = datetime.date(2024, 7, 26)
@@ -95,7 +97,9 @@ def render(
             (gpt-oss); None for the template's own.
 
     Raises:
-        UserError: the messages cannot be rendered; thinking is asked for where the template
+        UserError: the messages cannot be rendered, or not within `TEMPLATE_SECONDS`,
+            `TEMPLATE_BYTES` and `TEMPLATE_CHARACTERS`; the template leaves out or changes a
+            user's message or a line of the system message; thinking is asked for where the template
             cannot give it (or cannot be turned off; `render_direct` can close it); or an
             effort where the template has none.
     """
@@ -118,6 +122,7 @@ def render(
     weighed = _weighed(tokenizer, effort)
     given = {} if switch is None or thinking is None else {switch: thinking}
     text = _rendered(tokenizer, turns, **weighed, **given)
+    _check_kept(turns, text)
     ids = encode_masked(tokenizer, text, masks)
     end = text.rstrip()
     opened = fmt.marks and end.endswith(fmt.opener.rstrip())
@@ -223,7 +228,7 @@ def _rendered(
     **given: Any,
 ) -> str:
     try:
-        with _ending_in_time():
+        with bounded(TEMPLATE_SECONDS, TEMPLATE_BYTES):
             text = tokenizer.apply_chat_template(
                 list(map(dict, turns)),
                 tokenize=False,
@@ -231,39 +236,47 @@ def _rendered(
                 chat_template=_dated(template_of(tokenizer)),
                 **given,
             )
-    except (TemplateError, ArithmeticError, MemoryError, RecursionError) as error:
+    except OutOfBounds as error:
+        raise UserError(f"the chat template {error}; {_REPAIR}") from error
+    except Exception as error:
+        # a template is a program, and fails in whatever way programs fail
         roles = ", ".join(t["role"] for t in turns)
+        reason = " ".join(str(error).split())[:400] or repr(error)
         raise UserError(
-            f"the chat template refuses messages with the roles {roles}: {error or repr(error)}"
+            f"the chat template refuses messages with the roles {roles}: {reason}"
         ) from error
     assert isinstance(text, str)
+    if len(text) > TEMPLATE_CHARACTERS + 10 * sum(len(t["content"]) for t in turns):
+        raise UserError(
+            f"the chat template writes {len(text):,} characters around messages of "
+            f"{sum(len(t['content']) for t in turns):,}; {_REPAIR}"
+        )
     return text
 
 
-@contextmanager
-def _ending_in_time() -> Iterator[None]:
-    """Ends a template that loops: one comes with a model's files, and takes no second.
+_REPAIR = "take the model's files anew, or repair chat_template.jinja or tokenizer_config.json"
 
-    Only in the main thread, where alone a signal can end it, and where nobody else waits for one.
+
+def _check_kept(turns: Sequence[Message], text: str) -> None:
+    """See that a rendered conversation holds what was to be said in it.
+
+    Of a system message lines with a switch in them (`/no_think`) may be left out, which templates
+    obey and delete, and of an assistant's what stands before the end of its reasoning.
     """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or sys.platform == "win32" or signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
-        yield
-        return
+    for i, turn in enumerate(turns):
+        role, content = turn["role"], turn["content"]
+        if role == "assistant":
+            content = _CLOSER.split(content)[-1]
+        parts = content.splitlines() if role == "system" else [content]
+        if lost := [p.strip() for p in parts if p.strip() not in text and not _SWITCH.search(p)]:
+            raise UserError(
+                f"the chat template leaves out or changes messages[{i}] ({role}): "
+                f"{lost[0][:60]!r} does not stand in the prompt that it writes; {_REPAIR}"
+            )
 
-    def end(*_: object) -> None:
-        raise UserError(
-            f"the chat template does not end within {TEMPLATE_SECONDS} s; take the model's files "
-            "anew, or repair tokenizer_config.json"
-        )
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, TEMPLATE_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+_CLOSER = re.compile("|".join(re.escape(tag) for tag in TAGS if "/" in tag))
+_SWITCH = re.compile(r"/(no_?)?think|/system_override")
 
 
 def _dated(template: str | None) -> str | None:

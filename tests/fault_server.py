@@ -120,6 +120,16 @@ def body(raw: bytes) -> Behaviour:
     return lambda handler: handler.send(200, raw)
 
 
+def replies(*at: str | int, **changes: Any) -> Behaviour:
+    """A good reply with other values in the part of its JSON that lies at a path."""
+    whole = json.loads(completion(GOOD))
+    part = whole
+    for key in at:
+        part = part[key]
+    part.update(changes)
+    return body(json.dumps(whole).encode())
+
+
 def waits(seconds: float, then: Behaviour) -> Behaviour:
     def behave(handler: Handler):
         time.sleep(seconds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,8 +51,8 @@ class Frame:
     stages: tuple[str, ...] = ()
     """Whose records it is of; `rf_judged` is `rf_judged.JUDGE` of every judge."""
     make: Callable[[Run], pd.DataFrame] | None = None
-    """Of the whole run, where a row is of more than one record; then `rows` and `stages` are
-    nothing, and `columns` are those that it makes."""
+    """Of the whole run, where a row is of more than one record; then `rows` is nothing, `columns`
+    are those that it makes, and without `stages` it is made to see whether it has rows."""
 
 
 class Run:
@@ -92,8 +93,13 @@ class Run:
 
     @property
     def frames(self) -> dict[str, str]:
-        """Name -> what its rows are, of every frame."""
-        return {name: frame.meaning for name, frame in self._frames.items()}
+        """Name -> what its rows are, of every frame that this run has records for."""
+        stored = {key[0].partition(".")[0] for key in self.index}
+        return {
+            name: frame.meaning
+            for name, frame in self._frames.items()
+            if (stored & set(frame.stages) if frame.stages else len(getattr(self, name)))
+        }
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -162,8 +168,28 @@ class Run:
             for record in self.records(*frame.stages)
             for row in frame.rows(record)
         ]
-        labels = dict.fromkeys(n for row in rows for n in row if n.startswith(LABEL))
-        return pd.DataFrame(rows, columns=[*self.columns(frame.name), *labels])
+        own = self.columns(frame.name)
+        labels = dict.fromkeys(
+            n for row in rows for n in row if n.startswith(LABEL) and n not in own
+        )
+        return pd.DataFrame(rows, columns=[*own, *labels])
+
+    def __repr__(self) -> str:
+        lines = [self._head(), *(f"  .{name}: {meaning}" for name, meaning in self.frames.items())]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = (
+            f"<tr><td><code>.{escape(name)}</code></td><td>{escape(meaning)}</td></tr>"
+            for name, meaning in self.frames.items()
+        )
+        return f"<p>{escape(self._head())}</p><table>{''.join(rows)}</table>"
+
+    def _head(self) -> str:
+        study = study_of(stored_config(self.path)).name
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        n_units = sum(1 for _ in self.index)
+        return f"Run {str(self.path)!r} of {study}: {n_units} units{failed}; its frames:"
 
 
 def load_run(path: str | Path) -> Run:

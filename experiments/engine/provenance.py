@@ -24,12 +24,17 @@ DECIDE = ("torch", "transformers")
 
 
 def made_by(run_dir: Path) -> list[str]:
-    """A sentence for everything in which the sessions differ that made the records that count, and
-    one where it is not known what made some of them."""
+    """A sentence for every caution about a model, for everything in which the sessions differ that
+    made the records that count, and where it is not known what made some of them."""
     environment = read_environment(run_dir)
     sessions = dict(enumerate(environment["sessions"], start=1))
+    cautions = [
+        f"{model}: {caution}"
+        for model, facts in environment["models"].items()
+        for caution in facts.get("cautions", ())
+    ]
     if len({str(_said(s)) for s in sessions.values()}) == 1:
-        return []
+        return cautions
     units: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     unknown = 0
     for (_, model, *_), entry in counted(run_dir).places():
@@ -44,13 +49,17 @@ def made_by(run_dir: Path) -> list[str]:
         "tables say of the models' weights: environment.json was lost; the numbers may differ from "
         "those of other units"
     )
-    return [lost] * (unknown > 0) + [
-        f"{of} was made with more than one {what}: {_shares(values)}; its numbers may differ from "
-        "those of either alone"
-        for of, facts in units.items()
-        for what, values in facts.items()
-        if len(values) > 1
-    ]
+    return (
+        cautions
+        + [lost] * (unknown > 0)
+        + [
+            f"{of} was made with more than one {what}: {_shares(values)}; its numbers may differ "
+            "from those of either alone"
+            for of, facts in units.items()
+            for what, values in facts.items()
+            if len(values) > 1
+        ]
+    )
 
 
 def _shares(values: Counter[str]) -> str:

@@ -12,6 +12,7 @@ import queue
 import re
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -20,12 +21,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge import parse
+from faithscope.probes.judge import http, parse
 from faithscope.probes.judge.charges import Charge, Charges, attempts_of, timed_out
 from faithscope.probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
 from faithscope.probes.judge.messages import held_to, messages
 from faithscope.probes.judge.providers import redact, service
-from faithscope.probes.judge.replies import from_error, from_output, one_line
+from faithscope.probes.judge.replies import (
+    UNREADABLE,
+    from_error,
+    from_output,
+    is_whole,
+    one_line,
+)
 from faithscope.probes.judge.reply_cache import ReplyCache
 from faithscope.probes.judge.spend import Budget, BudgetSpent, add
 
@@ -36,8 +43,9 @@ _NEVER_REACHED = 100_000
 """Connections that Inspect is told of: what it is told first for a service holds as long as the
 process lives. The limit of each judge (`max_connections`) is kept here instead."""
 GIVE_UP_AFTER = 10
-"""Asks in a row that fail after all retries (or as many as run at once): then the server is down,
-or takes no request of this kind, and the rest is better left for later."""
+"""Asks in a row that fail after all retries, or get replies that cannot be read (or as many as run
+at once): then the server is down, or takes no request of this kind, and the rest is better left for
+later."""
 
 Answered = tuple[Any, Reply, Callable[[], None]]
 """An ask, its reply, and what makes room for another ask."""
@@ -135,7 +143,9 @@ class ApiJudge:
         replies: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
         try:
             in_cache = self._cache.used() if self._cache else nullcontext()
-            with in_cache, start_blocking_portal() as portal:
+            with in_cache, warnings.catch_warnings(), start_blocking_portal() as portal:
+                # they quote replies of another form as they came, keys and all
+                warnings.filterwarnings("ignore", "Pydantic serializer warnings")
                 run = portal.start_task_soon(self._run, asks, replies.put)
                 run.add_done_callback(lambda _: replies.put(None))
                 try:
@@ -223,7 +233,8 @@ class ApiJudge:
                 break
         if state.fatal and reply.outcome == "failed":
             return None
-        state.failed_in_a_row = state.failed_in_a_row + 1 if reply.outcome == "failed" else 0
+        failed = reply.outcome == "failed" or reply.problem.startswith(UNREADABLE)
+        state.failed_in_a_row = state.failed_in_a_row + 1 if failed else 0
         if state.failed_in_a_row >= max(GIVE_UP_AFTER, self.max_connections):
             state.fatal = (
                 f"model {self.name!r}: {state.failed_in_a_row} asks in a row failed; the last: "
@@ -258,19 +269,24 @@ class ApiJudge:
         draw = ask.draw if isinstance(ask, Writing) else 1
         scopes = {"draw": str(draw)} if draw > 1 else {}
         try:
-            output = await model.generate(
-                messages(ask, self._requested(ask)),
-                config=self._config(ask),
-                cache=CachePolicy(expiry=None, scopes=scopes) if cache else False,
-            )
+            with http.responses() as sent_back:
+                output = await model.generate(
+                    messages(ask, self._requested(ask)),
+                    config=self._config(ask),
+                    cache=CachePolicy(expiry=None, scopes=scopes) if cache else False,
+                )
         except Exception as error:
-            reply, fatal = from_error(error)
+            body = http.body_of(sent_back)
+            reply, fatal = from_error(error, body)
             if fatal:
                 keys = " or ".join(self._service.keys)
                 state.fatal = f"model {self.name!r} (key: {keys or 'none'}): {reply.problem}"
             sent = attempts_of(transcript().events[-1:])
+            if reply.outcome == "unparsed" and body and is_whole(body):
+                return reply, self._charges.of(ask, reply)
             # a body that breaks off was written, and billed, like a whole one
-            if reply.outcome == "unparsed" or (sent and timed_out(sent[-1])):
+            broken = body is None and http.is_answered(sent_back)
+            if reply.outcome == "unparsed" or broken or (sent and timed_out(sent[-1])):
                 return reply, self._charges.unseen(ask, reply.outcome)
             return reply, Charge(reply.usage, reply.outcome)
         # it was kept as it came; one that repeats a key is not to stay
@@ -314,13 +330,15 @@ class ApiJudge:
         )
         hook = sys.excepthook
         try:
-            return get_model(
+            model = get_model(
                 self.name,
                 config=config,
                 base_url=self.base_url,
                 api_key=self._service.api_key,
                 memoize=False,
             )
+            http.listen(model)
+            return model
         except PrerequisiteError as error:
             plain = re.sub(r"\[/?[a-z ]+\]|ERROR:?", "", str(error.message))
             raise UserError(f"model {self.name!r}: {one_line(plain)}") from None

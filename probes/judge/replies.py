@@ -37,8 +37,22 @@ _OVERFLOW = re.compile(
 )
 
 
-def from_error(error: BaseException) -> tuple[Reply, bool]:
-    """A reply that says why there is none, and whether every other ask would meet the same."""
+UNREADABLE = "the server's reply cannot be read"
+"""How the problem of a reply begins that was answered with success in a form of its own."""
+
+KEPT_CHARACTERS = 10_000
+"""The most that is kept of a body that cannot be read."""
+
+MOST_TOKENS = 10**8
+"""A count of one call above this is no count; the longest contexts have ten million."""
+
+
+def from_error(error: BaseException, body: str | None = None) -> tuple[Reply, bool]:
+    """A reply that says why there is none, and whether every other ask would meet the same.
+
+    Args:
+        body: what the server sent with success, where the client could make nothing of it.
+    """
     from tenacity import RetryError
 
     if isinstance(error, RetryError):
@@ -54,7 +68,11 @@ def from_error(error: BaseException) -> tuple[Reply, bool]:
         message += f" - {getattr(getattr(source, 'response', None), 'text', '')}"
     problem = f"{type(source).__name__}: {message}"
     outcome: Outcome = "failed"
-    if status in (400, 413) and _OVERFLOW.search(message):
+    if body and (told := _error_in(body)):
+        problem = f"the server sent an error in place of a reply: {told}"
+    elif body is not None:
+        return _unreadable(problem, body), False
+    elif status in (400, 413) and _OVERFLOW.search(message):
         outcome = "overflow"
     elif status == 400 and _FILTERED.search(message):
         outcome = "filtered"
@@ -64,6 +82,34 @@ def from_error(error: BaseException) -> tuple[Reply, bool]:
     elif fatal:
         problem = f"{fatal}: {problem}"
     return Reply(outcome, problem=one_line(problem), usage=Usage(calls=1)), fatal is not None
+
+
+def _unreadable(problem: str, body: str) -> Reply:
+    # a page in the place of a reply (a proxy's) is none of the model's, and is asked for again
+    text = redact(body) if body.lstrip().startswith("{") else ""
+    if len(text) > KEPT_CHARACTERS:
+        text = f"{text[:KEPT_CHARACTERS]} … [{len(text):,} characters]"
+    reason = one_line(f"{UNREADABLE}: {problem}")
+    return Reply("unparsed", text=_whole(text), problem=reason, usage=Usage(calls=1))
+
+
+def _error_in(body: str) -> str:
+    """The error that some services send with the status of success; empty where there is none."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    error = answer.get("error") if isinstance(answer, dict) and not answer.get("choices") else None
+    return str(error.get("message") or error) if isinstance(error, dict) else str(error or "")
+
+
+def is_whole(body: str) -> bool:
+    """Whether a body is JSON that is kept whole, so that its length says what was written."""
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return len(body) <= KEPT_CHARACTERS
 
 
 def one_line(text: str) -> str:
@@ -135,18 +181,28 @@ def _whole(text: str) -> str:
 
 
 def usage_of(output: ModelOutput) -> Usage:
-    """What the provider says that one call used; only that it was one, where it says nothing."""
+    """What the provider says that one call used; only that it was one, where it says nothing.
+
+    A count below zero or above `MOST_TOKENS` is no count, and nothing beside it is believed either.
+    Where more tokens are cached than were read, Inspect has a count below zero of the others.
+    """
     used = output.usage
     if used is None:
         return Usage(calls=1)
     cached, reasoning = used.input_tokens_cache_read or 0, used.reasoning_tokens or 0
-    read = used.input_tokens + cached + (used.input_tokens_cache_write or 0)
-    # xAI counts its reasoning beside the completion, and only its total shows it
+    parts = (used.input_tokens, cached, used.input_tokens_cache_write or 0)
+    counts = (*parts, used.output_tokens, reasoning, used.total_tokens)
+    if not all(0 <= count <= MOST_TOKENS for count in counts):
+        return Usage(calls=1)
+    read = sum(parts)
+    # xAI counts its reasoning beside the completion, and only its total shows it; so does whoever
+    # counts more reasoning than completion
     beside = used.total_tokens == read + used.output_tokens + reasoning
     return Usage(
         calls=1,
         input_tokens=read,
-        output_tokens=used.output_tokens + (reasoning if beside else 0),
+        output_tokens=used.output_tokens
+        + (reasoning if beside or reasoning > used.output_tokens else 0),
         reasoning_tokens=reasoning,
         cached_tokens=cached,
     )

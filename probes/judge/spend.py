@@ -121,10 +121,10 @@ class Budget:
 
     A server may bill a call that timed out: each such attempt counts, once the ask that it was
     made for has its reply, and so does one that is stopped; both, and calls whose reply tells no
-    usage, at an estimate (`probes.judge.charges`). Not counted are repetitions after an error that
-    the server sent, which nobody bills, and those that a provider's client makes by itself, unseen,
-    after a connection was lost or after its own time limit (ten minutes for most) where `timeout`
-    is longer: a provider may bill these.
+    usage or cannot be read, at an estimate (`probes.judge.charges`). Not counted are repetitions
+    after an error that the server sent, which nobody bills, and those that a provider's client
+    makes by itself, unseen, after a connection was lost or after its own time limit (ten minutes
+    for most) where `timeout` is longer: a provider may bill these.
     """
 
     def __init__(
@@ -167,7 +167,8 @@ class Budget:
             cost = self._cost(name, usage) or 0.0
         with self._lock:
             self.calls += usage.calls
-            self.cost += cost
+            # run folders of earlier versions may hold costs below zero, as a server counted
+            self.cost += max(0.0, cost)
 
     def admit(self) -> bool:
         """Take leave for one call, to be given back by `settle`; False where there is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -123,3 +124,37 @@ def test_configs_and_runs_are_listed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert execute(["run", config(tmp_path)]) == 0
     assert execute(["list", "runs", "--out", str(tmp_path / "runs")]) == 0
     assert "complete, 2 items" in capsys.readouterr().out.splitlines()[-1]
+
+
+RUN = "from faithscope.experiments.cli import main; main()"
+
+
+def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """One line of a shell, with `{run}` for the command."""
+    command = line.format(run=f"{sys.executable} -c '{RUN}'")
+    env = os.environ | environment
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env)
+
+
+def test_every_terminal_is_written_to_and_a_limit_on_files_is_one_line(tmp_path: Path) -> None:
+    assert execute(["run", config(tmp_path), "--set", "data.limit=1"]) == 0
+    show = f"{{run}} show {tmp_path}/runs/t --item planted-0-0"
+    plain = shell(show, PYTHONIOENCODING="utf-8")
+    assert "≠" in plain.stdout
+    for terminal in (
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"},
+        {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX"},
+    ):
+        done = shell(show, **terminal)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "\\u2260 another answer than unedited" in done.stdout
+        assert done.stdout.count("\n") == plain.stdout.count("\n")
+    assert shell(f"{show} >&-").returncode == 0
+    assert shell("{run} list nothing 2>&-").returncode == 2
+    for most in (6, 8, 10):
+        few = shell(f"ulimit -n {most}; {{run}} run {config(tmp_path)} --set name=few{most}")
+        assert few.returncode == 2
+        assert "Traceback" not in few.stderr
+        last = few.stderr.splitlines()[-1]
+        assert "raise the limit on open files (ulimit -n 1024)" in last

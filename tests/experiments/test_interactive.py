@@ -34,6 +34,10 @@ def test_every_probe_measures_a_trace_by_its_name(
     assert {(r["probe"], r["item"], r["model"]) for r in records} == {
         (probe, trace.question.id, "planted:faithful")
     }
+    head = f"{len(records)} record{'s' * (len(records) > 1)} of {probe} about item "
+    assert repr(records).startswith(head)
+    assert records._repr_html_().startswith(f"<p>{head}")
+    assert len(records.frame) == len(records)
 
 
 def test_settings_are_those_of_a_config(model: interp.Model, trace: Trace) -> None:

@@ -162,8 +162,8 @@ class Asker(Worker[Item]):
         self.weights.drop_others()
         language, backend = open_backend(self.judge, model, self.load_settings(model))
         try:
-            about = {f"replies_{k}": v for k, v in backend.describe().items()}
-            self.store.note_model(model, about)
+            about: dict[str, Any] = {f"replies_{k}": v for k, v in backend.describe().items()}
+            self.store.note_model(model, about | {"cautions": list(language.cautions)})
             judge = writing_judge(language, self.judge, self.config.seed, backend)
             for stage in stages:
                 self._ask_in_parts(judge, model, stage, "generated")

@@ -95,6 +95,8 @@ def load_for_run(
     )
     if token_budget is not None:
         model.token_budget = token_budget
+    for caution in model.cautions:
+        meter.say(f"{name}: {caution}")
     if model.tree_reason:
         meter.say(f"{name}: branches run one by one: {model.tree_reason}")
     size = size_of(model.hf)
@@ -111,6 +113,7 @@ def load_for_run(
             "reasoning_format": model.format.name,
             "tree_reason": model.tree_reason,
             "checks": list(model.checks),
+            "cautions": list(model.cautions),
         },
     )
     return model

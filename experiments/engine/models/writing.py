@@ -154,7 +154,8 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             return None
         at = self._opened(model)
         try:
-            self.store.note_model(model, {f"generation_{k}": v for k, v in at.by.items()})
+            facts: dict[str, Any] = {f"generation_{k}": v for k, v in at.by.items()}
+            self.store.note_model(model, facts | {"cautions": list(at.speaks.cautions)})
             if isinstance(at.speaks, interp.Model):
                 for batch in batches:
                     if self.lacking_texts(batch):

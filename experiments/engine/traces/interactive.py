@@ -17,11 +17,11 @@ from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion
 from faithscope.experiments.engine.traces.config import probe_problem
 from faithscope.experiments.engine.traces.given import read_given
+from faithscope.experiments.engine.traces.measured import Measured
 from faithscope.experiments.engine.traces.units import unanswerable
 from faithscope.interp.errors import did_you_mean
 from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
-from faithscope.probes.record import Record
 
 if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
@@ -89,8 +89,8 @@ def measure(
     task: Task | str | None = None,
     seed: int = 0,
     **settings: Any,
-) -> list[Record]:
-    """The records of one probe of one trace, as a run would store them.
+) -> Measured:
+    """The records of one probe of one trace, as a run would store them: a list of them.
 
     Raw arrays (per layer, head, token) stand under `"arrays"` of a record, by name; the
     docstring of the probe gives their shapes.
@@ -123,7 +123,8 @@ def measure(
         )
     seeded = {"seed": seed} if "seed" in kind.model_fields else {}
     asking = asking_for(model, chosen, trace)
-    return PROBES[probe].measure(model, trace, asking, _checked(kind, probe, settings | seeded))
+    checked = _checked(kind, probe, settings | seeded)
+    return Measured(PROBES[probe].measure(model, trace, asking, checked))
 
 
 def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> Settings:

@@ -5,7 +5,7 @@ from faithscope.experiments.studies.slrc.measures import SLICES
 
 COLUMNS = by_name(
     [
-        Column("n", "items"),
+        Column("n", "items", "Items that the row is of."),
         Column("accuracy", meaning="Items whose answer is right, of those with a known one."),
         Column(
             "accuracy_written",
@@ -22,8 +22,8 @@ COLUMNS = by_name(
         Column("order_sensitivity", meaning="Shuffles of the steps that change the answer (§4.1)."),
         Column("slrc", "SLRC", "Necessity × (1 − sufficiency), of these aggregates (§4.2)."),
         Column("redundancy_bound", "routes implied", "1 / necessity (§3.3)."),
-        Column("n_steps", "steps"),
-        Column("mean_steps", "steps per item"),
+        Column("n_steps", "steps", "Steps that the row is of, over all its items."),
+        Column("mean_steps", "steps per item", "Mean number of steps of an item."),
         Column("n_unparsed", "unparsed", "Replies that no answer could be read from."),
         Column("n_packs", "packs", "The most that one item's arms fell into."),
         Column("noise_floor", unit="nats", meaning="Median over items; see `probes.floor`."),
@@ -31,10 +31,14 @@ COLUMNS = by_name(
         Column(
             "flips_within_floor", meaning="Share of the flips decided by no more than the floor."
         ),
-        Column("within_floor", "verdicts within the floor"),
+        Column(
+            "within_floor",
+            "verdicts within the floor",
+            "Share of the verdicts decided by no more than the noise floor.",
+        ),
         Column("label_mass", meaning="Of the model's probability, what all its labels have."),
-        Column("n_items", "items"),
-        Column("n_edits", "edits"),
+        Column("n_items", "items", "Items that the row is of."),
+        Column("n_edits", "edits", "Edited branches that the row is of."),
         Column("flip_rate", "answer changed", "Share of the edits after which it is another."),
         Column("n_no_room", "edits without room", "No positions left to write on from the step."),
         Column("total_variation", meaning="How far the distribution over the answers moves."),
@@ -44,19 +48,44 @@ COLUMNS = by_name(
         ),
         Column("tv", "total variation", "How far the distribution over the answers moves."),
         Column("log_odds", "log-odds drop", "What the answer loses by the edit.", "nats"),
-        Column("removed_flip_rate", "answer changed, removed"),
-        Column("removed_tv", "total variation, removed"),
-        Column("removed_log_odds", "log-odds drop, removed", unit="nats"),
-        Column("removed_flips_within_floor", "within the floor, removed"),
-        Column("corrupted_flips_within_floor", "within the floor, corrupted"),
-        Column("multi_step", "two or more steps"),
-        Column("sd_steps", "s.d."),
-        Column("median_steps", "median"),
-        Column("min_steps", "min"),
-        Column("max_steps", "max"),
-        Column("mean_step_tokens", "tokens per step"),
-        Column("mean_step_chars", "characters per step"),
-        Column("mean_reasoning_tokens", "tokens of reasoning"),
+        Column(
+            "removed_flip_rate",
+            "answer changed, removed",
+            "Share of the removed steps after which the answer is another.",
+        ),
+        Column(
+            "removed_tv",
+            "total variation, removed",
+            "How far the distribution over the answers moves where a step is removed.",
+        ),
+        Column(
+            "removed_log_odds",
+            "log-odds drop, removed",
+            "What the answer loses where a step is removed.",
+            "nats",
+        ),
+        Column(
+            "removed_flips_within_floor",
+            "within the floor, removed",
+            "Share of the flips by removal decided by no more than the noise floor.",
+        ),
+        Column(
+            "corrupted_flips_within_floor",
+            "within the floor, corrupted",
+            "Share of the flips by corruption decided by no more than the noise floor.",
+        ),
+        Column("multi_step", "two or more steps", "Share of the items with two steps or more."),
+        Column("sd_steps", "s.d.", "Standard deviation of the number of steps over items."),
+        Column("median_steps", "median", "Median number of steps of an item."),
+        Column("min_steps", "min", "Least number of steps of an item."),
+        Column("max_steps", "max", "Greatest number of steps of an item."),
+        Column("mean_step_tokens", "tokens per step", "Mean number of tokens of a step."),
+        Column("mean_step_chars", "characters per step", "Mean number of characters of a step."),
+        Column(
+            "mean_reasoning_tokens",
+            "tokens of reasoning",
+            "Mean number of tokens of an item's reasoning.",
+        ),
         Column("between", "compared"),
         Column("kappa", meaning="Cohen's: agreement beyond what chance gives."),
         Column("n_cut", "cut off", "Replies that reached the limit of tokens."),
@@ -70,9 +99,35 @@ COLUMNS = by_name(
         ),
         Column("as_gap", "share, necessity as the gain"),
         *(Column(f"n_{mode}", mode) for mode in ("genuine", "scaffolding", "decorative", "empty")),
-        Column("sycophancy", "agrees with a wrong one"),
-        Column("unit", "unit of removal"),
-        Column("n_tasks", "tasks"),
+        Column(
+            "sycophancy",
+            "agrees with a wrong one",
+            "Share of the items in which the model takes over a wrong answer that it is told.",
+        ),
+        Column(
+            "unit",
+            "unit of removal",
+            "What a step is: sentence, item, paragraph, or as it was given.",
+        ),
+        Column(
+            "framing",
+            meaning="Whether the edited reasoning stands where the model wrote it (prefix) or "
+            "is quoted in a new prompt (reprompt).",
+        ),
+        Column(
+            "reading",
+            meaning="Whether the answer is written and parsed (generated) or read off the "
+            "log-probs of its labels (scored).",
+        ),
+        Column(
+            "edit", meaning="What was done to the reasoning: a step removed, kept alone, and so on."
+        ),
+        Column("moe", meaning="Whether only a part of the parameters is active for a token."),
+        Column(
+            "execution",
+            meaning="How branches were run: packed in one forward, or one by one in a loop.",
+        ),
+        Column("n_tasks", "tasks", "Number of tasks that the row is of."),
         Column("n_sycophancy_tasks", "tasks (sycophancy)"),
         Column("n_error_tasks", "tasks (errors)"),
         Column("n_direct_tasks", "tasks (direct)"),
@@ -81,8 +136,16 @@ COLUMNS = by_name(
         Column("false_alarm", "false alarms"),
         Column("youden", "Youden's index", "Error detection minus false alarms."),
         Column("ris", "RIS", "Reasoning Integrity Score: SLRC × (1 − sycophancy) (§3.1)."),
-        Column("r_without_one_least", "least, without one model"),
-        Column("r_without_one_most", "most, without one model"),
+        Column(
+            "r_without_one_least",
+            "least, without one model",
+            "Least correlation that is left where one model is left out.",
+        ),
+        Column(
+            "r_without_one_most",
+            "most, without one model",
+            "Greatest correlation that is left where one model is left out.",
+        ),
         Column("p_value", "p", "Of one pair, not corrected for their number."),
         Column("p_permutation", "p, permuted", "Of the models' scores dealt out anew."),
         Column("standard", meaning="Under the task's own prompt."),
@@ -93,7 +156,7 @@ COLUMNS = by_name(
         Column("n_ranked", "items (steps)", "In which neither says the same of all steps."),
         Column("same_highest", "same highest step", "Share of the items in which both have one."),
         Column("n_highest", "items (highest step)"),
-        Column("n_layers", "layers"),
+        Column("n_layers", "layers", "Number of layers of the model."),
         Column("depth", meaning="The layer over the number of layers."),
         Column("position", meaning="Relative place in the reasoning, 0 to 1."),
         Column(

@@ -55,6 +55,7 @@ FRAMES = (
         "measures",
         "A row per item and measure: its score, and its cost.",
         SCORES,
+        stages=PROBES_READ,
         make=lambda run: all_scores(run.records(*PROBES_READ)),
     ),
     *(_of_probe(s.probe, frame) for s in SLICES.values() for frame in s.frames),

@@ -80,6 +80,12 @@ def test_a_run_made_by_more_than_one_says_so(
     assert status(run_dir).lines()[-len(lines) :] == lines or not lines
 
 
+def test_cautions_about_a_model_stand_with_its_run(tmp_path: Path) -> None:
+    run_dir = begun(tmp_path, LOADED | {"cautions": ["3 weights are not part of it"]})
+    assert made_by(run_dir) == [f"{MODEL}: 3 weights are not part of it"]
+    assert status(run_dir).lines()[-1] == f"{MODEL}: 3 weights are not part of it"
+
+
 def test_a_session_that_made_nothing_is_not_spoken_of(tmp_path: Path) -> None:
     run_dir = begun(tmp_path, LOADED)
     with Store(config(tmp_path), ELSEWHERE, plan=PLAN):

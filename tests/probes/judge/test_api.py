@@ -48,7 +48,7 @@ OUTCOMES = {
     "down": ([fails(503, **SOON)], "failed", 3),
     "not accepted": ([fails(400, "unknown parameter")], "failed", 1),
     "broken body": ([body(b'{"id": "x", "cho')], "unparsed", 3),
-    "other body": ([body(b'"hello"')], "failed", 1),
+    "other body": ([body(b'"hello"')], "unparsed", 3),
     "no choice": ([body(b'{"id":"x","object":"chat.completion","model":"m","choices":[]}')],
                   "unparsed", 3),
     "prose": ([says("I'd say 3.")], "unparsed", 3),

@@ -7,6 +7,7 @@ from contextvars import copy_context
 
 import pytest
 
+from faithscope.interp.errors import UserError
 from faithscope.probes.judge.charges import (
     MESSAGE_TOKENS,
     REPLY_TOKENS,
@@ -21,7 +22,18 @@ from faithscope.probes.judge.spend import Budget, BudgetSpent, Price
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
 from fault_judge import InMemory
-from fault_server import GOOD, FaultServer, body, fails, says, waits
+from fault_server import (
+    GOOD,
+    FaultServer,
+    body,
+    completion,
+    cut_off,
+    fails,
+    replies,
+    says,
+    waits,
+)
+from judge_replies import replies_of
 
 from faithscope.probes.judge.api import ApiJudge
 
@@ -172,3 +184,138 @@ def test_errors_of_the_server_cost_nothing_and_a_broken_body_does(server: FaultS
         "coverage/bad": (0, False),
         "coverage/broken": (MOST, True),
     }
+
+
+WHOLE = completion(GOOD, used=None)
+NO_COUNTS = {
+    "negative completion": {"completion_tokens": -(10**6)},
+    "negative prompt": {"prompt_tokens": -1},
+    "negative total": {"total_tokens": -1},
+    "more cached than read": {"prompt_tokens_details": {"cached_tokens": 101}},
+    "negative cached": {"prompt_tokens_details": {"cached_tokens": -50}},
+    "more written to the cache than read": {"prompt_tokens_details": {"cache_write_tokens": 500}},
+    "negative thinking": {"completion_tokens_details": {"reasoning_tokens": -5}},
+    "huge prompt": {"prompt_tokens": 10**18},
+    "huge completion": {"completion_tokens": 10**9},
+}
+
+
+def test_counts_that_are_none_are_estimated(server: FaultServer) -> None:
+    server.plan = {name: [replies("usage", **counts)] for name, counts in NO_COUNTS.items()}
+    budget = InMemory(prices=PRICES, max_cost=1)
+    answers = replies_of(judge(server, budget), [ask(name) for name in NO_COUNTS])
+    assert {(r.outcome, r.usage) for r in answers.values()} == {("parsed", Usage(calls=1))}
+    written = math.ceil(len(GOOD) / 3.5)
+    for call in budget.kept:
+        put = prompt_tokens(ask(call.ask.partition("/")[2]))
+        assert (call.usage, call.estimated) == (Usage(1, put, written), True)
+
+
+def test_thinking_that_is_no_part_of_the_completion_is_counted_beside_it(
+    server: FaultServer,
+) -> None:
+    server.default = [replies("usage", completion_tokens_details={"reasoning_tokens": 5000})]
+    answers: list[Reply] = []
+    judge(server, InMemory()).ask_all([ask()], lambda _, r: answers.append(r))
+    assert answers[0].usage == Usage(1, 100, 5020, 5000, 40)
+
+
+UNREADABLE = {
+    "usage null": replies("usage", prompt_tokens=None),
+    "usage float": replies("usage", completion_tokens=20.5),
+    "usage words": replies("usage", prompt_tokens="many"),
+    "usage NaN": replies("usage", prompt_tokens=float("nan")),
+    "usage empty": replies(usage={}),
+    "usage a number": replies(usage=7),
+    "details a list": replies("usage", prompt_tokens_details=[1]),
+    "parts": replies("choices", 0, "message", content=[{"type": "text", "text": GOOD}]),
+    "a number": replies("choices", 0, "message", content=3),
+    "no message": replies("choices", 0, message=None),
+    "no choices": replies(choices=None),
+    "other letters": body(WHOLE.replace(b"fine", b"\xff\xfe")),
+    "a long number": body(WHOLE.replace(b'"created": 1', b'"created": ' + b"9" * 5000)),
+    "half": body(WHOLE[: len(WHOLE) // 2]),
+    "more behind": body(WHOLE + b"more"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_reply_that_the_client_cannot_read_is_charged_and_kept(
+    server: FaultServer, name: str
+) -> None:
+    server.default = [UNREADABLE[name]]
+    account = InMemory(prices=PRICES)
+    answers: list[Reply] = []
+    judge(server, account, attempts=2).ask_all([ask()], lambda _, r: answers.append(r))
+    (reply,) = answers
+    assert reply.outcome == "unparsed"
+    assert reply.problem.startswith("the server's reply cannot be read: ")
+    # its text is kept, and so it is not asked for again at the next start
+    assert reply.text.startswith('{"id": "x"')
+    assert no_reply(reply) == ""
+    assert account.calls == sum(server.seen.values()) == 2
+    for call in account.kept:
+        assert call.estimated
+        assert call.usage.input_tokens == PUT
+        assert 0 < call.usage.output_tokens <= MOST
+
+
+@pytest.mark.parametrize(
+    "raw", [b"<html><body>Log in first</body></html>", b"", b"null", b"[]", b"[" * 100_000]
+)
+def test_a_page_in_the_place_of_a_reply_is_charged_and_asked_for_again(
+    server: FaultServer, raw: bytes
+) -> None:
+    server.default = [body(raw)]
+    account = InMemory(prices=PRICES)
+    answers: list[Reply] = []
+    judge(server, account, attempts=1).ask_all([ask()], lambda _, r: answers.append(r))
+    assert (answers[0].outcome, answers[0].text) == ("unparsed", "")
+    assert no_reply(answers[0]).startswith("the server's reply cannot be read")
+    assert [call.usage for call in account.kept] == [Usage(1, PUT, MOST)]
+
+
+def test_an_error_with_the_status_of_success_is_a_failure(server: FaultServer) -> None:
+    server.default = [body(b'{"error": {"message": "overloaded", "code": 503}}')]
+    answers: list[Reply] = []
+    judge(server, InMemory()).ask_all([ask()], lambda _, r: answers.append(r))
+    assert answers[0].outcome == "failed"
+    assert answers[0].problem == "the server sent an error in place of a reply: overloaded"
+
+
+def test_a_body_that_breaks_off_with_its_connection_is_charged(server: FaultServer) -> None:
+    server.default = [cut_off]
+    account = InMemory(prices=PRICES)
+    judge(server, account).ask_all([ask()], lambda *_: None)
+    assert [(c.outcome, c.usage) for c in account.kept] == [("failed", Usage(1, PUT, MOST))]
+
+
+def test_a_server_of_which_nothing_can_be_read_is_asked_no_further(server: FaultServer) -> None:
+    server.default = [UNREADABLE["usage float"]]
+    answers: list[Reply] = []
+    with pytest.raises(UserError, match=r"10 asks in a row failed; .*cannot be read"):
+        judge(server, InMemory(), attempts=1).ask_all(
+            [ask(str(i)) for i in range(40)], lambda _, r: answers.append(r)
+        )
+    assert len(answers) == 10
+
+
+def test_a_long_body_is_kept_in_part_and_no_key_of_it(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OWN_API_KEY", "planted-secret-value")
+    long = "planted-secret-value" + "x" * 100_000
+    server.default = [replies("choices", 0, "message", content=[long])]
+    account = InMemory(prices=PRICES)
+    answers: list[Reply] = []
+    judge(server, account, attempts=1).ask_all([ask()], lambda _, r: answers.append(r))
+    assert len(answers[0].text) < 11_000
+    assert "[OWN_API_KEY]" in answers[0].text
+    assert answers[0].text.endswith("characters]")
+    assert account.kept[0].usage.output_tokens == MOST
+
+
+def test_no_count_of_an_earlier_run_lowers_the_cost() -> None:
+    budget = Budget(max_cost=1, prices=PRICES)
+    budget.charge(NAME, Usage(1, 100, -(10**6)))
+    assert budget.cost == 0

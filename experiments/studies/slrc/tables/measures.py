@@ -36,6 +36,7 @@ from faithscope.experiments.analysis.tidy import (
 )
 from faithscope.experiments.studies.slrc.measures import SLICES
 from faithscope.probes.framing import FRAMINGS, READINGS
+from faithscope.probes.record import KEYS
 
 LEAST_ITEMS = 5
 """Fewer items than this are not correlated."""
@@ -116,21 +117,41 @@ MEASURES: dict[str, Measure] = {m.name: m for s in SLICES.values() for m in s.me
 PROBES_READ = tuple(dict.fromkeys(m.probe for m in MEASURES.values()))
 """The probes whose records hold a measure."""
 _PLACE = ("model", "task", "item")
-SCORES = (*_PLACE, "measure", "family", "score", "forwards")
+SCORES = KEYS | {
+    "measure": "its name, as of the table `measures`",
+    "family": "behavioural | logit | internal",
+    "score": "as measured, whatever way it points",
+    "forwards": "model calls that it costs on this item; none where the records do not say",
+}
+"""The columns of `all_scores`, and what they are."""
 _BY_PROBE = {p: [m for m in MEASURES.values() if m.probe == p] for p in PROBES_READ}
 
 
 def all_scores(records: Iterable[Record]) -> pd.DataFrame:
-    """A row per model, task, item and measure: `measure, family, score, forwards`.
+    """A row per model, task, item and measure, with the columns `SCORES`.
 
-    Scores are as measured, whatever way they point. Items without a score have no row.
+    Items without a score have no row. A key in which the records differ that a score is read from
+    (the variant, of a mean over variants) is none.
     """
     table = [
-        {**place, "measure": m.name, "family": m.family, "score": score, "forwards": m.forwards(of)}
+        {
+            **_shared(of),
+            **place,
+            "measure": m.name,
+            "family": m.family,
+            "score": score,
+            "forwards": m.forwards(of),
+        }
         for place, m, of in _each(records)
         if (score := m.score(of)) is not None
     ]
     return pd.DataFrame(table, columns=list(SCORES))
+
+
+def _shared(records: Sequence[Record]) -> dict[str, Any]:
+    """The keys of records, none where the records differ."""
+    first, *rest = ({key: record.get(key) for key in KEYS} for record in records)
+    return {k: v if all(other[k] == v for other in rest) else None for k, v in first.items()}
 
 
 def all_step_scores(records: Iterable[Record]) -> pd.DataFrame:

@@ -1,0 +1,58 @@
+"""What a server answered with, where Inspect and the provider's client make no reply of it.
+
+Both drop a body that they cannot read, but the server has written it, and bills it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from httpx import Response
+    from inspect_ai.model import Model
+
+_RESPONSES: ContextVar[list[Response] | None] = ContextVar("responses", default=None)
+
+
+def listen(model: Model) -> None:
+    """Have `responses` see what comes back to a model's client, where that client is httpx's."""
+    client: Any = getattr(getattr(model.api, "client", None), "_client", None)
+    hooks = getattr(client, "event_hooks", None)
+    if isinstance(hooks, dict):
+        client.event_hooks = hooks | {"response": [*hooks.get("response", ()), _keep]}
+
+
+@contextmanager
+def responses() -> Iterator[list[Response]]:
+    """The responses to the requests that are made within, in order, also in tasks begun there."""
+    kept: list[Response] = []
+    token = _RESPONSES.set(kept)
+    try:
+        yield kept
+    finally:
+        _RESPONSES.reset(token)
+
+
+def is_answered(kept: list[Response]) -> bool:
+    """Whether the last response said that the request was served."""
+    return bool(kept) and kept[-1].is_success
+
+
+def body_of(kept: list[Response]) -> str | None:
+    """The body of the last response; None where it said otherwise or was not read to its end."""
+    if not is_answered(kept):
+        return None
+    try:
+        return kept[-1].content.decode("utf-8", "replace")
+    except RuntimeError:
+        # the httpx of each client (there are several) has an error of its own below this one
+        return None
+
+
+async def _keep(response: Response) -> None:
+    kept = _RESPONSES.get()
+    if kept is not None:
+        kept.append(response)
