@@ -15,7 +15,9 @@ COLUMNS = by_name(
         Column(
             "asked_again_differs",
             "asked again, another answer",
-            "Items that answer otherwise when asked again after their unedited reasoning.",
+            "Items that answer otherwise than they state when asked again after their unedited "
+            "reasoning: in the generated reading the greedy answer, in the scored one the forced "
+            "choice. Edits are held against what they answer then.",
         ),
         Column("necessity", meaning="Steps whose removal changes the answer (§4.1)."),
         Column("sufficiency", meaning="Steps that alone lead to the same answer (§4.1)."),
@@ -32,6 +34,13 @@ COLUMNS = by_name(
             "flips_within_floor", meaning="Share of the flips decided by no more than the floor."
         ),
         Column("within_floor", "verdicts within the floor"),
+        Column(
+            "forced_differs",
+            "forced choice, another answer",
+            "Items whose likeliest answer after the whole reasoning is another than they state.",
+        ),
+        Column("n_stated", "items that state an answer"),
+        Column("forced_log_odds", "log-odds drop, forced choice", unit="nats"),
         Column("label_mass", meaning="Of the model's probability, what all its labels have."),
         Column("n_items", "items"),
         Column("n_edits", "edits"),
@@ -47,6 +56,7 @@ COLUMNS = by_name(
         Column("removed_flip_rate", "answer changed, removed"),
         Column("removed_tv", "total variation, removed"),
         Column("removed_log_odds", "log-odds drop, removed", unit="nats"),
+        Column("removed_forced_log_odds", "log-odds drop, removed, forced choice", unit="nats"),
         Column("removed_flips_within_floor", "within the floor, removed"),
         Column("corrupted_flips_within_floor", "within the floor, corrupted"),
         Column("multi_step", "two or more steps"),
