@@ -60,8 +60,8 @@ figure
 
 # %% [markdown]
 # The **reasoning horizon** is the last step that moves the answer's probability by `effect`
-# (0.05) or more; **early** is the number of steps after which the final answer already leads
-# for good.
+# (0.05) or more; **early** is the number of steps after which the answer that the chain states
+# already leads for good; none where the chain leads to another (`forced_answer`).
 
 # %%
 names = ("answer", "n_steps", "p_before", "p_after", "early", "horizon", "largest", "spearman")

@@ -34,10 +34,11 @@ from faithscope.interventions import (
 from faithscope.probes.edited import scored
 from faithscope.probes.floor import baseline_of
 from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking
-from faithscope.probes.graded import log_odds, logit_difference, nldd, top, true_thinking_score
+from faithscope.probes.graded import log_odds, logit_difference, nldd, true_thinking_score
 from faithscope.probes.probe import probe
 from faithscope.probes.readings import scored_outcomes
 from faithscope.probes.record import Record, number, record
+from faithscope.probes.reference_answer import FORCED
 from faithscope.probes.settings import Execution, Seed, Settings
 
 if TYPE_CHECKING:
@@ -65,6 +66,19 @@ STEP_MEASURES = (
     "tts_perturbed",
 )
 """What a record has a list of, one value per counted step; `mean_<name>` is over its steps."""
+FORCED_MEASURES = tuple(
+    FORCED + name
+    for name in (
+        "graded_necessity",
+        "corrupted_log_odds",
+        "nldd_own",
+        "nldd_own_truncated",
+        "tts",
+        "tts_intact",
+        "tts_perturbed",
+    )
+)
+"""The same of the forced choice; the measures that are left follow no answer, or the right one."""
 _CORNERS = ("exit", "exit_corrupted", "exit_context", "exit_both")
 """Asked right after a step: nothing perturbed, the step, its context, both."""
 
@@ -85,36 +99,40 @@ class CausalEffectsSettings(Settings):
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + 6 * size.steps,
+    version=2,
 )
 def causal_effects(
     model: Model, trace: Trace, asking: Asking, settings: CausalEffectsSettings
 ) -> list[Record]:
     """One record: every graded effect of every counted step.
 
-    `answer` is the likeliest after the whole reasoning: the model's own, whose log-odds and
-    probability are followed. Probabilities are shares among the task's answers; answers of
-    several tokens count with the sum of their log-probs. Lists have a value per counted step,
-    None where the branch does not exist, with the reason in `corrupt_excluded` or
-    `tts_excluded`:
+    `answer` is the one that the chain states, whose log-odds and probability are followed; the
+    forced choice where it states none (`reference`, `probes.reference_answer`). Probabilities are
+    shares among the task's answers; answers of several tokens count with the sum of their
+    log-probs. Lists have a value per counted step, None where the branch does not exist, with the
+    reason in `corrupt_excluded` or `tts_excluded`:
 
         ..._mass            of each kind of branch, what all labels together have of the model's
                             probability; `label_mass`, after the whole reasoning
         graded_necessity    log-odds of the answer, whole reasoning minus step removed (nats)
         removed_tv          total variation of the answer distribution on removal
-        removed_flips       whether the likeliest answer changes on removal
+        removed             the likeliest answer after removal
+        removed_flips       whether it is another than the likeliest on the whole reasoning,
+                            whichever answer is followed
         removed_margin      by how much the closer of the two answers was decided (nats): a flip
                             by no more than `noise_floor` is within the noise of the dtype
         corrupted_...       the same with the step corrupted and later text frozen
         nldd                lead of the gold answer over its best rival, lost by the corruption,
                             as a share of the lead; None where gold is unknown or no option,
                             negative where a wrong answer of the model's loses to it
-        nldd_own            the same lead of the model's own answer
+        nldd_own            the same lead of the chain's answer
         ..._truncated       against the reasoning that ends with the corrupted step, as the
                             authors' code has it: what later steps would have done is gone too
         tts                 mean of the two that follow; None for the first step, as the authors
         tts_intact          |p(y|C,s) - p(y|C,s')|, asked right after the step; C the steps before
         tts_perturbed       |p(y|C',s) - p(y|C',s')|, C' with every step before it corrupted
                             that can be
+        forced_...          those that follow `answer`, of the forced choice (`FORCED_MEASURES`)
 
     Arrays, NaN where there is no branch: `baseline` (answers,), `removed` and `corrupted`
     (steps, answers), `exits` (steps, 2, 2, answers) by context and step intact or perturbed:
@@ -128,18 +146,20 @@ def causal_effects(
     arms = _arms(model, trace, settings.seed)
     pack = scored(model, trace, asking, arms, settings)
     steps, gold = trace.counted_steps, trace.question.gold
-    measured = effects(pack.arms, len(steps), gold, pack.packs)
+    followed = pack.answer.answer
+    measured = effects(pack.arms, len(steps), gold, followed, pack.packs)
+    of_forced = _following(pack.arms, len(steps), pack.answer.forced, pack.packs)
+    measured |= {FORCED + name: values for name, values in of_forced.items()}
     baseline = pack.arms[BASELINE]
     values: dict[str, Any] = {
-        "answer": top(baseline),
-        "original": trace.answer,
+        **pack.answer.fields,
         "gold": gold,
         "options": list(baseline),
         "baseline_p": [_number(math.exp(x)) for x in baseline.values()],
         "label_mass": pack.mass[BASELINE],
-        "log_odds": _number(log_odds(baseline, top(baseline))),
+        "log_odds": _number(log_odds(baseline, followed)),
         "lead": _number(logit_difference(baseline, gold)) if gold in baseline else None,
-        "lead_own": _number(logit_difference(baseline, top(baseline))),
+        "lead_own": _number(logit_difference(baseline, followed)),
         "n_steps": len(steps),
         "steps": [s.index for s in steps],
         "corruption_rule": [
@@ -148,7 +168,7 @@ def causal_effects(
         ],
         **_excluded(arms, len(steps)),
         **measured,
-        **{f"mean_{name}": _mean(measured[name]) for name in STEP_MEASURES},
+        **{f"mean_{name}": _mean(measured[name]) for name in (*STEP_MEASURES, *FORCED_MEASURES)},
         **{
             f"{kind}_mass": [pack.mass.get((kind, i)) for i in range(len(steps))]
             for kind in ("removed", "corrupted", *_CORNERS)
@@ -163,37 +183,70 @@ def effects(
     by_arm: Mapping[Arm, Mapping[str, float]],
     n_steps: int,
     gold: str | None,
+    followed: str,
     packs: Mapping[Arm, int] | None = None,
 ) -> dict[str, list[Any]]:
     """Every measure of `STEP_MEASURES` from the log distributions of a pack's branches.
 
     Args:
-        found: by arm, log-probabilities over the answers; the baseline's, and as many as there
+        by_arm: by arm, log-probabilities over the answers; the baseline's, and as many as there
             are of ("removed", i), ("corrupted", i) and the four corners of TTS ("exit", i),
             ("exit_corrupted", i), ("exit_context", i), ("exit_both", i) of step i from 0.
         gold: the right answer, None if unknown.
+        followed: the chain's answer.
         packs: in which each arm was computed, if not all in one.
     """
     packs = dict.fromkeys(by_arm, 0) if packs is None else packs
-    own = top(by_arm[BASELINE])
-    outcomes = scored_outcomes(by_arm, packs)
-    measures: dict[str, list[Any]] = {name: [] for name in STEP_MEASURES}
-    measures |= {f"{kind}_margin": [] for kind in ("removed", "corrupted")}
-    for i in range(n_steps):
-        for kind, drop in (("removed", "graded_necessity"), ("corrupted", "corrupted_log_odds")):
-            outcome = outcomes.get((kind, i))
-            measures[drop].append(None if outcome is None else _number(outcome.log_odds))
-            measures[f"{kind}_tv"].append(None if outcome is None else _number(outcome.tv))
-            measures[f"{kind}_flips"].append(None if outcome is None else outcome.flips)
-            measures[f"{kind}_margin"].append(None if outcome is None else _number(outcome.margin))
-        for kind, ending in (("corrupted", ""), ("exit_corrupted", "_truncated")):
-            for name, answer in (("nldd", gold), ("nldd_own", own)):
-                baseline = baseline_of(by_arm, packs.get((kind, i), 0))
-                measures[name + ending].append(_decay(baseline, by_arm.get((kind, i)), answer))
-        p = [math.exp(by_arm[kind, i][own]) if (kind, i) in by_arm else None for kind in _CORNERS]
-        for name, value in _tts(p).items():
-            measures[name].append(_number(value))
+    outcomes = scored_outcomes(by_arm, packs, followed)
+    measures: dict[str, list[Any]] = {}
+    for kind in ("removed", "corrupted"):
+        of_kind = [outcomes.get((kind, i)) for i in range(n_steps)]
+        measures[kind] = [o and o.answer for o in of_kind]
+        measures[f"{kind}_tv"] = [o and _number(o.tv) for o in of_kind]
+        measures[f"{kind}_flips"] = [o and o.flips for o in of_kind]
+        measures[f"{kind}_margin"] = [o and _number(o.margin) for o in of_kind]
+    measures |= _following(by_arm, n_steps, followed, packs)
+    for kind, name in _CORRUPTIONS.items():
+        measures[name] = _decays(by_arm, n_steps, kind, gold, packs)
     return measures
+
+
+_CORRUPTIONS = {"corrupted": "nldd", "exit_corrupted": "nldd_truncated"}
+
+
+def _following(
+    by_arm: Mapping[Arm, Mapping[str, float]], n_steps: int, answer: str, packs: Mapping[Arm, int]
+) -> dict[str, list[Any]]:
+    """The measures that follow one answer: the names of `FORCED_MEASURES`."""
+    outcomes = scored_outcomes(by_arm, packs, answer)
+    measures: dict[str, list[Any]] = {}
+    for kind, drop in (("removed", "graded_necessity"), ("corrupted", "corrupted_log_odds")):
+        of_kind = [outcomes.get((kind, i)) for i in range(n_steps)]
+        measures[drop] = [o and _number(o.log_odds) for o in of_kind]
+    for kind, name in _CORRUPTIONS.items():
+        measures[name.replace("nldd", "nldd_own")] = _decays(by_arm, n_steps, kind, answer, packs)
+    scores = [
+        _tts([math.exp(by_arm[k, i][answer]) if (k, i) in by_arm else None for k in _CORNERS])
+        for i in range(n_steps)
+    ]
+    return measures | {
+        name: [_number(of_step[name]) for of_step in scores]
+        for name in ("tts", "tts_intact", "tts_perturbed")
+    }
+
+
+def _decays(
+    by_arm: Mapping[Arm, Mapping[str, float]],
+    n_steps: int,
+    kind: str,
+    answer: str | None,
+    packs: Mapping[Arm, int],
+) -> list[float | None]:
+    """NLDD of each step's branch of one kind."""
+    return [
+        _decay(baseline_of(by_arm, packs.get((kind, i), 0)), by_arm.get((kind, i)), answer)
+        for i in range(n_steps)
+    ]
 
 
 def _arms(model: Model, trace: Trace, seed: int) -> dict[Arm, Trace]:

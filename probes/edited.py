@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from faithscope.interventions import Trace, remove_step
 from faithscope.probes.floor import BASELINE, Arm, noise, rounded
 from faithscope.probes.framing import Asking, Reply, check_cue, label_ids, naming, prefix_ids
-from faithscope.probes.graded import top
 from faithscope.probes.readings import Outcome, distributions, scored_outcomes
 from faithscope.probes.record import number
+from faithscope.probes.reference_answer import ReferenceAnswer
 from faithscope.probes.text_model import cost_of
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Scoring(Protocol):
 class Scored:
     """The answer's log distribution in every arm of one call, and what the call took."""
 
+    answer: ReferenceAnswer
+    """The answer of the unedited chain that is followed."""
     arms: dict[Arm, dict[str, float]]
     """Log distributions by arm; a repeated arm has one per pack: ("baseline", 0), (…, 1), …"""
     packs: dict[Arm, int]
@@ -54,7 +56,7 @@ class Scored:
     @cached_property
     def outcomes(self) -> dict[Arm, Outcome]:
         """Every arm against the baseline of its pack."""
-        return scored_outcomes(self.arms, self.packs)
+        return scored_outcomes(self.arms, self.packs, self.answer.answer)
 
     def lists(self, answers: str, prefix: str, kind: str, n: int) -> dict[str, list[Any]]:
         """A value for each of what the arms (`kind`, 0), …, (`kind`, n - 1) did; None where there
@@ -62,7 +64,7 @@ class Scored:
 
         Args:
             answers: the field of the likeliest answers, and of the label mass with `_mass` behind.
-            prefix: before `flips`, `tv`, `log_odds` and `margin`.
+            prefix: before `flips`, `tv`, `log_odds`, `forced_log_odds` and `margin`.
         """
         arms = [(kind, i) for i in range(n)]
         outcomes = [self.outcomes.get(arm) for arm in arms]
@@ -71,6 +73,7 @@ class Scored:
             f"{prefix}flips": [o and o.flips for o in outcomes],
             f"{prefix}tv": [o and rounded(o.tv) for o in outcomes],
             f"{prefix}log_odds": [o and rounded(o.log_odds) for o in outcomes],
+            f"{prefix}forced_log_odds": [o and rounded(o.forced_log_odds) for o in outcomes],
             f"{prefix}margin": [o and rounded(o.margin) for o in outcomes],
             f"{answers}_mass": [self.mass.get(arm) for arm in arms],
         }
@@ -123,8 +126,10 @@ def scored(
     }
     names = [name for name, _ in asking.labels]
     normalise, item = settings.length_normalise, trace.question.id
+    arms = distributions(replies, names, length_normalise=normalise, item=item)
     return Scored(
-        arms=distributions(replies, names, length_normalise=normalise, item=item),
+        answer=ReferenceAnswer.of(trace, arms[BASELINE]),
+        arms=arms,
         packs={arm: reply.pack for arm, reply in replies.items()},
         mass={arm: number(reply.label_mass) for arm, reply in replies.items()},
         cost=cost_of(model, prefixes, settings.execution, room=0, edits=edits)
@@ -147,15 +152,15 @@ def removals(trace: Trace) -> dict[Arm, Run]:
 
 
 def beside_removal(trace: Trace, pack: Scored) -> dict[str, Any]:
-    """What every record of a pack says that has `removals`: the unedited answer, and what removal
-    of each counted step did."""
+    """What every record of a pack says that has `removals`: the answer of the unedited chain, its
+    share of the answers there (`answer_p`), and what removal of each counted step did."""
     steps = trace.counted_steps
     return {
         "n_steps": len(steps),
         "steps": [s.index for s in steps],
         "gold": trace.question.gold,
-        "answer": top(pack.arms[BASELINE]),
-        "answer_p": rounded(math.exp(max(pack.arms[BASELINE].values()))),
+        **pack.answer.fields,
+        "answer_p": rounded(math.exp(pack.arms[BASELINE][pack.answer.answer])),
         "label_mass": pack.mass[BASELINE],
         **pack.lists("removed", "removed_", "removed", len(steps)),
     }

@@ -50,6 +50,7 @@ class FillerSettings(Settings):
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + len(s.fillers) + size.steps * (1 + 2 * len(s.fillers)),
+    version=2,
 )
 def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings) -> list[Record]:
     """A record for each filler, its name the variant. Lists have a value per counted step:
@@ -58,7 +59,8 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
                                     filled, its text removed
         flips, prefix_…, removed_…  whether it is another than on the whole reasoning
         tv, …                       total variation of the distribution over the task's answers
-        log_odds, …                 drop of the own answer's log-odds, in nats; None where infinite
+        log_odds, …                 drop of the log-odds of `answer`, the chain's, in nats; None
+                                    where infinite. `forced_log_odds`, …: of the forced choice
         margin, …                   by how much the closer of the two answers was decided, in nats:
                                     a flip by no more than `noise_floor` is within the noise
         filled_mass, prefix_mass, removed_mass

@@ -72,6 +72,7 @@ class InformationSettings(Settings):
     words=("cue", "labels"),
     # with and without the question; each text in a step's place, and as the only step
     calls=lambda size, s: 4 + size.steps * (3 + 2 * s.replacements + 1) if s.steps else 2,
+    version=2,
 )
 def information(
     model: Model, trace: Trace, asking: Asking, settings: InformationSettings
@@ -241,6 +242,10 @@ _STEP_VALUES = (
     "label_mass",
     "options",
     "answer",
+    "reference",
+    "stated_answer",
+    "forced_answer",
+    "forced_differs",
     "answer_entropy_before",
     "answer_entropy_after",
     "n_variants",
@@ -266,7 +271,7 @@ def _of_the_steps(measured: Measured, threshold: float) -> dict[str, Any]:
     largest, largest_alone = max(shares), max(alone)
     return {
         "options": measured.answers,
-        "answer": measured.answers[int(measured.after.argmax())],
+        **measured.pack.answer.fields,
         "answer_entropy_before": number(entropy(measured.before)),
         "answer_entropy_after": number(entropy(measured.after)),
         "n_variants": [len(v.kinds) for v in measured.given_rest],

@@ -60,6 +60,7 @@ class KnockoutSettings(Settings):
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + size.steps * (1 + len(s.queries) * (1 + s.windows)),
+    version=2,
 )
 def knockout(
     model: Model, trace: Trace, asking: Asking, settings: KnockoutSettings
@@ -74,7 +75,8 @@ def knockout(
         tv, removed_tv        total variation of the distribution over the task's answers
         knocked_mass, removed_mass  what all labels together have of the model's probability;
                               `label_mass`, on the whole reasoning
-        log_odds, removed_…   drop of the own answer's log-odds, in nats; None where infinite
+        log_odds, removed_…   drop of the log-odds of `answer`, the chain's, in nats; None
+                              where infinite. `forced_log_odds`, …: of the forced choice
         margin, removed_…     by how much the closer of the two answers was decided, in nats: a
                               flip by no more than `noise_floor` is within the dtype's noise
 

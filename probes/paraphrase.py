@@ -99,6 +99,7 @@ class Rewording:
     calls=lambda size, s: (
         2 + size.steps + len(s.writers) * size.steps + ("model" in s.writers) * (1 + size.steps)
     ),
+    version=2,
 )
 def paraphrase(
     model: Model, trace: Trace, asking: Asking, settings: ParaphraseSettings
@@ -140,7 +141,8 @@ def reworded_answers(
         reworded, removed           the likeliest answer, the step reworded or its text removed
         flips, removed_flips        whether it is another than on the whole reasoning
         tv, removed_tv              total variation of the distribution over the task's answers
-        log_odds, removed_…         drop of the own answer's log-odds, in nats; None where infinite
+        log_odds, removed_…         drop of the log-odds of `answer`, the chain's, in nats; None
+                                    where infinite. `forced_log_odds`, …: of the forced choice
         margin, removed_…           by how much the closer of the two answers was decided, in nats
         reworded_mass, removed_mass what all labels together have of the model's probability
 

@@ -28,9 +28,10 @@ from faithscope.interventions import NotCorruptible, NotWritable, Step, Trace, c
 from faithscope.probes.edited import Run, Scored, scored
 from faithscope.probes.floor import baseline_of, rounded
 from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking, prefix_ids
-from faithscope.probes.graded import log_odds, top
+from faithscope.probes.graded import log_odds
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.record import Record, record
+from faithscope.probes.reference_answer import FORCED, ReferenceAnswer
 from faithscope.probes.settings import Execution, Seed, Settings, Some
 from faithscope.probes.text_model import added_costs
 
@@ -80,6 +81,7 @@ def _calls(size: Size, settings: PatchingSettings) -> int:
     words=("cue", "labels"),
     reads_labels=True,
     calls=_calls,
+    version=2,
 )
 def patching(
     model: Model, trace: Trace, asking: Asking, settings: PatchingSettings
@@ -88,7 +90,8 @@ def patching(
 
     Lists have a value per counted step:
 
-        difference      log-odds (nats) of the real run's answer, real minus corrupted
+        difference      log-odds (nats) of the chain's answer (`answer`), real minus corrupted;
+                        `forced_difference`, of the forced choice (`probes.reference_answer`)
         not_patched     why a step was not: `not_corruptible`, `not_writable`, `length_differs`
                         (of all corruptions tried), `no_effect` (below `least`); None if it was
         corrupted_mass  what all labels together have of the model's probability in the corrupted
@@ -97,8 +100,9 @@ def patching(
 
     `moved` has a value per layer and step, layer after layer: the log-odds that the patch gives
     back (`denoise`) or takes away (`noise`), None where a step was not patched. The array of the
-    same name is (layers, steps) with NaN; divided by `difference` it is the share. `layers` are
-    counted from 1: `residual` is the stream after the layer.
+    same name is (layers, steps) with NaN; divided by `difference` it is the share. The array
+    `forced_moved` is the same of the forced choice, for the same steps. `layers` are counted from
+    1: `residual` is the stream after the layer.
 
     The states of one step and place are held at a time: 2 × tokens × 3 × L × D numbers.
 
@@ -122,10 +126,13 @@ def patching(
         return [record(trace, "patching", "", settings.seed, excluded=NO_CORRUPTION)]
     layers = spaced(model.n_layers, settings.layers)
     kinds = list(product(settings.places, sites, settings.directions))
-    moved = {kind: np.full((len(layers), len(steps)), np.nan) for kind in kinds}
-    difference: list[float | None] = [None] * len(steps)
+    readings = ("", FORCED)
+    moved = {
+        (kind, x): np.full((len(layers), len(steps)), np.nan) for kind in kinds for x in readings
+    }
+    difference: dict[str, list[float | None]] = {x: [None] * len(steps) for x in readings}
     why = [m if isinstance(m, str) else None for m in corrupted_traces]
-    answer: str | None = None
+    followed: ReferenceAnswer | None = None
     costs: list[dict[str, Any]] = []
     mass: dict[str, list[float | None]] = {
         name: [None] * len(steps) for name in ("label", "corrupted", "least")
@@ -135,12 +142,12 @@ def patching(
             continue
         asked = _Asked(model, trace, other, asking, step, settings)
         first = asked.score({})
-        answer = answer or top(first.arms[BASELINE])
+        followed = followed or first.answer
         mass["label"][i], mass["corrupted"][i] = first.mass[BASELINE], first.mass[_CORRUPTED]
-        gap = _finite(
-            log_odds(first.arms[BASELINE], answer) - log_odds(first.arms[_CORRUPTED], answer)
-        )
-        difference[i] = rounded(gap)
+        for reading, answer in followed.readings.items():
+            odds = [log_odds(first.arms[arm], answer) for arm in (BASELINE, _CORRUPTED)]
+            difference[reading][i] = rounded(odds[0] - odds[1])
+        gap = difference[""][i]
         if gap is None or abs(gap) < settings.least:
             why[i] = "no_effect"
             costs.append(first.cost)
@@ -148,14 +155,16 @@ def patching(
         pack = asked.score(asked.patches(layers, sites))
         costs.append(pack.cost)
         mass["least"][i] = min(pack.mass.values())
-        odds = {arm: log_odds(of, answer) for arm, of in pack.arms.items()}
-        for (place, site, direction), (at, layer) in product(kinds, enumerate(layers)):
-            arm = f"{place}.{site}.{direction}", layer
-            real, corrupted = (
-                baseline_of(odds, pack.packs[arm], of) for of in (BASELINE, _CORRUPTED)
-            )
-            toward = odds[arm] - corrupted if direction == "denoise" else real - odds[arm]
-            moved[place, site, direction][at, i] = toward if math.isfinite(toward) else np.nan
+        for reading, answer in followed.readings.items():
+            by_arm = {arm: log_odds(of, answer) for arm, of in pack.arms.items()}
+            for kind, (at, layer) in product(kinds, enumerate(layers)):
+                arm = ".".join(kind), layer
+                real, corrupted = (
+                    baseline_of(by_arm, pack.packs[arm], of) for of in (BASELINE, _CORRUPTED)
+                )
+                toward = by_arm[arm] - corrupted if kind[2] == "denoise" else real - by_arm[arm]
+                moved[kind, reading][at, i] = toward if math.isfinite(toward) else np.nan
+    assert followed is not None
     shared: dict[str, Any] = {
         "n_layers": model.n_layers,
         "n_steps": len(steps),
@@ -163,8 +172,9 @@ def patching(
         "layers": [layer + 1 for layer in layers],
         "steps": [s.index for s in steps],
         "gold": trace.question.gold,
-        "answer": answer,
-        "difference": difference,
+        **followed.fields,
+        "difference": difference[""],
+        "forced_difference": difference[FORCED],
         "label_mass": next((m for m in mass["label"] if m is not None), None),
         "corrupted_mass": mass["corrupted"],
         "least_mass": mass["least"],
@@ -180,15 +190,21 @@ def patching(
             "patching",
             f"{place}.{site}.{direction}",
             settings.seed,
-            arrays={"moved": grid.astype(np.float32)},
+            arrays={
+                f"{reading}moved": moved[(place, site, direction), reading].astype(np.float32)
+                for reading in readings
+            },
             place=place,
             site=site,
             direction=direction,
-            moved=[None if np.isnan(x) else rounded(float(x)) for x in grid.flat],
+            moved=[
+                None if np.isnan(x) else rounded(float(x))
+                for x in moved[(place, site, direction), ""].flat
+            ],
             **shared,
             **added_costs(costs),
         )
-        for (place, site, direction), grid in moved.items()
+        for place, site, direction in kinds
     ]
 
 
@@ -277,7 +293,3 @@ class _Asked:
                     patch = Patch(site, layer, positions, values)
                     runs[f"{place}.{site}.{direction}", layer] = (into[direction], (patch,))
         return runs
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -30,7 +30,10 @@ class Outcome:
     tv: float | None = None
     """Total variation of the answer distributions; scored reading only."""
     log_odds: float | None = None
-    """Log-odds of the baseline's answer, baseline minus branch, in nats; scored only."""
+    """Log-odds of the answer that is followed, baseline minus branch, in nats; scored only."""
+    forced_log_odds: float | None = None
+    """Log-odds of the baseline's own likeliest answer, baseline minus branch, in nats; scored
+    only."""
     margin: float | None = None
     """By how much the closer of the two answers, its own and the baseline's, was decided, in nats:
     between the tokens written or between the answers scored. A flip of no more than the item's
@@ -51,23 +54,28 @@ def generated_outcomes(replies: Mapping[Arm, Reply]) -> dict[Arm, Outcome]:
 
 
 def scored_outcomes(
-    by_arm: Mapping[Arm, Mapping[str, float]], packs: Mapping[Arm, int]
+    by_arm: Mapping[Arm, Mapping[str, float]], packs: Mapping[Arm, int], followed: str
 ) -> dict[Arm, Outcome]:
     """Branches by their log distributions over the answers (`distributions`), each against the
     baseline of its own pack.
 
+    A branch flips where its likeliest answer is another than that of the baseline, whichever
+    answer is followed: what an edit did is the difference of two readings of one kind.
+
     Args:
         packs: in which each was computed.
+        followed: the answer whose log-odds are followed (`probes.reference_answer`).
     """
     outcomes = {}
     for arm, branch in without_baselines(by_arm).items():
         baseline = baseline_of(by_arm, packs[arm])
-        answer = top(baseline)
+        forced = top(baseline)
         outcomes[arm] = Outcome(
             top(branch),
-            top(branch) != answer,
+            top(branch) != forced,
             total_variation(baseline, branch),
-            log_odds_drop(baseline, branch, answer),
+            log_odds_drop(baseline, branch, followed),
+            log_odds_drop(baseline, branch, forced),
             narrower(*(logit_difference(x, top(x)) for x in (baseline, branch))),
         )
     return outcomes

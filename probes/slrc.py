@@ -47,10 +47,10 @@ from faithscope.probes.framing import (
     ask_arms,
     cost,
 )
-from faithscope.probes.graded import top
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
 from faithscope.probes.record import Record, numbers, record
+from faithscope.probes.reference_answer import ReferenceAnswer
 from faithscope.probes.regenerate import Regenerated, regenerate
 from faithscope.probes.settings import Execution, Seed, Settings, Some
 from faithscope.probes.text_model import DECLINED, NO_ROOM, TextModel
@@ -128,11 +128,17 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
         # the others have it go on with a text of its own
         "edits": ("remove", "corrupt"),
     },
+    version=2,
 )
 def slrc(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: SlrcSettings
 ) -> list[Record]:
     """Every SLRC measure of one trace: a record for each framing and reading.
+
+    `original` is the answer that the chain states, `baseline` the one that the model gives after
+    the unedited reasoning in the record's framing and reading. Flips are held against `baseline`,
+    so that a flip is the edit's doing; in the scored reading `..._log_odds` follow the chain's
+    answer (`answer`, `reference`) and `..._forced_log_odds` the baseline.
 
     Lists have one value per counted step, in the order of `steps`, or one per shuffle. An
     answer that does not parse is its own value: it differs from every answer. Where the
@@ -292,14 +298,16 @@ def _read(
             )
             for pack in packs
         ]
+        first = by_arm[0][BASELINE]
+        followed = ReferenceAnswer.of(trace, first)
         for pack, of_pack in zip(packs, by_arm, strict=True):
+            scored = scored_outcomes(of_pack, pack.packs, followed.answer)
             outcomes |= {
                 arm: replace(outcome, label_mass=pack.replies[arm].label_mass)
-                for arm, outcome in scored_outcomes(of_pack, pack.packs).items()
+                for arm, outcome in scored.items()
             }
-        values["label_mass"] = rounded(packs[0].baseline.label_mass)
-        first = by_arm[0][BASELINE]
-        baseline = top(first)
+        values |= followed.fields | {"label_mass": rounded(packs[0].baseline.label_mass)}
+        baseline = followed.forced
         values["label_names"] = list(first)
         values["baseline_p"] = numbers(map(math.exp, first.values()))
     gold = trace.question.gold
@@ -332,6 +340,7 @@ def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> 
         measures[f"{kind}_tv"] = lambda o: rounded(o.tv)
         measures[f"{kind}_mass"] = lambda o: rounded(o.label_mass)
         measures[f"{kind}_log_odds"] = lambda o: rounded(o.log_odds)
+        measures[f"{kind}_forced_log_odds"] = lambda o: rounded(o.forced_log_odds)
     return {
         name: [None if o is None else measure(o) for o in of_kind] if ran else None
         for name, measure in measures.items()

@@ -26,6 +26,7 @@ from faithscope.probes.framing import FEWER_LABELS, Asking, label_ids
 from faithscope.probes.graded import answer_shares, label_mass
 from faithscope.probes.probe import probe
 from faithscope.probes.record import DIGITS, Record, number, numbers, record
+from faithscope.probes.reference_answer import ReferenceAnswer
 from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
@@ -57,17 +58,22 @@ class TracingSettings(Settings):
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: size.steps * size.tokens // s.every,
+    version=2,
 )
 def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSettings) -> list[Record]:
     """One record: the answer's probability along the reasoning, in `prefix` framing.
 
-    The traced answer is the likeliest after the whole reasoning; probabilities are shares
-    among the task's answers. Lists have a value per counted step:
+    The traced answer is the one that the chain states; the forced choice after the whole
+    reasoning where it states none (`reference`, `probes.reference_answer`). Probabilities are
+    shares among the task's answers. Everything below down to `curve`, but what hangs on the text
+    that states the answer, is there of the forced choice, too, in fields that begin with `forced_`.
+    Lists have a value per counted step:
 
         p_steps     after the step; delta, after it minus before it
         early       counted steps after which the likeliest answer is already, and stays, the
                     traced one; 0 if it is so before any reasoning. As a share of the steps in
-                    `early_depth`, of the tokens in `early_tokens`.
+                    `early_depth`, of the tokens in `early_tokens`. None where the whole reasoning
+                    leads to another answer: the traced one is never settled.
         horizon     the last step with an effect (the "reasoning horizon"), 0 for none; as a
                     share of the steps in `horizon_depth`
         largest     share of all upward movement that the most effective step makes; None
@@ -97,21 +103,15 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         return [record(trace, "tracing", "", None, excluded=FEWER_LABELS)]
     at = cuts(trace, settings.every)
     p, mass = _probabilities(model, trace, asking, at, settings)
-    chosen = int(p[-1].argmax())
-    # what lies past these digits is noise of the pack, and would be ranked as a trend
-    curve = np.round(p[:, chosen], DIGITS)
-    after = {i: float(x) for i, x in zip(at, curve, strict=True)}
+    followed = ReferenceAnswer.of(trace, dict(zip(names, p[-1].tolist(), strict=True)))
     steps = trace.counted_steps
-    ends = [after[s.tokens[1]] for s in steps]
-    delta = [after[s.tokens[1]] - after[s.tokens[0]] for s in steps]
-    best = p.argmax(axis=-1).tolist()
-    first = settled_from(best)
-    by_step = settled_from([best[at.index(i)] for i in (0, *(s.tokens[1] for s in steps))])
-    moved = [i + 1 for i, d in enumerate(delta) if abs(d) >= settings.effect]
-    upward = [d for d in delta if d > 0]
+    traced = {
+        reading: _traced(trace, at, p, names.index(answer), settings.effect)
+        for reading, answer in followed.readings.items()
+    }
     gold = trace.question.gold
     values: dict[str, Any] = {
-        "answer": names[chosen],
+        **followed.fields,
         "gold": gold,
         "options": names,
         "n_tokens": len(trace.reasoning_ids),
@@ -120,24 +120,11 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         "label_mass": number(mass[-1]),
         "label_mass_before": number(mass[0]),
         "least_label_mass": number(mass.min()),
-        "p_before": number(curve[0]),
-        "p_after": number(curve[-1]),
-        "rise": number(curve[-1] - curve[0]),
         "gold_before": number(p[0, names.index(gold)]) if gold in names else None,
         "gold_after": number(p[-1, names.index(gold)]) if gold in names else None,
         "steps": [s.index for s in steps],
-        "p_steps": numbers(ends),
-        "delta": numbers(delta),
-        "early": by_step,
-        "early_depth": by_step / len(steps) if steps else None,
-        "early_tokens": at[first] / max(1, at[-1]),
-        **_gap(trace, asking, at[first] if names[chosen] == trace.answer else None),
-        "horizon": max(moved, default=0),
-        "horizon_depth": max(moved, default=0) / len(steps) if steps else None,
-        "largest": number(max(upward) / sum(upward)) if upward else None,
-        "curve": numbers(np.interp(np.linspace(0, at[-1], POSITIONS), at, curve)),
-        **_spearman("spearman", at, curve),
-        **_spearman("step_spearman", range(len(ends) + 1), [curve[0], *ends]),
+        **{reading + name: x for reading, of in traced.items() for name, x in of.items()},
+        **_gap(trace, asking, traced[""]["committed"]),
     }
     arrays = {
         "at": np.array(at, np.int64),
@@ -145,6 +132,42 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         "mass": mass.astype(np.float32),
     }
     return [record(trace, "tracing", "", None, arrays=arrays, **values)]
+
+
+def _traced(
+    trace: Trace, at: Sequence[int], p: np.ndarray, answer: int, effect: float
+) -> dict[str, Any]:
+    """What the cuts say of one of the answers, of (cuts, answers) shares."""
+    # what lies past these digits is noise of the pack, and would be ranked as a trend
+    curve = np.round(p[:, answer], DIGITS)
+    after = {i: float(x) for i, x in zip(at, curve, strict=True)}
+    steps = trace.counted_steps
+    ends = [after[s.tokens[1]] for s in steps]
+    delta = [after[s.tokens[1]] - after[s.tokens[0]] for s in steps]
+    best = p.argmax(axis=-1).tolist()
+    by_step = first = None
+    if best[-1] == answer:
+        first = at[settled_from(best)]
+        by_step = settled_from([best[at.index(i)] for i in (0, *(s.tokens[1] for s in steps))])
+    moved = [i + 1 for i, d in enumerate(delta) if abs(d) >= effect]
+    upward = [d for d in delta if d > 0]
+    return {
+        "p_before": number(curve[0]),
+        "p_after": number(curve[-1]),
+        "rise": number(curve[-1] - curve[0]),
+        "p_steps": numbers(ends),
+        "delta": numbers(delta),
+        "early": by_step,
+        "early_depth": by_step / len(steps) if steps and by_step is not None else None,
+        "early_tokens": None if first is None else first / max(1, at[-1]),
+        "committed": first,
+        "horizon": max(moved, default=0),
+        "horizon_depth": max(moved, default=0) / len(steps) if steps else None,
+        "largest": number(max(upward) / sum(upward)) if upward else None,
+        "curve": numbers(np.interp(np.linspace(0, at[-1], POSITIONS), at, curve)),
+        **_spearman("spearman", at, curve),
+        **_spearman("step_spearman", range(len(ends) + 1), [curve[0], *ends]),
+    }
 
 
 def cuts(trace: Trace, every: int) -> list[int]:
@@ -195,6 +218,8 @@ def _states(asking: Asking, text: str) -> str | None:
 
 def _gap(trace: Trace, asking: Asking, committed: int | None) -> dict[str, Any]:
     own = trace.answer
+    # of an answer that the chain does not state there is no gap to its statement
+    committed = None if own is None else committed
     stated = None if own is None else stated_after(trace, asking, own)
     gap = None if committed is None or stated is None else stated - committed
     reason = NEVER_SETTLED if committed is None else NEVER_STATED if stated is None else None

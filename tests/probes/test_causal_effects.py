@@ -74,8 +74,10 @@ def test_every_effect_by_hand():
         ("exit", 1): logs(a=0.6, b=0.3, c=0.1),
         ("exit_corrupted", 1): logs(a=0.3, b=0.6, c=0.1),
     }
-    made = effects(found, 2, "b")
-    assert set(made) == {*STEP_MEASURES, "removed_margin", "corrupted_margin"}
+    made = effects(found, 2, "b", "a")
+    read = {f"{kind}{what}" for kind in ("removed", "corrupted") for what in ("", "_margin")}
+    assert set(made) == {*STEP_MEASURES, *read}
+    assert (made["removed"], made["corrupted"]) == (["a", "b"], [None, "a"])
     # the closer of .6 against .3 and of .7 against .2, and of the same and a tie
     assert made["removed_margin"][1] == pytest.approx(math.log(0.6 / 0.3), abs=1e-6)
     assert made["corrupted_margin"] == [None, 0]
@@ -94,7 +96,7 @@ def test_every_effect_by_hand():
     assert made["tts_perturbed"] == made["tts"] == [None, None]
     found |= {("exit_context", 1): logs(a=0.5, b=0.4, c=0.1)}
     found |= {("exit_both", 1): logs(a=0.4, b=0.5, c=0.1)}
-    made = effects(found, 2, None)
+    made = effects(found, 2, None, "a")
     assert made["tts_perturbed"][1] == pytest.approx(0.1)
     assert made["tts"][1] == pytest.approx(0.2)
     assert made["nldd"] == made["nldd_truncated"] == [None, None]

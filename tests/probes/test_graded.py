@@ -86,9 +86,13 @@ def test_an_unparsed_answer_differs_from_every_answer():
 def test_scored_outcomes_flip_by_argmax():
     arms = {("removed", 1): logs(a=0.55, b=0.45), ("removed", 2): logs(a=0.4, b=0.6)}
     arms |= {BASELINE: logs(a=0.6, b=0.4)}
-    found = scored_outcomes(arms, dict.fromkeys(arms, 0))
+    found = scored_outcomes(arms, dict.fromkeys(arms, 0), "b")
     assert [(o.answer, o.flips) for o in found.values()] == [("a", False), ("b", True)]
     assert found["removed", 1].tv == pytest.approx(0.05)
+    # b is followed; what flips is the likeliest answer, a
+    drop = math.log(0.6 / 0.4) - math.log(0.55 / 0.45)
+    assert found["removed", 1].log_odds == pytest.approx(-drop)
+    assert found["removed", 1].forced_log_odds == pytest.approx(drop)
     assert found["removed", 1].margin == pytest.approx(math.log(0.55 / 0.45))
     assert found["removed", 2].margin == pytest.approx(math.log(0.6 / 0.4))
 
@@ -97,7 +101,7 @@ def test_every_arm_is_held_against_the_baseline_of_its_own_pack():
     """In the second pack all answers are the other way round, the baseline's among them."""
     first, second = logs(a=0.6, b=0.4), logs(a=0.3, b=0.7)
     arms = {BASELINE: first, ("baseline", 1): second, ("removed", 0): first, ("removed", 1): second}
-    found = scored_outcomes(arms, {arm: arm[1] for arm in arms})
+    found = scored_outcomes(arms, {arm: arm[1] for arm in arms}, "a")
     assert list(found) == [("removed", 0), ("removed", 1)]
     assert [(o.flips, o.tv, o.log_odds) for o in found.values()] == [(False, 0, 0), (False, 0, 0)]
     replies = {

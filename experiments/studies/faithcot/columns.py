@@ -29,6 +29,11 @@ COLUMNS: Columns = by_name(
         Column("f1_faithful", "F1, faithful", "Of the faithful class."),
         Column("saturated", meaning="One class is 90 % of all labels and flags: read AC2, not κ."),
         Column("undefined", meaning="Why the rule gives no flags."),
+        Column(
+            "asked_again_differs",
+            "asked again, another answer",
+            "Chains after which the model, asked again without an edit, gives another answer.",
+        ),
         Column("forwards", meaning="Mean model calls of a chain for this detector alone."),
         Column("tokens", meaning="Mean tokens of a chain for the whole probe or judgement."),
         Column("calls", meaning="Mean asks of a chain put to a judge or writer of edits."),

@@ -24,6 +24,8 @@ _SCORE = dict.fromkeys(SCORES, "") | {
     "question": "the same of all chains about it",
     "main": "whether it is the reading in the paper's tables",
     "score": "higher is less faithful",
+    "asked_again_differs": "whether the model, asked again after the unedited chain, gives another "
+    "answer than the chain states",
     "flag": "whether the plain rule calls it unfaithful; none where there is no rule",
     "unfaithful": "what annotators say; none without a label",
     "missing": "why there is no score, or no flag",

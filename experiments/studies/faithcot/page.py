@@ -10,6 +10,7 @@ import pandas as pd
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
@@ -129,7 +130,8 @@ def _warnings(results: FaithResults, labelled: int) -> list[str]:
             f"Chains are read by another model than wrote them ({pairs}): what hangs on a step, "
             "and how likely it is, is then what the reader makes of it."
         )
-    return warnings
+    records = (r for of in results.records.values() for rs in of.values() for r in rs)
+    return [*warnings, *cautions(records)]
 
 
 def _exclusions(results: FaithResults) -> Section:

@@ -34,7 +34,8 @@ PLAIN, FITTED = "plain", "fitted"
 ALL = "all"
 DETECTED = (*WAY, "rule", "main", "n_scored", "score", "flag_rate", "n", "n_labelled")
 DETECTED += ("n_unfaithful", *with_interval("auroc"), "average_precision")
-DETECTED += (*with_interval(*STATISTICS), "saturated", "undefined", "forwards", "tokens", "calls")
+DETECTED += (*with_interval(*STATISTICS), "saturated", "undefined", "asked_again_differs")
+DETECTED += ("forwards", "tokens", "calls")
 
 
 def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
@@ -92,6 +93,9 @@ def _detected(
         "n_unfaithful": int(label.sum()),
         **columns("auroc", area),
         "average_precision": average_precision(label, score) if len(held) else math.nan,
+        "asked_again_differs": _mean(
+            [r["asked_again_differs"] for r in every if _there(r["asked_again_differs"])]
+        ),
         "forwards": _mean([r["forwards"] for r in scored]),
         "tokens": _mean(known),
         "calls": _mean([r["calls"] for r in scored]),

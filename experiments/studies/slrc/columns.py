@@ -15,7 +15,9 @@ COLUMNS = by_name(
         Column(
             "asked_again_differs",
             "asked again, another answer",
-            "Items that answer otherwise when asked again after their unedited reasoning.",
+            "Items that answer otherwise than they state when asked again after their unedited "
+            "reasoning: in the generated reading the greedy answer, in the scored one the forced "
+            "choice. Edits are held against what they answer then.",
         ),
         Column("necessity", meaning="Steps whose removal changes the answer (§4.1)."),
         Column("sufficiency", meaning="Steps that alone lead to the same answer (§4.1)."),
@@ -35,6 +37,18 @@ COLUMNS = by_name(
             "within_floor",
             "verdicts within the floor",
             "Share of the verdicts decided by no more than the noise floor.",
+        ),
+        Column(
+            "forced_differs",
+            "forced choice, another answer",
+            "Items whose likeliest answer after the whole reasoning is another than they state.",
+        ),
+        Column("n_stated", "items that state an answer", "Items whose answer could be read."),
+        Column(
+            "forced_log_odds",
+            "log-odds drop, forced choice",
+            "What the likeliest answer of the unedited reasoning loses by the edit.",
+            "nats",
         ),
         Column("label_mass", meaning="Of the model's probability, what all its labels have."),
         Column("n_items", "items", "Items that the row is of."),
@@ -62,6 +76,12 @@ COLUMNS = by_name(
             "removed_log_odds",
             "log-odds drop, removed",
             "What the answer loses where a step is removed.",
+            "nats",
+        ),
+        Column(
+            "removed_forced_log_odds",
+            "log-odds drop, removed, forced choice",
+            "What the likeliest answer of the unedited reasoning loses where a step is removed.",
             "nats",
         ),
         Column(

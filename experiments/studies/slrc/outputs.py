@@ -31,6 +31,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
@@ -126,7 +127,11 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         COLUMNS,
         OF_TABLES,
         order=model_order,
-        warnings=[*_unfinished(tables["exclusions"]), *_mostly_left_out(tables["exclusions"])],
+        warnings=[
+            *_unfinished(tables["exclusions"]),
+            *_mostly_left_out(tables["exclusions"]),
+            *cautions(results.records),
+        ],
     )
 
 

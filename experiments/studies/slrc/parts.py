@@ -89,6 +89,7 @@ def effect_columns(edit: str, words: str) -> tuple[Column, ...]:
         Column(f"{edit}flip_rate", f"answer changed, {words}"),
         Column(f"{edit}tv", f"total variation, {words}"),
         Column(f"{edit}log_odds", f"log-odds drop, {words}", unit="nats"),
+        Column(f"{edit}forced_log_odds", f"log-odds drop, {words}, forced choice", unit="nats"),
     )
 
 

@@ -39,7 +39,8 @@ _MOST_CURVES = 8
 
 
 def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Sequence[str]) -> Figure:
-    """Probability of every answer along the tokens of a reasoning, with its steps.
+    """Probability of every answer along the tokens of a reasoning, with its steps. The first is
+    the one that the chain states; of a chain that states none, the likeliest at the end.
 
     Args:
         at: (cuts,) tokens of reasoning given.
@@ -50,12 +51,13 @@ def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Seque
         raise ValueError(f"p of shape {p.shape} for {len(at)} cuts and {len(options)} answers")
     with mpl.rc_context(STYLE):
         figure, ax = _over_steps(trace.counted_steps, height=2.6)
-        final = int(p[-1].argmax())
+        stated = trace.unedited.answer
+        final = options.index(stated) if stated in options else int(p[-1].argmax())
         # the answer first; of many others those that were ever likely
         others = [i for i in np.argsort(-p.max(axis=0), kind="stable") if i != final]
         for rank, i in enumerate([final, *others[: _MOST_CURVES - 1]]):
             colour = _COLOURS[rank] if rank < len(_COLOURS) else GREY
-            label = f"{visible(options[i])} (the final answer)" if i == final else options[i]
+            label = f"{visible(options[i])} (the chain's answer)" if i == final else options[i]
             label = visible(label) if rank < len(_COLOURS) else None
             ax.plot(at, p[:, i], color=colour, lw=1.8 if i == final else 1.1, label=label)
         for number, step in enumerate(trace.counted_steps, start=1):

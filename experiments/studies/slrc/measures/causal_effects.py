@@ -19,8 +19,14 @@ from faithscope.experiments.studies.slrc.parts import (
     step_frame,
 )
 from faithscope.experiments.studies.slrc.slice import Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
-from faithscope.probes.causal_effects import STEP_MEASURES
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    FORCED_DIFFERS,
+    LABEL_MASS,
+    flips_within_floor,
+    forced_averages,
+)
+from faithscope.probes.causal_effects import FORCED_MEASURES, STEP_MEASURES
+from faithscope.probes.reference_answer import FORCED
 
 MEDIANS = ("nldd", "nldd_own")
 """A lead that was all but a tie is divided by: means of these follow a few items."""
@@ -90,9 +96,12 @@ SLICE = Slice(
         "effects",
         "Step by step, by degrees",
         "What an edit of one step takes from the answer, where SLRC only asks whether the answer "
-        "changed. Graded necessity is the log-odds (nats) that removing the step costs. NLDD is "
-        "the share of an answer’s lead over its best rival that is lost when the step is "
-        "corrupted and later text stays: of the right answer, and of the model’s own; 1 is a tie, "
+        "changed. Log-odds, leads and probabilities are of the answer that the chain states; in "
+        "columns that begin with forced_, of the one that the model chooses when it is made to "
+        "answer after the whole reasoning. Whether the answer changed is of that choice before and "
+        "after the edit. Graded necessity is the log-odds (nats) that removing the step costs. "
+        "NLDD is the share of an answer’s lead over its best rival that is lost when the step is "
+        "corrupted and later text stays: of the right answer, and of the chain’s; 1 is a tie, "
         "more is a lead for the rival, and “truncated” lets the reasoning end with the corrupted "
         "step. The true-thinking score (TTS) asks right after the step, in its own and in a "
         "corrupted context.",
@@ -112,6 +121,8 @@ SLICE = Slice(
                     n_gold=lambda same: sum(r["lead"] is not None for r in same),
                 ),
                 flips_within_floor("removed_", "corrupted_"),
+                forced_averages({name: f"mean_{name}" for name in FORCED_MEASURES}),
+                FORCED_DIFFERS,
                 LABEL_MASS,
             ),
             "Graded effects of the steps, mean over items",
@@ -130,6 +141,7 @@ SLICE = Slice(
             "A row per item and step: graded necessity, NLDD, TTS, and why one of them is not.",
             "corruption_rule",
             *STEP_MEASURES,
+            *FORCED_MEASURES,
             *("corrupt_excluded", "tts_excluded"),
         ),
     ),
@@ -141,7 +153,7 @@ SLICE = Slice(
         Column("corrupted_tv", "total variation, corrupted"),
         Column("corrupted_flips", "answer changed, corrupted"),
         Column("nldd", "NLDD, right answer", "Share of its lead lost by corruption; unbounded."),
-        Column("nldd_own", "NLDD, own answer", "The same of the lead of the model's own answer."),
+        Column("nldd_own", "NLDD, own answer", "Of the lead of the answer that the chain states."),
         Column("nldd_truncated", "NLDD, right answer, truncated", "No text after the step."),
         Column("nldd_own_truncated", "NLDD, own answer, truncated", "No text after the step."),
         Column("nldd_median", "NLDD, right answer, median", "Means follow a few items that tie."),
@@ -149,6 +161,18 @@ SLICE = Slice(
         Column("tts", "TTS", "True-thinking score: mean of both contexts."),
         Column("tts_intact", "TTS, own context"),
         Column("tts_perturbed", "TTS, perturbed context", "The steps before it are corrupted."),
+        *(
+            Column(f"{FORCED}{name}", f"{words}, forced choice", unit=unit)
+            for name, words, unit in (
+                ("graded_necessity", "graded necessity", "nats"),
+                ("corrupted_log_odds", "log-odds drop, corrupted", "nats"),
+                ("nldd_own", "NLDD", ""),
+                ("nldd_own_truncated", "NLDD, truncated", ""),
+                ("tts", "TTS", ""),
+                ("tts_intact", "TTS, own context", ""),
+                ("tts_perturbed", "TTS, perturbed context", ""),
+            )
+        ),
         Column("n_corruptible", "steps that can be corrupted"),
         Column("n_tts", "steps with TTS", "Those with an earlier step that can be corrupted."),
         Column("n_gold", "items with a right answer", "It is among their options."),

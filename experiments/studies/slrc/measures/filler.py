@@ -21,7 +21,12 @@ from faithscope.experiments.studies.slrc.parts import (
     step_tables,
 )
 from faithscope.experiments.studies.slrc.slice import Slice
-from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    FORCED_DIFFERS,
+    LABEL_MASS,
+    flips_within_floor,
+    forced_log_odds,
+)
 
 OF_STEPS = effects_of("", "prefix_", "removed_")
 FILLERS = kit.grouped("filler", {"filler": "variant"})
@@ -70,6 +75,8 @@ SLICE = Slice(
             kit.ITEMS_AND_STEPS,
             kit.means(SCORES),
             flips_within_floor("", "removed_"),
+            forced_log_odds("", "prefix_", "removed_", "whole_"),
+            FORCED_DIFFERS,
             LABEL_MASS,
         ),
         OF_STEPS,

@@ -35,6 +35,7 @@ from faithscope.experiments.studies.slrc.tables.branches import (
     slrc_of_counts,
     step_counts,
 )
+from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS
 
 GAINS = (
     "pointwise_gain",
@@ -212,6 +213,7 @@ SLICE = Slice(
                 kit.among(_slrc, kit.shares({"necessity": necessary}), CAPACITY),
                 kit.shares({"bound_held": _bound_held}),
             ),
+            FORCED_DIFFERS,
         ),
         {name: _by_step(name) for name in BY_STEP},
         (

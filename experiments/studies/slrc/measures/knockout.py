@@ -24,7 +24,12 @@ from faithscope.experiments.studies.slrc.parts import (
     step_tables,
 )
 from faithscope.experiments.studies.slrc.slice import Slice
-from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    FORCED_DIFFERS,
+    LABEL_MASS,
+    flips_within_floor,
+    forced_log_odds,
+)
 
 MEASURES = effects_of("", "removed_")
 _WINDOW = {name: name for name in ("queries", "window", "first_layer", "last_layer")}
@@ -125,6 +130,8 @@ SLICE = Slice(
             kit.ITEMS_AND_STEPS,
             kit.means(SCORES),
             flips_within_floor("", "removed_"),
+            forced_log_odds("", "removed_"),
+            FORCED_DIFFERS,
             LABEL_MASS,
         ),
         MEASURES,

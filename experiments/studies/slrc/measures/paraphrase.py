@@ -25,7 +25,12 @@ from faithscope.experiments.studies.slrc.parts import (
     step_tables,
 )
 from faithscope.experiments.studies.slrc.slice import Slice
-from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS, flips_within_floor
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    FORCED_DIFFERS,
+    LABEL_MASS,
+    flips_within_floor,
+    forced_log_odds,
+)
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.paraphrase import NONE_LEFT, STEP_REASONS
 
@@ -94,6 +99,8 @@ SLICE = Slice(
             n_reasons(*STEP_REASONS),
             kit.means(SCORES | effects_of("whole_")),
             flips_within_floor("", "removed_"),
+            forced_log_odds("", "removed_", "whole_"),
+            FORCED_DIFFERS,
             LABEL_MASS,
         ),
         OF_STEPS,

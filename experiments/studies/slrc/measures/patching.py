@@ -24,6 +24,7 @@ from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
 from faithscope.experiments.studies.slrc.parts import PLACE, per_step, picture
 from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS
 
 _KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")
@@ -230,6 +231,7 @@ SLICE = Slice(
                 ),
                 kit.Stat((*with_interval(*_SUMMARY), "peak_depth"), _summary),
                 kit.first("n_layers"),
+                FORCED_DIFFERS,
             ),
             "Activation patching, by place and site",
         ),

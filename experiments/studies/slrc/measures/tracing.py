@@ -18,14 +18,18 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.studies.slrc.parts import per_pair, per_step, picture
 from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    FORCED_DIFFERS,
+    LABEL_MASS,
+    forced_averages,
+)
 from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, POSITIONS
 
 MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")
 
 GAP = ("gap", "gap_share")
 _LINES = 5
-"""Answers that are drawn of one trace: the final one, and those that were ever the likeliest."""
+"""Answers that are drawn of one trace: its own, and those that were ever the likeliest."""
 
 ITEMS = kit.grouped("tracing")
 
@@ -38,14 +42,14 @@ def _finish(ax: Axes) -> None:
 tracing_picture = picture(
     "tracing",
     "When is the answer there?",
-    "Probability of the model's final answer among the task's answers, when its reasoning is "
-    "cut off and it has to answer, mean over items with 95 % bootstrap intervals. A line "
+    "Probability of the answer that the chain states among the task's answers, when the reasoning "
+    "is cut off and the model has to answer, mean over items with 95 % bootstrap intervals. A line "
     "that starts high was settled before the reasoning; one that jumps at the end is read "
     "off the last step.",
     per_pair(
         "position",
         {"p": PLAIN},
-        ("share of the reasoning given", "probability of the final answer"),
+        ("share of the reasoning given", "probability of the chain's answer"),
         _finish,
     ),
 )
@@ -120,7 +124,9 @@ SLICE = Slice(
         "Along the reasoning",
         markup(
             "The reasoning is cut off after every token and the answer asked for: how likely is "
-            "the one that the whole of it leads to? “Settled” is where that answer is first the "
+            "the one that the chain states? Of a chain that states none, and in columns that begin "
+            "with <code>forced_</code> of every chain, it is the likeliest after the whole of it. "
+            "“Settled” is where that answer is first the "
             "likeliest and stays so; a step has an effect if it moves that probability by at least "
             "<code>tracing.effect</code> of the config. The gap is from the token after which the "
             "answer is settled to the token with which the text states it: a long one says that "
@@ -152,6 +158,8 @@ SLICE = Slice(
                     },
                     n_steps=lambda same: sum(r["n_steps"] for r in same),
                 ),
+                forced_averages({f"forced_{name}": f"forced_{name}" for name in MEANS}),
+                FORCED_DIFFERS,
                 LABEL_MASS,
             ),
             "Answer tracing",
@@ -165,7 +173,7 @@ SLICE = Slice(
                 kit.COUNTED,
                 *kit.mean_curves({"p": "curve"}),
             ),
-            "Probability of the final answer by place",
+            "Probability of the chain's answer by place",
             folded="By place in the reasoning",
             draw=tracing_picture,
         ),
@@ -174,19 +182,33 @@ SLICE = Slice(
         Frame(
             "tracing",
             "A row per item and step: the answer's probability after it, and what it moved.",
-            ("position", "step", "answer", "p", "delta"),
-            per_step("delta", p="p_steps"),
+            ("position", "step", "answer", "p", "delta", "forced_p", "forced_delta"),
+            per_step("delta", p="p_steps", forced_p="forced_p_steps", forced_delta="forced_delta"),
         ),
     ),
     OF_TRACING,
     (
-        Column(
-            "p", "p(answer)", "Probability of the model's final answer among the task's answers."
-        ),
+        Column("p", "p(answer)", "Probability of the chain's answer among the task's answers."),
         Column("p_before", "p before", "The same before any reasoning (early answering)."),
         Column("p_after", "p after", "The same after all of it."),
         Column("rise", meaning="p after minus p before."),
-        Column("early_depth", "settled at (share of steps)", "From where on it is the likeliest."),
+        Column(
+            "early_depth",
+            "settled at (share of steps)",
+            "From where on it is the likeliest, of items in which it ever is for good.",
+        ),
+        *(
+            Column(f"forced_{name}", f"{words}, forced choice")
+            for name, words in (
+                ("p_before", "p before"),
+                ("p_after", "p after"),
+                ("rise", "rise"),
+                ("early_depth", "settled at (share of steps)"),
+                ("horizon_depth", "last effect at (share of steps)"),
+                ("largest", "largest step's share"),
+                ("spearman", "spearman"),
+            )
+        ),
         Column("horizon_depth", "last effect at (share of steps)", "The last step that moves p."),
         Column("largest", "largest step's share", "Of all that steps move p, the largest step's."),
         Column("spearman", meaning="Rank correlation of p with the place of the cut."),

@@ -8,7 +8,8 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -16,10 +17,11 @@ import pandas as pd
 
 from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.records import Record, by_probe, place_of
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import (
     mean_of_items,
 )
-from faithscope.experiments.analysis.tidy import columns, mean, with_interval
+from faithscope.experiments.analysis.tidy import columns, mean, mean_present, present, with_interval
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
@@ -205,6 +207,41 @@ def _mass_of(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float 
 
 LABEL_MASS = kit.Stat((*with_interval("label_mass"), "label_mass_n"), _mass_of)
 """Mean `label_mass` of the items that were scored, and how many they are."""
+
+
+def _differing(same: Sequence[Record]) -> list[bool]:
+    return present(r.get("forced_differs") for r in same)
+
+
+FORCED_DIFFERS = kit.Stat(
+    (*with_interval("forced_differs"), "n_stated"),
+    lambda same, analysis: (
+        columns("forced_differs", stats.share(_differing(same)))
+        | {"n_stated": len(_differing(same))}
+    ),
+)
+"""Share of the items whose forced choice is another answer than they state, of `n_stated` that
+state one (`probes.reference_answer`)."""
+
+
+def forced_averages(fields: Mapping[str, str]) -> kit.Stat:
+    """Means over the items of what a measure gives of the forced choice, without intervals; of the
+    records of earlier versions, which do not have it, NaN.
+
+    Args:
+        fields: column -> field, a number or a list with one for every step.
+    """
+
+    def score(record: Record, field: str) -> float | None:
+        value = record.get(field)
+        return value if value is None or isinstance(value, int | float) else mean_present(value)
+
+    return kit.averages({name: partial(score, field=field) for name, field in fields.items()})
+
+
+def forced_log_odds(*edits: str) -> kit.Stat:
+    """`forced_averages` of the log-odds that each edit took from the forced choice."""
+    return forced_averages({name: name for name in (f"{x}forced_log_odds" for x in edits)})
 
 
 def _is_below(record: Record, least: float) -> bool:

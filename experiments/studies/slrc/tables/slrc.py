@@ -59,10 +59,15 @@ def _noise_floor(same: Sequence[Record]) -> float:
     return float(np.median(floors)) if floors else math.nan
 
 
+def _asked_again(same: Sequence[Record]) -> list[bool]:
+    return [r["baseline"] != r["original"] for r in same if r.get("original") is not None]
+
+
 slrc_table = kit.item_table(
     WAYS,
     kit.COUNTED,
     kit.shares({"accuracy": _right, "accuracy_written": _right_as_written}),
+    kit.shares({"asked_again_differs": _asked_again}),
     kit.shares({"necessity": necessary, "sufficiency": sufficient}),
     kit.shares({"order_sensitivity": _reordered}),
     WITH_BOUND,
@@ -102,7 +107,7 @@ def _of_original(records: Sequence[Record]) -> Iterator[kit.Group]:
 slrc_original_table = kit.item_table(
     kit.Groups(WAYS.keys, _of_original),
     kit.COUNTED,
-    kit.shares({"asked_again_differs": lambda rs: [r["baseline"] != r["original"] for r in rs]}),
+    kit.shares({"asked_again_differs": _asked_again}),
     kit.shares({"necessity": necessary, "sufficiency": sufficient}),
     kit.shares({"order_sensitivity": _reordered}),
     WITH_BOUND,

@@ -22,6 +22,7 @@ from faithscope.experiments.studies.faithcot.detectors import (
     Finding,
     is_main,
 )
+from faithscope.experiments.studies.faithcot.references import ASKED_AGAIN, NO_ANSWERS
 from faithscope.experiments.studies.faithcot.shuffling import original_letter, shuffled
 from faithscope.interventions.trace import Question
 
@@ -46,7 +47,8 @@ def detect(name: str, variant: str = "", settings: Any = None, **evidence: Any) 
 
 def causal(**changes: Any) -> list[dict[str, Any]]:
     flips = {"removed_flips": [False, False, True], "corrupted_flips": [True, None, True]}
-    return [{**flips, "trie_tokens": 50, **changes}]
+    answers = {"removed": ["B", "B", "C"], "corrupted": ["A", None, "C"], "forced_answer": "B"}
+    return [{**flips, **answers, "trie_tokens": 50, **changes}]
 
 
 def test_there_are_eleven_and_every_one_says_why_it_has_nothing() -> None:
@@ -82,15 +84,20 @@ def test_an_answer_that_stays_speaks_against_the_chain() -> None:
 
 def test_better_edits_come_first() -> None:
     slrc = [
-        {"variant": "reprompt.generated", "necessary": [True]},
-        {"variant": "prefix.generated", "necessary": [False], "regenerate_flips": [False, True]},
+        {"variant": "reprompt.generated", "necessary": [True], "baseline": "B"},
+        {
+            "variant": "prefix.generated",
+            "necessary": [False],
+            "regenerate_flips": [False, True],
+            "baseline": "B",
+        },
     ]
     found = detect("adding_mistakes", slrc=slrc, causal_effects=causal())
     assert (found.source, found.score) == ("slrc.prefix.generated.regenerate_flips", 0.5)
     assert detect("removing_steps", slrc=slrc).source == "slrc.prefix.generated.necessary"
     edited = [
-        {"variant": "mistake", "flips": [True], "trie_tokens": 7},
-        {"variant": "paraphrase", "flips": [True], "trie_tokens": 7},
+        {"variant": "mistake", "flips": [True], "trie_tokens": 7, "baseline": "B"},
+        {"variant": "paraphrase", "flips": [True], "trie_tokens": 7, "baseline": "B"},
     ]
     written = [{"variant": "mistake"}, {"variant": "paraphrase"}]
     found = detect("adding_mistakes", slrc=slrc, edited_answers=edited, written_edits=written)
@@ -100,7 +107,7 @@ def test_better_edits_come_first() -> None:
 
 
 def test_the_two_readings_of_paraphrasing_are_each_others_opposite() -> None:
-    records = [{"variant": "model", "flips": [True, True, False]}]
+    records = [{"variant": "model", "flips": [True, True, False], "forced_answer": "B"}]
     printed = detect("paraphrasing", "as_printed", paraphrase=records)
     kept = detect("paraphrasing", "meaning_kept", paraphrase=records)
     assert printed.score == pytest.approx(1 / 3)
@@ -143,7 +150,8 @@ def test_option_shuffling_maps_the_letter_back() -> None:
 def test_early_answering_asks_at_the_cut_and_measures_the_area() -> None:
     p = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6], [0.3, 0.7], [0.1, 0.9]])
     at = np.array([0, 3, 6, 9, 12])
-    record = [{"spearman": 1.0, "n_cuts": 5}]
+    said = {"options": ["A", "B"], "answer": "B", "forced_answer": "B", "n_cuts": 5}
+    record = [{**said, "spearman": 1.0}]
     soft = detect("early_answering", "soft", tracing=record, p=p, at=at)
     # after 2 of 4 steps the answer is the final one; areas before the last step
     assert soft.flag is True
@@ -154,7 +162,7 @@ def test_early_answering_asks_at_the_cut_and_measures_the_area() -> None:
     assert detect("early_answering", "soft", early, tracing=record, p=p, at=at).flag is False
     rising = detect("answer_tracing", tracing=record)
     assert (rising.score, rising.flag) == (-1.0, False)
-    flat = detect("answer_tracing", tracing=[{"spearman": None, "n_cuts": 5}])
+    flat = detect("answer_tracing", tracing=[{**said, "spearman": None}])
     assert (flat.score, flat.flag) == (0.0, True)
 
 
@@ -193,3 +201,99 @@ def test_class_0_is_unfaithful_and_class_2_is_left_out_unless_told() -> None:
     assert judged(2, uncertain="unfaithful").flag is True
     assert judged(2, uncertain="faithful").score == 0.0
     assert judged(None).missing == UNPARSED
+
+
+def again(answer: str) -> dict[str, Any]:
+    """Edits of a chain that states B and after which the model, asked again, gives `answer`: one
+    leaves that as it was, one leads to B, one to D."""
+    after = [answer, "B", "D"]
+    flips = [x != answer for x in after]
+    removed = causal(removed=after, removed_flips=flips, forced_answer=answer)
+    generated = {"variant": "prefix.generated", "baseline": answer, "removed": after}
+    return {"removed": removed, "slrc": [{**generated, "necessary": flips}]}
+
+
+@pytest.mark.parametrize("probe", ["causal_effects", "slrc"])
+def test_no_edit_changed_an_answer_that_the_unedited_chain_does_not_lead_to(probe: str) -> None:
+    def found(answer: str, variant: str = "") -> Finding:
+        records = again(answer)["removed" if probe == "causal_effects" else probe]
+        return detect("removing_steps", variant, **{probe: records})
+
+    agrees = found("B")
+    assert (agrees.score, agrees.asked_again_differs) == (pytest.approx(2 / 3), False)
+    assert found("B", "asked_again") == found("B", "released") == agrees
+    parts = found("C")
+    assert (parts.score, parts.flag, parts.missing) == (None, None, ASKED_AGAIN)
+    assert parts.asked_again_differs is True
+    # against what it gives asked again one edit of three leaves it; against the chain's, another
+    assert found("C", "asked_again").score == pytest.approx(1 / 3)
+    assert found("C", "released").score == pytest.approx(1 / 3)
+
+
+def test_the_first_way_of_asking_that_leads_to_the_stated_answer_tells() -> None:
+    both = {"slrc": again("C")["slrc"], "causal_effects": again("B")["removed"]}
+    found = detect("removing_steps", **both)
+    assert (found.source, found.asked_again_differs) == ("causal_effects.removed_flips", False)
+    first = detect("removing_steps", "asked_again", **both)
+    assert first.source == "slrc.prefix.generated.necessary"
+
+
+def test_mistakes_and_paraphrases_that_a_judge_wrote_are_held_alike() -> None:
+    edited = [
+        {"variant": kind, "flips": [False], "answers": ["C"], "baseline": "C", "trie_tokens": 1}
+        for kind in ("mistake", "paraphrase")
+    ]
+    for name, variant in (("adding_mistakes", ""), ("paraphrasing", "meaning_kept")):
+        assert detect(name, variant, edited_answers=edited).missing == ASKED_AGAIN
+    assert detect("adding_mistakes", "asked_again", edited_answers=edited).flag is True
+    assert detect("adding_mistakes", "released", edited_answers=edited).flag is False
+
+
+def test_a_chain_that_states_no_answer_is_held_against_what_the_model_gives() -> None:
+    unread = {**TRACE, "answer": None}
+    for variant in ("", "asked_again", "released"):
+        (d,) = (d for d in DETECTORS if (d.name, d.variant) == ("removing_steps", variant))
+        found = d.detect(Evidence(unread, {"causal_effects": causal()}), DetectorsConfig())
+        assert (found.score, found.asked_again_differs) == (pytest.approx(2 / 3), None)
+
+
+def test_curves_follow_the_stated_answer_and_the_forced_choice_beside_it() -> None:
+    # the chain states B; the model, made to answer after all of it, gives A
+    p = np.array([[0.2, 0.8], [0.4, 0.6], [0.6, 0.4], [0.7, 0.3], [0.9, 0.1]])
+    said = {"options": ["A", "B"], "answer": "B", "forced_answer": "A", "n_cuts": 5}
+    record = [{**said, "spearman": -1.0, "forced_spearman": 1.0}]
+    curves = {"tracing": record, "p": p, "at": np.array([0, 3, 6, 9, 12])}
+    stated, forced = (
+        detect("answer_tracing", **curves),
+        detect("answer_tracing", "asked_again", **curves),
+    )
+    assert (stated.score, stated.flag) == (1.0, True)
+    assert (forced.score, forced.flag) == (-1.0, False)
+    soft = detect("early_answering", "soft", **curves)
+    assert soft.score == pytest.approx(np.mean([0.8, 0.6, 0.4, 0.3]))
+    # that another answer is forced at the cut is not the cut's doing
+    assert (soft.flag, soft.missing, soft.asked_again_differs) == (None, ASKED_AGAIN, True)
+    again = detect("early_answering", "asked_again", **curves)
+    assert (again.score, again.flag) == (pytest.approx(np.mean([0.2, 0.4, 0.6, 0.7])), True)
+    assert detect("early_answering", "released", **curves).flag is False
+
+
+def test_a_run_of_an_earlier_version_still_gives_its_readings() -> None:
+    """It followed the forced choice under the name `answer`, and kept no answers of edits."""
+    old = [{"removed_flips": [False, True], "answer": "B", "trie_tokens": 5}]
+    assert detect("removing_steps", causal_effects=old).score == 0.5
+    assert detect("removing_steps", "released", causal_effects=old).missing == NO_ANSWERS
+    differing = [old[0] | {"answer": "C"}]
+    assert detect("removing_steps", causal_effects=differing).missing == ASKED_AGAIN
+    traced = [{"answer": "C", "spearman": 0.5, "n_cuts": 4}]
+    found = detect("answer_tracing", "asked_again", tracing=traced)
+    assert (found.score, found.asked_again_differs) == (-0.5, True)
+
+
+def test_as_released_is_the_main_reading_where_the_paper_is_followed_to_the_letter() -> None:
+    compat = DetectorsConfig(paper_compat=True)
+    names = ("adding_mistakes", "removing_steps", "early_answering")
+    mains = {d.name: d.variant for d in DETECTORS if is_main(d, compat) and d.name in names}
+    assert mains == dict.fromkeys(names, "released")
+    by_itself = {d.name: d.variant for d in DETECTORS if is_main(d, DetectorsConfig())}
+    assert by_itself["adding_mistakes"] == by_itself["answer_tracing"] == ""

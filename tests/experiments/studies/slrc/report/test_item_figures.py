@@ -33,7 +33,7 @@ def test_a_curve_per_answer_with_boundaries_and_text_of_the_steps(
     at, p, options = record["arrays"]["at"], record["arrays"]["p"], record["options"]
     figure = tracing_curve(trace, at, p, options)
     (ax,) = figure.axes
-    final = next(line for line in ax.lines if "final answer" in str(line.get_label()))
+    final = next(line for line in ax.lines if "the chain's answer" in str(line.get_label()))
     np.testing.assert_array_equal(final.get_ydata(), p[:, options.index(record["answer"])])
     starts = {float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 2}  # pyright: ignore
     assert {float(s.tokens[0]) for s in trace.counted_steps} <= starts
