@@ -24,7 +24,7 @@ from test_rfeval_prompts import TABLE
 from test_slrc import asking, written
 from tiny_models import DEVICE, tiny
 
-from faithscope.experiments.data import answers
+from faithscope.experiments.data import answers, choices
 from faithscope.experiments.studies.rfeval import units as rfeval
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
@@ -104,7 +104,7 @@ def answered() -> Iterable[dict[str, Any]]:
         yield {
             "label": [answers.last_label(text, words), answers.first_label(text, words)],
             "number": [answers.last_number(text), answers.first_number(text)],
-            "choice": [answers.last_choice(text, 4), answers.first_choice(text, 4)],
+            "choice": [choices.last_choice(text, 4), choices.first_choice(text, 4)],
         }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from faithscope.experiments.data.latex import boxes
 from faithscope.interventions.sentences import Span, enclosed, next_visible, outside
 
 PARTS = 2
@@ -285,21 +286,6 @@ def _marked(text: str) -> Iterator[_Candidate]:
         yield _Candidate(inner, opens.start(), closes.end(), program=True)
     for start, inner in boxes(text):
         yield _Candidate(inner, start, inner[1] + 1)
-
-
-_BRACE = re.compile(r"(\\boxed\s*\{)|(?<!\\)[{}]")
-
-
-def boxes(text: str) -> list[tuple[int, Span]]:
-    """Every `\\boxed{…}` whose braces match, in order: where it begins, and what is in it."""
-    found: list[tuple[int, Span]] = []
-    opened: list[tuple[int, int] | None] = []
-    for brace in _BRACE.finditer(text):
-        if not brace.group().endswith("}"):
-            opened.append(brace.span() if brace[1] else None)
-        elif opened and (box := opened.pop()):
-            found.append((box[0], (box[1], brace.start())))
-    return sorted(found)
 
 
 def _short(candidate: _Candidate, source: str, paper_compat: bool) -> tuple[str, str]:
