@@ -7,12 +7,21 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
+from faithscope.interventions.scripts import length_in_letters
 from faithscope.interventions.segment import tokens_at
 from faithscope.interventions.sentences import Span, sentence_starts, whole_spans
 
 _SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*){0,4}"
 
+ANSWER_ELSEWHERE = (
+    r"(?:答案|正确选项|正確選項)\s*(?:应该|應該|应|應|就)?(?:是|为|為|[:：])|(?:答え|答|正解)(?:は|[:：])"
+    r"|(?:정답|답)(?:은|는|:)|คำตอบ(?:ที่ถูกต้อง)?\s*(?:คือ|:)|ответ\s*(?:[-–—:])"
+    r"|(?:الجواب|الإجابة|الاجابة)(?:\s+(?:الصحيحة|الصحيح|النهائية|النهائي))?\s*(?:هو|هي|:)"
+)
+"""What stands before an answer that is stated as one, in languages that are not written in Latin
+letters (a regular expression, case ignored)."""
 CONCLUSION_PATTERNS: tuple[str, ...] = (
+    ANSWER_ELSEWHERE,
     _SO + r"\b(?:(?:the|my|our|its)\s+)?(?:(?:final|correct|right|best|overall|numerical|numeric|"
     r"exact|complete)\s+){0,6}answer\b"
     r"(?:\s+(?:to|for|of)\b[^.\n]{0,80}?)?[*_\s]*"
@@ -28,13 +37,14 @@ CONCLUSION_PATTERNS: tuple[str, ...] = (
 CLOSING_PATTERNS: tuple[str, ...] = (
     _SO + r"\b(?:the|this|its)\s+(?:\w+[ '’]+){0,3}?(?:sentiment|tone|review|label|category|class|"
     r"topic|option|choice|article|statement)\b[^.\n]{0,200}?\b(?:is|would be|belongs|falls)\b",
-    r"\b(?:therefore|thus|hence|in conclusion|overall)\b",
+    r"\b(?:therefore|thus|hence|in conclusion|overall)\b"
+    r"|因此|综上|綜上|よって|したがって|따라서|поэтому",
     r"(?:^|(?<=\s))[*_\"'(]*(?:positive|negative|neutral|yes|no|true|false|\(?[A-J]\)?)"
     r"[*_\"').]*\s*$",
 )
 """Statements that are the final answer only in the last sentence of a response."""
 
-_CLAUSE = re.compile(r"[,;:\u2013\u2014]\s+")
+_CLAUSE = re.compile(r"[,;:\u2013\u2014]\s+|[，；：]")
 _SHORT = 15
 
 
@@ -79,7 +89,7 @@ def _last_statement(
             at = _cut(text, span, whole, span[0] + offset)
             if at > span[0]:
                 break
-        elif at is not None and len(text[slice(*span)].strip()) >= _SHORT:
+        elif at is not None and length_in_letters(text[slice(*span)]) >= _SHORT:
             break
     return at
 
@@ -95,4 +105,4 @@ def _cut(text: str, span: Span, whole: Sequence[Span], match: int) -> int:
         match = max(span[0], whole[i][0])
     clauses = [m.end() for m in _CLAUSE.finditer(text, span[0], match)]
     cut = clauses[-1] if clauses else span[0]
-    return cut if len("".join(text[span[0] : cut].split())) >= _SHORT else span[0]
+    return cut if length_in_letters("".join(text[span[0] : cut].split())) >= _SHORT else span[0]

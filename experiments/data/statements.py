@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import re
 
+from faithscope.interventions.conclusion import ANSWER_ELSEWHERE
 from faithscope.interventions.scripts import WORD
 
 _IS = (
     r"(?:\s*[*_]*[:：=][*_]*|(?:\s+(?:therefore|thus|then|clearly))?\s+(?:is|would\s+be|must\s+be"
     r"|should\s+be|has\s+to\s+be|es|est|ist|sera|è|é)(?![^\W\d_])(?:\s*:)?)"
 )
-_ANSWER = rf"(?<![{WORD}])(?:final\s+)?(?:answer|antwort|respuesta|réponse|risposta|resposta|ответ)"
-_ELSEWHERE = (
-    r"(?:答案|正确选项|正確選項)\s*(?:应该|應該|应|應|就)?(?:是|为|為|[:：])|(?:答え|答|正解)(?:は|[:：])"
-    r"|(?:정답|답)(?:은|는|:)|คำตอบ(?:ที่ถูกต้อง)?\s*(?:คือ|:)"
-    r"|(?:الجواب|الإجابة|الاجابة)(?:\s+(?:الصحيحة|الصحيح|النهائية|النهائي))?\s*(?:هو|هي|:)|ответ\s*[-–—]"
-)
+_ANSWER = rf"(?<![{WORD}])(?:final\s+)?(?:answer|antwort|respuesta|réponse|risposta|resposta)"
 _OF_WHAT = r"(?:\s+(?:to|for|of)\s+(?:the|this|that|your)\s+(?:[\w-]+\s+){0,2}?[\w-]+)?"
-ANSWER_IS = re.compile(rf"(?:{_ANSWER}{_OF_WHAT}{_IS}|{_ELSEWHERE})\s*", re.IGNORECASE)
+ANSWER_IS = re.compile(rf"(?:{_ANSWER}{_OF_WHAT}{_IS}|{ANSWER_ELSEWHERE})\s*", re.IGNORECASE)
 """What stands before an answer that is stated as one."""
 LABEL_IS = re.compile(
     rf"(?:(?<![{WORD}])(?<!initial )(?<!apparent )(?<!opening )(?:answer|category|class"
@@ -34,7 +30,7 @@ LABEL_IS = re.compile(
 )
 """What a text ends with right before a label that is stated as the answer."""
 _MARKED = re.compile(
-    rf"####[ \t]*\S|\\boxed\s*\{{|{_ANSWER}{_OF_WHAT}{_IS}\s*\S|(?:{_ELSEWHERE})\s*\S"
+    rf"####[ \t]*\S|\\boxed\s*\{{|{_ANSWER}{_OF_WHAT}{_IS}\s*\S|(?:{ANSWER_ELSEWHERE})\s*\S"
     r"|^[\s*_#]{0,9}(?:sentiment|label|category|class|classification|topic|verdict)[*_]*\s*:[*_\s]*\S",
     re.IGNORECASE | re.MULTILINE,
 )
