@@ -84,6 +84,8 @@ def canonical_number(text: str) -> str | None:
     text = in_ascii(as_read(text)).strip()
     if len(boxed := boxes(text)) == 1:
         text = text[slice(*boxed[0][1])].strip()
+    if text.startswith("{") and closing_braces(text).get(0) == len(text) - 1:
+        text = text[1:-1].strip()
     numbers = find_numbers(text, counters=True, whole=True)
     values: set[Fraction] = set()
     ends = [*(m.start() for m in _SIDES.finditer(text)), len(text)]
