@@ -10,8 +10,8 @@ answer is taken for it. Markdown, quotes, case and white space do not matter. Wh
 paper's one-line rules:
 
 - What is marked as the answer (`\boxed{…}`, `#### …`) counts before what is stated in words ("The
-  answer is …", 答案是…), and this before anything that only occurs. A statement that is taken back
-  ("Wait, …") counts as a mention.
+  answer is …", 答案是…), this before an answer that stands alone in the first line, and this before
+  anything that only occurs. A statement that is taken back ("Wait, …") counts as a mention.
 - Two answers in one statement ("A or B") state none.
 - What is negated ("not positive", "rather than negative"), offered among others ("positive or
   negative") or supposed ("It would be positive if …") states no answer and is passed over.
@@ -76,10 +76,12 @@ _IN_WORDS = re.compile(
 )
 _FAR = 300
 """Characters after "the answer is" in which the answer stands."""
+_ALONE = re.compile(r"\s*([$€£¥₹(-]{0,9}\d[\d.,/]{0,20}[%)]?)[.!$]{0,2}[ \t]*\n(?!\s*\Z)")
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|[。！？]")
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
 _OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
 
+_ONE_WORD = re.compile(r"[^\s.!(]+[\"'”’)\]]*(?:\s*\Z|[.!]|\s\()")
 _BEGINS, _ENDS = rf"(?:(?<![{WORD}])|(?=[^{WORD}]))", rf"(?:(?![{WORD}])|(?<=[^{WORD}]))"
 """Where a word may begin and end: beside no letter of its own script."""
 
@@ -162,8 +164,9 @@ def last_number(text: str) -> str | None:
             if is_retracted(plain, statement.end()):
                 break
             return _begun_with(line, numbers)
-    number = stated_number(plain, find_numbers(plain))
-    return _canonical(number)
+    if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
+        return canonical_number(alone[1])
+    return _canonical(stated_number(plain, find_numbers(plain)))
 
 
 def first_number(text: str) -> str | None:
@@ -234,6 +237,9 @@ def _concluded(
     """The label stated last as the answer, else the one asserted last, if it is one of `labels`."""
     mentions = _labels(text, labels, others, plural=plural, also=also)
     stated = [m for m in mentions if LABEL_IS.search(text[max(0, m[0] - 120) : m[0]])]
+    if not stated and mentions and re.fullmatch(r"\W*", text[: mentions[0][0]]):
+        opening = text[mentions[0][0] :].partition("\n")[0]
+        stated = mentions[:1] if _ONE_WORD.match(opening) else []
     if stated and is_retracted(text, stated[-1][0]):
         stated = []
     last = (stated or mentions or [(0, None)])[-1][1]

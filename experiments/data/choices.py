@@ -60,13 +60,13 @@ def last_choice(text: str, n_options: int) -> str | None:
     r"""The letter that a response to a multiple-choice question settles on ("last letter").
 
     The last one in a box (`\boxed{B}`); else the last one stated ("The answer is (B)", "B is
-    correct"); else the last one concluded ("So B") or that the last line opens with or brackets
-    ("B. Vitamin A"); else that of the last sentence in which a capital stands alone. Where a
-    box, a statement or that sentence has several letters, there is none.
+    correct"); else one alone in the first line; else the last one concluded ("So B"), or that the
+    last line opens with or brackets ("B. Vitamin A"); else that of the last sentence in which a
+    capital stands alone. Where a box, a statement or that sentence has several, there is none.
     """
     plain = as_read(_MARKUP.sub("", first_response(text)))
     letters = _letters(n_options)
-    for rank in (_boxed, _stated, _concluded, _mentioned):
+    for rank in (_boxed, _stated, _opening, _concluded, _mentioned):
         if found := rank(plain, letters):
             return found.pop().upper() if len(found) == 1 else None
     return None
@@ -115,6 +115,11 @@ def _stated(text: str, letters: str) -> set[str]:
     if last is None or is_retracted(text, last.end()):
         return set()
     return {last["letter"].upper(), *_others(text, last, letters)}
+
+
+def _opening(text: str, letters: str) -> set[str]:
+    alone = re.match(rf"\s*[(\[\"'“]*([{letters}])[)\]\"'”.]*[ \t]*\n", text)
+    return {alone[1]} if alone and not is_retracted(text, alone.end()) else set()
 
 
 def _concluded(text: str, letters: str) -> set[str]:

@@ -66,6 +66,8 @@ _CONDITION = re.compile(
 )
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s|\Z)|[\n。！？]")
 _ENDS_CLAUSE = re.compile(rf"{_ENDS_SENTENCE.pattern}|;|:(?=\s)|, but(?!\w)")
+_NEXT_WORD = 12
+"""Characters after a mention in which its verb stands: "D would be right if …"."""
 _FAR = 120
 """Characters of its sentence that are read around a mention."""
 
@@ -94,7 +96,7 @@ def is_supposed(text: str, at: int) -> bool:
     """Whether what stands at an offset is said of another case: "It would be B if …"."""
     before = _ENDS_CLAUSE.split(text[max(0, at - _FAR) : at])[-1]
     after = _ENDS_CLAUSE.split(text[at : at + _FAR])[0]
-    would = _WOULD.search(before) and _CONDITION.search(before + after)
+    would = _WOULD.search(before + after[:_NEXT_WORD]) and _CONDITION.search(before + after)
     return bool(would or _SUPPOSED.search(before))
 
 
