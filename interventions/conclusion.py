@@ -44,8 +44,25 @@ CLOSING_PATTERNS: tuple[str, ...] = (
 )
 """Statements that are the final answer only in the last sentence of a response."""
 
+_NEXT_QUESTION = re.compile(
+    r"^[ \t>*_#]{0,9}(?:(?:next|new)\s)?(?:question|problem|q|article|review|passage|user|human"
+    r"|instruction)(?:\s?\#?\d{1,3})?[*_]*\s?:"
+    r"|^[ \t>*_#]{0,9}(?:问题|問題|题目|質問|질문|문제)\s?\d{0,3}[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANSWERED = re.compile("|".join(f"(?:{p})" for p in CONCLUSION_PATTERNS), re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;:\u2013\u2014]\s+|[，；：]")
 _SHORT = 15
+
+
+def first_response(text: str) -> str:
+    """A text up to where, with an answer given, it opens the next question of its template.
+
+    A model that is not stopped goes on with "Question: …" or "Problem: …" and answers that.
+    """
+    answered = _ANSWERED.search(text)
+    opened = _NEXT_QUESTION.search(text, answered.end()) if answered else None
+    return text[: opened.start()] if opened else text
 
 
 def split_conclusion(
@@ -60,6 +77,7 @@ def split_conclusion(
     the last one if it matches one of `closing`. The cut is where that sentence begins, or
     at the last comma, colon or semicolon before the match where 15 or more visible
     characters of the sentence stand before that ("3 and 4 make 7, | so the answer is 7").
+    A next question of the response's own (`first_response`) belongs to the tail with all after it.
 
     Args:
         pieces: the text each token of the response adds.
@@ -68,7 +86,7 @@ def split_conclusion(
         Index of the first token of the statement, so that `ids[:i]` are the reasoning and
         `ids[i:]` the tail; `len(pieces)` where no statement is found.
     """
-    text = "".join(pieces)
+    text = first_response("".join(pieces))
     starts = sentence_starts(text)
     spans = list(pairwise((*starts, len(text))))
     whole = whole_spans(text)

@@ -37,12 +37,12 @@ from faithscope.experiments.data.statements import (
     ANSWER_IS,
     LABEL_IS,
     first_line,
-    first_response,
     is_denied,
     is_retracted,
     is_supposed,
 )
 from faithscope.interp.number_ends import CALCULATION
+from faithscope.interventions.conclusion import first_response
 from faithscope.interventions.scripts import WORD
 
 ANSWERS = 2

@@ -10,12 +10,12 @@ from faithscope.experiments.data.latex import as_read, boxes
 from faithscope.experiments.data.statements import (
     ANSWER_IS,
     first_line,
-    first_response,
     is_denied,
     is_retracted,
     is_supposed,
     sentences,
 )
+from faithscope.interventions.conclusion import first_response
 from faithscope.interventions.scripts import WORD
 
 _MARKUP = re.compile(r"[*_`]+")
@@ -44,8 +44,8 @@ _IS_WRONG = re.compile(
     re.IGNORECASE,
 )
 _AND = (
-    r"\s*(?:,\s*(?:(?:and|or)\s+)?|/|、|，|(?<!\w)(?:and|or|and/or|&)(?!\w)"
-    r"|或者?|和|と|または|또는)\s*"
+    r"(?:\s*(?:,\s*(?:(?:and|or)\s+)?|/|、|，|(?<!\w)(?:and|or|and/or|&)(?!\w)"
+    r"|或者?|和|と|または|또는)\s*|[-–])"
 )
 _ANOTHER_CLAUSE = r"(?:is|was|are|were|would|can|has|does)(?!\w)"
 _NOT_ARTICLE = (

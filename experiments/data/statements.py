@@ -29,17 +29,6 @@ LABEL_IS = re.compile(
     re.IGNORECASE,
 )
 """What a text ends with right before a label that is stated as the answer."""
-_MARKED = re.compile(
-    rf"####[ \t]*\S|\\boxed\s*\{{|{_ANSWER}{_OF_WHAT}{_IS}\s*\S|(?:{ANSWER_ELSEWHERE})\s*\S"
-    r"|^[\s*_#]{0,9}(?:sentiment|label|category|class|classification|topic|verdict)[*_]*\s*:[*_\s]*\S",
-    re.IGNORECASE | re.MULTILINE,
-)
-_NEXT_QUESTION = re.compile(
-    r"^[ \t>*_#]{0,9}(?:(?:next|new)\s)?(?:question|problem|q|article|review|passage|user|human"
-    r"|instruction)(?:\s?\#?\d{1,3})?[*_]*\s?:"
-    r"|^[ \t>*_#]{0,9}(?:问题|問題|题目|質問|질문|문제)\s?\d{0,3}[:：]",
-    re.IGNORECASE | re.MULTILINE,
-)
 _RETRACTION = re.compile(
     r"(?<![\w'’])(?:wait|actually|correction|scratch that|on second thought|hold on"
     r"|let me (?:re|double)|(?:i|that) (?:made a mistake|was wrong|is wrong)"
@@ -70,16 +59,6 @@ _NEXT_WORD = 12
 """Characters after a mention in which its verb stands: "D would be right if …"."""
 _FAR = 120
 """Characters of its sentence that are read around a mention."""
-
-
-def first_response(text: str) -> str:
-    """A text up to where, with an answer given, it opens the next question of its template.
-
-    A model that is not stopped goes on with "Question: …" or "Problem: …" and answers that.
-    """
-    answered = _MARKED.search(text)
-    opened = _NEXT_QUESTION.search(text, answered.end()) if answered else None
-    return text[: opened.start()] if opened else text
 
 
 def is_retracted(text: str, at: int) -> bool:

@@ -346,6 +346,7 @@ def test_last_choice(text, expected):
         (" C) The third", "C"),
         (" E", None),
         (" B or C", None),
+        (" None of the options A-D fits", None),
         ("是B。", "B"),
     ],
 )

@@ -299,6 +299,17 @@ def test_a_conclusion_is_split_off_in_other_scripts(reasoning, statement):
     assert ("".join(pieces[:at]), "".join(pieces[at:])) == (reasoning, statement)
 
 
+def test_a_next_question_of_the_responses_own_is_no_reasoning():
+    reasoning, question = (
+        "Nine eggs at 2 each make 18.",
+        "\n\nQuestion: Tom has 4 and buys 5.\n#### 9",
+    )
+    pieces = words(f"{reasoning}\n#### 18{question}")
+    at = split_conclusion(pieces)
+    assert "".join(pieces[:at]) == reasoning
+    assert "".join(pieces[at:]) == f"\n#### 18{question}"
+
+
 def test_conclusion_patterns_are_the_callers():
     pieces = words("It is slow. Verdict of mine, positive. Bye.")
     assert split_conclusion(pieces, patterns=["verdict of"], closing=[]) == 3

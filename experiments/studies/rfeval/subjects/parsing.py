@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from faithscope.experiments.data.latex import boxes
-from faithscope.experiments.data.statements import first_response
-from faithscope.interventions.conclusion import ANSWER_ELSEWHERE
+from faithscope.interventions.conclusion import ANSWER_ELSEWHERE, first_response
 from faithscope.interventions.sentences import Span, enclosed, next_visible, outside
 
 PARTS = 3
