@@ -45,7 +45,7 @@ _IS_WRONG = re.compile(
 )
 _AND = (
     r"(?:\s*(?:,\s*(?:(?:and|or)\s+)?|/|、|，|(?<!\w)(?:and|or|and/or|&)(?!\w)"
-    r"|或者?|和|と|または|또는)\s*|[-–])"
+    r"|或者?|还是|還是|和|と|または|또는)\s*|[-–])"
 )
 _ANOTHER_CLAUSE = r"(?:is|was|are|were|would|can|has|does)(?!\w)"
 _NOT_ARTICLE = (

@@ -30,10 +30,10 @@ LABEL_IS = re.compile(
 )
 """What a text ends with right before a label that is stated as the answer."""
 _RETRACTION = re.compile(
-    r"(?<![\w'’])(?:wait|actually|correction|scratch that|on second thought|hold on"
-    r"|let me (?:re|double)|(?:i|that) (?:made a mistake|was wrong|is wrong)"
-    r"|that['’]s (?:wrong|not right))(?!\w)"
-    r"|(?:^|[.!?]\s+)no[,.]",
+    r"(?:^|[.!?…][\"'”)]*\s+|(?<!\w)(?:but|hmm|oh|no),?\s+)(?:wait|actually|correction|scratch that"
+    r"|on second thought|hold on|let me (?:re|double)[\w-]*|no(?=[,.]))(?!\w)"
+    r"|(?<!\w)(?:(?:i|that) (?:made a mistake|was wrong|is wrong)"
+    r"|that['’]s (?:wrong|not right))(?!\w)",
     re.IGNORECASE | re.MULTILINE,
 )
 _NEGATED = re.compile(
