@@ -38,6 +38,7 @@ def readers() -> dict[str, Callable[[str], Any]]:
     """Whatever reads what a model wrote."""
     options = SimpleNamespace(
         **{"id": "i", "task": "table_reasoning", "letters": ("A", "B"), "answer": "A"},
+        naming="letters",
         options=("supports", "refutes"),
     )
     free = SimpleNamespace(id="i", task="mathematics", letters=(), options=(), answer="18")
