@@ -7,12 +7,21 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 
+from faithscope.interventions.scripts import length_in_letters
 from faithscope.interventions.segment import tokens_at
 from faithscope.interventions.sentences import Span, sentence_starts, whole_spans
 
 _SO = r"(?:\b(?:so|thus|hence|therefore|in conclusion|overall|finally|then|and)\b[, ]*){0,4}"
 
+ANSWER_ELSEWHERE = (
+    r"(?:(?:正确|正確|最终|最終|最后)?的?答案|正确选项|正確選項)\s*(?:应该|應該|应|應|就)?(?:是|为|為|[:：])|(?:答え|答|正解)(?:は|[:：])"
+    r"|(?:정답|답)(?:은|는|:)|คำตอบ(?:ที่ถูกต้อง)?\s*(?:คือ|:)|ответ\s*(?:[-–—:])"
+    r"|(?:الجواب|الإجابة|الاجابة)(?:\s+(?:الصحيحة|الصحيح|النهائية|النهائي))?\s*(?:هو|هي|:)"
+)
+"""What stands before an answer that is stated as one, in languages that are not written in Latin
+letters (a regular expression, case ignored)."""
 CONCLUSION_PATTERNS: tuple[str, ...] = (
+    ANSWER_ELSEWHERE,
     _SO + r"\b(?:(?:the|my|our|its)\s+)?(?:(?:final|correct|right|best|overall|numerical|numeric|"
     r"exact|complete)\s+){0,6}answer\b"
     r"(?:\s+(?:to|for|of)\b[^.\n]{0,80}?)?[*_\s]*"
@@ -28,14 +37,32 @@ CONCLUSION_PATTERNS: tuple[str, ...] = (
 CLOSING_PATTERNS: tuple[str, ...] = (
     _SO + r"\b(?:the|this|its)\s+(?:\w+[ '’]+){0,3}?(?:sentiment|tone|review|label|category|class|"
     r"topic|option|choice|article|statement)\b[^.\n]{0,200}?\b(?:is|would be|belongs|falls)\b",
-    r"\b(?:therefore|thus|hence|in conclusion|overall)\b",
+    r"\b(?:therefore|thus|hence|in conclusion|overall)\b"
+    r"|因此|综上|綜上|よって|したがって|따라서|поэтому",
     r"(?:^|(?<=\s))[*_\"'(]*(?:positive|negative|neutral|yes|no|true|false|\(?[A-J]\)?)"
     r"[*_\"').]*\s*$",
 )
 """Statements that are the final answer only in the last sentence of a response."""
 
-_CLAUSE = re.compile(r"[,;:\u2013\u2014]\s+")
+_NEXT_QUESTION = re.compile(
+    r"^[ \t>*_#]{0,9}(?:(?:next|new)\s)?(?:question|problem|q|article|review|passage|user|human"
+    r"|instruction)(?:\s?\#?\d{1,3})?[*_]*\s?:"
+    r"|^[ \t>*_#]{0,9}(?:问题|問題|题目|質問|질문|문제)\s?\d{0,3}[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANSWERED = re.compile("|".join(f"(?:{p})" for p in CONCLUSION_PATTERNS), re.IGNORECASE)
+_CLAUSE = re.compile(r"[,;:\u2013\u2014]\s+|[，；：]")
 _SHORT = 15
+
+
+def first_response(text: str) -> str:
+    """A text up to where, with an answer given, it opens the next question of its template.
+
+    A model that is not stopped goes on with "Question: …" or "Problem: …" and answers that.
+    """
+    answered = _ANSWERED.search(text)
+    opened = _NEXT_QUESTION.search(text, answered.end()) if answered else None
+    return text[: opened.start()] if opened else text
 
 
 def split_conclusion(
@@ -50,6 +77,7 @@ def split_conclusion(
     the last one if it matches one of `closing`. The cut is where that sentence begins, or
     at the last comma, colon or semicolon before the match where 15 or more visible
     characters of the sentence stand before that ("3 and 4 make 7, | so the answer is 7").
+    A next question of the response's own (`first_response`) belongs to the tail with all after it.
 
     Args:
         pieces: the text each token of the response adds.
@@ -58,7 +86,7 @@ def split_conclusion(
         Index of the first token of the statement, so that `ids[:i]` are the reasoning and
         `ids[i:]` the tail; `len(pieces)` where no statement is found.
     """
-    text = "".join(pieces)
+    text = first_response("".join(pieces))
     starts = sentence_starts(text)
     spans = list(pairwise((*starts, len(text))))
     whole = whole_spans(text)
@@ -79,7 +107,7 @@ def _last_statement(
             at = _cut(text, span, whole, span[0] + offset)
             if at > span[0]:
                 break
-        elif at is not None and len(text[slice(*span)].strip()) >= _SHORT:
+        elif at is not None and length_in_letters(text[slice(*span)]) >= _SHORT:
             break
     return at
 
@@ -95,4 +123,4 @@ def _cut(text: str, span: Span, whole: Sequence[Span], match: int) -> int:
         match = max(span[0], whole[i][0])
     clauses = [m.end() for m in _CLAUSE.finditer(text, span[0], match)]
     cut = clauses[-1] if clauses else span[0]
-    return cut if len("".join(text[span[0] : cut].split())) >= _SHORT else span[0]
+    return cut if length_in_letters("".join(text[span[0] : cut].split())) >= _SHORT else span[0]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Literal
 
+from faithscope.interventions.scripts import length_in_letters
 from faithscope.interventions.sentences import (
     bracket_spans,
     masked,
@@ -26,10 +27,10 @@ from faithscope.interventions.trace import Question, Step, Trace, Unit
 Mode = Literal["auto", "sentences", "numbered", "paragraphs"]
 MODES: tuple[Mode, ...] = ("auto", "sentences", "numbered", "paragraphs")
 
-SEGMENTATION = 2
+SEGMENTATION = 3
 """Which rules cut steps: traces that others cut are other traces, and a run makes them anew."""
 MIN_CHARS = 15
-"""A shorter stretch is no step of its own (SLRC, section 4.1)."""
+"""A shorter stretch is no step of its own (SLRC, section 4.1); see `scripts.length_in_letters`."""
 LONG_TOKENS = 512
 """Longer reasoning that has blank lines is cut at them by `auto`: think blocks come in
 paragraphs, and sentences of a long one are too many and too slight to remove one by one."""
@@ -64,8 +65,9 @@ def segment(
             `auto`: `numbered` where a list of at least two items makes up half of the text
             or more, else `paragraphs` where the reasoning has more than `LONG_TOKENS` tokens
             and blank lines, else `sentences`.
-        min_chars: a step whose text, white space at its ends aside, is shorter is kept in
-            its place with `counted=False`: no edit's unit, never merged into another.
+        min_chars: a step that is shorter, counted in characters of an alphabet
+            (`scripts.length_in_letters`: a Han character is three of them), is kept in its place
+            with `counted=False`: no edit's unit, never merged into another.
         n_tokens: how long the reasoning is, where the pieces are no model's tokens.
 
     Returns:
@@ -146,7 +148,7 @@ def tile(
                 text=step_text,
                 chars=(offsets[a], offsets[b]),
                 tokens=(a, b),
-                counted=len(step_text.strip()) >= min_chars,
+                counted=length_in_letters(step_text) >= min_chars,
             )
         )
     return tuple(steps)

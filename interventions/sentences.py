@@ -52,6 +52,7 @@ _BRACKETS = re.compile(
 _GOES_ON = re.compile(r"[=+/×÷·^≤≥≠≈,;|%)\]}]|[<>](?![A-Za-z/|])")
 _FACTORIAL = re.compile(r"(?:\d|\b[A-Za-z]|\))!$")
 _AFTER_FACTORIAL = re.compile(r"[*\-–−]\s|[a-z]")
+_FULL_STOP = re.compile(r"[。！？｡](?=[^\W_])")
 _CLOSING = re.compile(r"[)\]}\"'”’»*_]{1,20}+(?=\s|$)")
 _LINE = re.compile(r"[\r\n]+[^\S\r\n]*(?:[\r\n]+[^\S\r\n]*)*")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
@@ -188,6 +189,8 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
         e for b, e in whole_spans(text[start:end]) if text.startswith(("```", "~~~"), start + b)
     ]
     candidates |= {next_visible(part, e) for e in fences}
+    # The splitter takes "12。3" for one number.
+    candidates |= {m.end() for m in _FULL_STOP.finditer(part)}
     for line in _LINE.finditer(part):
         if line.end() < len(part) and not _runs_on(part, line):
             candidates.add(line.end())

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from faithscope.experiments.data import answers, numbers
+from faithscope.experiments.data import answers, choices, numbers
 from faithscope.experiments.studies.c2faith.benchmark import features
 from faithscope.experiments.studies.rfeval import pairs
 from faithscope.experiments.studies.rfeval.counterfactuals import construction
@@ -38,6 +38,7 @@ def readers() -> dict[str, Callable[[str], Any]]:
     """Whatever reads what a model wrote."""
     options = SimpleNamespace(
         **{"id": "i", "task": "table_reasoning", "letters": ("A", "B"), "answer": "A"},
+        naming="letters",
         options=("supports", "refutes"),
     )
     free = SimpleNamespace(id="i", task="mathematics", letters=(), options=(), answer="18")
@@ -53,9 +54,10 @@ def readers() -> dict[str, Callable[[str], Any]]:
         "last_category": lambda t: answers.last_category(t, ["World", "Sports"]),
         "last_number": answers.last_number,
         "first_number": answers.first_number,
-        "last_choice": lambda t: answers.last_choice(t, 5),
-        "first_choice": lambda t: answers.first_choice(t, 5),
+        "last_choice": lambda t: choices.last_choice(t, 5),
+        "first_choice": lambda t: choices.first_choice(t, 5),
         "find_numbers": numbers.find_numbers,
+        "canonical_number": numbers.canonical_number,
         "behind_a_cue": lambda t: framing._first_answer(answers.last_number, "So ", t, False),
         "assents": assent.assents,
         "thinking": parse.strip_thinking,
@@ -90,6 +92,14 @@ def readers() -> dict[str, Callable[[str], Any]]:
 
 READERS = readers()
 REPEATED: tuple[tuple[str, str], ...] = (
+    *(
+        ("", text)
+        for text in ("\\frac{", "\\sqrt{1}", "1 000", "2 hours ", "x > 1 ", "1万", "$1k", "(1")
+    ),
+    *(
+        ("", text)
+        for text in ("Answer: A or ", "So A, ", "Wait, ", "would be A if ", "A. \n", "答案是1")
+    ),
     *((start, " ") for start in ("", "answer", "\\boxed{", "```\n", "the correct answer is", "1")),
     *((start, "\n") for start in ("", "a", "The answer")),
     *(

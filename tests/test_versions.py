@@ -24,7 +24,7 @@ from test_rfeval_prompts import TABLE
 from test_slrc import asking, written
 from tiny_models import DEVICE, tiny
 
-from faithscope.experiments.data import answers
+from faithscope.experiments.data import answers, choices
 from faithscope.experiments.studies.rfeval import units as rfeval
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
 from faithscope.experiments.studies.rfeval.inside.looking import look_inside
@@ -49,6 +49,9 @@ TEXTS = [
     "So 3 + 4 makes 7. The acting was superb!\n\nStep 2: now 1,234.5 - 0.5 = 1234. Hmm, well.",
     "1. First, it is dull.\n2. It is not good.\n3. So: negative.\nAnswer: \\boxed{\\frac{1}{2}}",
     "**Answer: B** or not (C)? The final answer is $-12$. positive, not negative",
+    "三盒每盒四支笔，共十二支。丢了2支笔，还剩10支。答案是B。"
+    "It would be positive if \\boxed{12\\text{ cm}^2}.",
+    "**Answer: D**\n- Option A: incorrect, 2 fins\n#### 12 out of 20\n\nQuestion: 4 and 5?\n#### 9",
 ]
 REPLIES = [
     '{"score": 3, "why": "so"}',
@@ -104,7 +107,7 @@ def answered() -> Iterable[dict[str, Any]]:
         yield {
             "label": [answers.last_label(text, words), answers.first_label(text, words)],
             "number": [answers.last_number(text), answers.first_number(text)],
-            "choice": [answers.last_choice(text, 4), answers.first_choice(text, 4)],
+            "choice": [choices.last_choice(text, 4), choices.first_choice(text, 4)],
         }
 
 

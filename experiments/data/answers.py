@@ -1,16 +1,21 @@
-"""The answer in what a model wrote (SLRC, section 4.7), read in one of two ways.
+r"""The answer in what a model wrote (SLRC, section 4.7), read in one of two ways.
 
-`last_*` reads a whole response: the answer is the last thing of its kind. `first_*` reads
-the continuation of an answer cue ("… The final answer is"): there the answer comes first
-and may be followed by anything, so it is the first of its kind in the first line.
+`last_*` reads a whole response, up to the next question that a model may go on with: the answer is
+what the response states last as its answer, else the last thing of its kind. `first_*` reads the
+continuation of an answer cue ("… The final answer is"): there the answer comes first and may be
+followed by anything, so it is the first of its kind in the first line.
 
-All give a canonical answer, or None where there is none: nothing is guessed. Markdown,
-quotes, case and white space do not matter. What goes beyond the paper's one-line rules:
+All give a canonical answer, or None where there is none: nothing is guessed, and no part of an
+answer is taken for it. Markdown, quotes, case and white space do not matter. What goes beyond the
+paper's one-line rules:
 
-- A label that is negated ("not positive", "rather than negative") or offered among others
-  ("positive or negative", "positive/negative") states no answer and is passed over.
-- An answer that is marked as one (`\\boxed{…}`, `#### …`) counts before any other number
-  or letter; a label stated as the category ("Category: Sports") before one that occurs.
+- What is marked as the answer (`\boxed{…}`, `#### …`) counts before what is stated in words ("The
+  answer is …", 答案是…), this before an answer that stands alone in the first line, and this before
+  anything that only occurs. A statement that is taken back ("Wait, …") counts as a mention.
+- Two answers in one statement ("A or B") state none.
+- What is negated ("not positive", "rather than negative"), offered among others ("positive or
+  negative") or supposed ("It would be positive if …") states no answer and is passed over.
+- Words end where their script ends: 10 is a number in 答案是10。
 - An article "A" or a pronoun "I" is no letter of a choice.
 """
 
@@ -18,56 +23,80 @@ from __future__ import annotations
 
 import itertools
 import re
-import string
 from collections.abc import Mapping, Sequence
 
-from faithscope.experiments.data.numbers import find_numbers
+from faithscope.experiments.data.latex import as_read, boxes
+from faithscope.experiments.data.numbers import (
+    Number,
+    canonical_form,
+    canonical_number,
+    find_numbers,
+    stated_number,
+)
+from faithscope.experiments.data.statements import (
+    ANSWER_IS,
+    LABEL_IS,
+    first_line,
+    is_denied,
+    is_retracted,
+    is_supposed,
+)
 from faithscope.interp.number_ends import CALCULATION
+from faithscope.interventions.conclusion import first_response
+from faithscope.interventions.scripts import WORD
+
+ANSWERS = 2
+"""Version of how answers are read out of texts; see `probes.probe.Probe.version`."""
 
 _MARKUP = re.compile(r"[*_`]+")
-_BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 _HASHES = re.compile(r"####[ \t]*(.+)")
-_NEGATED = re.compile(
-    r"(?:\b(?:not|no|never|neither|nor|nothing|(?:is|was|are|were|does|do|did)n['’]t|hardly|without"
-    r"|instead of|opposed to)\s+(?:(?:a|an|the|any|very|really|clearly|so|too|entirely|purely|"
-    r"necessarily|particularly|overly|be|being|seem|have|contain|express)\s+){0,3}"
-    r"|(?<!\bmore )\bthan\s+(?:[\w'’-]+\s+){0,3}|\bnon-?)[\"'“‘(]*$",
-    re.IGNORECASE,
-)
 _BETWEEN_OFFERED = re.compile(
-    r"[\"'”’).]*+\s*+(?:,?\s*+\b(?:and|or|nor|and/or|vs\.?|versus)\b|/|,)\s*"
+    r"[\"'”’).]*+\s*+(?:,?\s*+\b(?:and|or|nor|and/or|vs\.?|versus)\b|/|,|[、或和])\s*"
     r"(?:(?:a|an|the)\s+)?[\"'“‘(]*",
     re.IGNORECASE,
 )
-_STATES = re.compile(
-    r"\b(?:answer|category|class|classification|label|topic|type|group|verdict|conclusion|"
-    r"prediction)\s*(?:is|:|=|would be)\s*(?:(?:therefore|clearly)\s+)?(?:(?:a|an|the)\s+)?"
-    r"[\"'“‘(\[]*$",
+_BEFORE_NUMBER = re.compile(
+    r"[\s$€£¥₹*(\[{\\\"'“:=≈~><-]*(?:(?:about|approximately|around|roughly|exactly|simply|just"
+    r"|only|thus|therefore|a total of|[A-Za-z](?:_\w)?\s*=|\\approx|\\pi|\\boxed|\\log|\\sqrt"
+    r"|[A-Za-z]\^|[π√±]|USD|US|Rs\.?)[\s$€£¥₹*(\[{\\\"'“:=≈~/-]*){0,3}",
     re.IGNORECASE,
 )
-_STATED_CHOICE = (
-    r"\b(?i:answer|option|choice)(?i:\s+(?:is|would be|must be))?\s*+[:=]?\s*+"
-    r"(?i:(?:option|choice)\s+)?[(\[\"'“]*"
+_COMPARES = re.compile(
+    r"\s+(?:[^\W\d_]{1,12}\s+)?(?:more|less|fewer|greater|times|minus|plus|divided|multiplied)(?!\w)",
+    re.IGNORECASE,
 )
+_ENDS_LINE = re.compile(
+    r"(?:[ \t]*[^\W\d_]+){0,3}(?:[\s.!)\]}\"'”$*。]*(?:\n|\Z)|,?\s+(?:because|since)(?!\w)|\s*\()"
+)
+_IN_WORDS = re.compile(
+    r"\s*(?:(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|forty"
+    r"|(?:thir|four|fif|six|seven|eigh|nine)(?:teen|ty)|a\s(?:hundred|thousand|dozen))(?!\w)"
+    r"|[〇零一二三四五六七八九十百千两]+)",
+    re.IGNORECASE,
+)
+_FAR = 300
+"""Characters after "the answer is" in which the answer stands."""
+_ALONE = re.compile(r"\s*([$€£¥₹(-]{0,9}\d[\d.,/]{0,20}[%)]?)[.!$]{0,2}[ \t]*\n(?!\s*\Z)")
+_SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|[。！？]")
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
-_WORD_FOLLOWS = re.compile(r"\s+[a-z]")
+_OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
 
-
-ANSWERS = 1
-"""Version of how answers are read out of texts; see `probes.probe.Probe.version`."""
+_ONE_WORD = re.compile(r"[^\s.!(]+[\"'”’)\]]*(?:\s*\Z|[.!]|\s\()")
+_BEGINS, _ENDS = rf"(?:(?<![{WORD}])|(?=[^{WORD}]))", rf"(?:(?![{WORD}])|(?<=[^{WORD}]))"
+"""Where a word may begin and end: beside no letter of its own script."""
 
 
 def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> str | None:
-    """The last label word that the text asserts ("last sentiment keyword").
+    """The label that the text states last ("last sentiment keyword").
+
+    The last one stated as the answer ("The sentiment is …"), else the last one asserted.
 
     Args:
         labels: the canonical labels; matched as whole words, whatever their case.
         others: words that answer, but with none of the labels ("neutral"): where one of
             them comes last, there is no answer.
     """
-    mentions = _labels(text, labels, others)
-    last = mentions[-1][1] if mentions else None
-    return last if last in labels else None
+    return _concluded(_MARKUP.sub("", first_response(text)), labels, others)
 
 
 def last_category(
@@ -84,14 +113,12 @@ def last_category(
     Args:
         also: other words, in small letters, for labels.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    for end in ("\n".join(lines[-3:]), text):
-        mentions = _labels(end, labels, (), plural=True, also=also)
-        plain = _MARKUP.sub("", end)
-        stated = [label for at, label in mentions if _STATES.search(plain[max(0, at - 80) : at])]
-        if stated or mentions:
-            return (stated or [label for _, label in mentions])[-1]
-    return None
+    plain = _MARKUP.sub("", first_response(text))
+    lines = [line for line in plain.splitlines() if line.strip()]
+    ends = ("\n".join(lines[-3:]), plain)
+    return next(
+        (x for end in ends if (x := _concluded(end, labels, (), plural=True, also=also))), None
+    )
 
 
 def first_label(
@@ -108,134 +135,139 @@ def first_label(
         others: as of `last_label`.
         also, plural: other words for labels, and their plural count, as of `last_category`.
     """
-    mentions = _labels(_first_line(text), labels, others, plural=plural, also=also)
+    line = _MARKUP.sub("", first_line(text))
+    mentions = _labels(line, labels, others, plural=plural, also=also)
     first = mentions[0][1] if mentions else None
     return first if first in labels else None
 
 
 def last_number(text: str) -> str | None:
-    """The last number of a response: `#### n` or `\\boxed{n}` if there is one, else the last.
+    r"""The number that a response states as its answer, else the last one in it.
 
-    Step counters ("Step 3:", "3. Then …") and ordinals ("3rd") are no numbers here.
+    The first line `#### n`, which ends a response; else the last `\boxed{n}`; else the last "the
+    answer is n"; else the last number, unless a calculation goes on with it. Step counters ("Step
+    3:", "3. Then …") and ordinals ("3rd") are no numbers here. A marked answer, or a number, that
+    cannot be read whole gives none (`canonical_number`).
     """
-    plain = _plain(text)
-    for marked in reversed(_marked(plain)):
-        if numbers := find_numbers(marked):
-            return numbers[-1].canonical
-    numbers = find_numbers(plain)
-    return numbers[-1].canonical if numbers else None
+    plain = as_read(first_response(text))
+    if (marked := _marked(plain)) is not None:
+        return canonical_number(marked)
+    statements = list(ANSWER_IS.finditer(plain))
+    for statement in reversed(statements):
+        line = first_line(plain[statement.end() : statement.end() + _FAR])
+        if is_supposed(plain, statement.end()):
+            continue
+        if _IN_WORDS.match(line) and not re.search(r"\d", _SENTENCE_ENDS.split(line, 1)[0]):
+            return None
+        numbers = find_numbers(line, counters=True)
+        if numbers and _is_stated(statement[0], line, numbers[0]):
+            if is_retracted(plain, statement.end()):
+                break
+            return _begun_with(line, numbers)
+    if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
+        return canonical_number(alone[1])
+    return _canonical(stated_number(plain, find_numbers(plain)))
 
 
 def first_number(text: str) -> str | None:
     """The first number in the first line of a continuation.
 
     Where it begins a calculation ("3 + 4 = 7"), the answer is what that comes to; one that
-    comes to nothing ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand.
+    comes to nothing ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand. Nor do two
+    that are offered ("10 or 12").
     """
-    line = _plain(_first_line(text))
-    numbers = find_numbers(line, counters=True)
+    line = as_read(first_line(text))
+    return _begun_with(line, find_numbers(line, counters=True))
+
+
+def _marked(text: str) -> str | None:
+    """What a response marks as its final answer: of lines `#### n` the first, of boxes the last."""
+    for line in _HASHES.finditer(text):
+        numbers = find_numbers(line[0])
+        if numbers and _BEFORE_NUMBER.fullmatch(
+            line[1], 0, numbers[0].start - line.start(1) + line.start()
+        ):
+            return line[1]
+    filled = [(at, span) for at, span in boxes(text) if text[slice(*span)].strip()]
+    if not filled:
+        return None
+    start, span = filled[-1]
+    if len(filled) > 1 and _OR.fullmatch(text, filled[-2][1][1] + 1, start):
+        return f"{text[slice(*filled[-2][1])]} or {text[slice(*span)]}"
+    return text[slice(*span)]
+
+
+def _is_stated(statement: str, line: str, number: Number) -> bool:
+    """Whether a line that follows "the answer is" begins with the answer itself."""
+    if not _BEFORE_NUMBER.fullmatch(line, 0, number.start) or _COMPARES.match(line, number.end):
+        return False
+    # "Answer:" may also head a whole solution
+    heads = statement.rstrip().endswith((":", "：")) and not statement.lower().startswith("final")
+    return not heads or _ENDS_LINE.match(line, number.end) is not None
+
+
+def _begun_with(line: str, numbers: Sequence[Number]) -> str | None:
+    """The number that a line begins with, or what the calculation that it begins comes to."""
     if not numbers:
         return None
     answer = numbers[0]
     for one, other in itertools.pairwise(numbers):
         between = line[one.end : other.start]
+        if one is answer and _OR.fullmatch(between):
+            return None
         if not _OPERATION.fullmatch(between):
             break
         if "=" in between:
             answer = other
-    return None if CALCULATION.match(line, answer.end) else answer.canonical
+    return None if CALCULATION.match(line, answer.end) else _canonical(answer)
 
 
-def last_choice(text: str, n_options: int) -> str | None:
-    """The letter that a response to a multiple-choice question settles on ("last letter").
-
-    The last one stated (`\\boxed{B}`, "the answer is (B)", "Option B"), else the one that the
-    last line opens with or brackets ("B. Vitamin A", "so (B)"), else the last capital that
-    stands alone.
-    """
-    plain = _MARKUP.sub("", text)
-    last_line = (plain.strip().splitlines() or [""])[-1]
-    letters = _letters(n_options)
-    one = rf"(?P<letter>[{letters}](?![\w'’])|[{letters.lower()}](?=[)\]]|\.?\s*$))"
-    for where, pattern in (
-        (plain, rf"\\boxed\s*\{{\s*+(?:\\text\w*\s*\{{)?\s*+\(?(?P<letter>[{letters}])(?!\w)"),
-        (plain, _STATED_CHOICE + one),
-        (last_line, rf"(?:^\s*|\()(?P<letter>[{letters}])[.):]"),
-        (plain, rf"(?<![\w'’])(?P<letter>[{letters}])(?![\w'’])"),
-    ):
-        matches = [m for m in re.finditer(pattern, where, re.MULTILINE) if _is_answer(where, m)]
-        if matches:
-            return matches[-1]["letter"].upper()
-    return None
+def _canonical(number: Number | None) -> str | None:
+    return None if number is None or number.value is None else canonical_form(number.value)
 
 
-def first_choice(text: str, n_options: int) -> str | None:
-    """The first letter in the first line of a continuation: "B", "(b)", "b." """
-    line = _MARKUP.sub("", _first_line(text))
-    letters = _letters(n_options)
-    pattern = (
-        rf"(?<![\w'’])(?P<letter>[{letters}](?![\w'’])|(?<=[(\[])[{letters.lower()}](?=[)\]])|"
-        rf"(?<!.)[{letters.lower()}](?=[).:]|\s*$))"
-    )
-    matches = [m for m in re.finditer(pattern, line) if _is_answer(line, m)]
-    return matches[0]["letter"].upper() if matches else None
-
-
-def _labels(
+def _concluded(
     text: str,
     labels: Sequence[str],
     others: Sequence[str],
     *,
     plural: bool = False,
     also: Mapping[str, str] | None = None,
+) -> str | None:
+    """The label stated last as the answer, else the one asserted last, if it is one of `labels`."""
+    mentions = _labels(text, labels, others, plural=plural, also=also)
+    stated = [m for m in mentions if LABEL_IS.search(text[max(0, m[0] - 120) : m[0]])]
+    if not stated and mentions and re.fullmatch(r"\W*", text[: mentions[0][0]]):
+        opening = text[mentions[0][0] :].partition("\n")[0]
+        stated = mentions[:1] if _ONE_WORD.match(opening) else []
+    if stated and is_retracted(text, stated[-1][0]):
+        stated = []
+    last = (stated or mentions or [(0, None)])[-1][1]
+    return last if last in labels else None
+
+
+def _labels(
+    plain: str,
+    labels: Sequence[str],
+    others: Sequence[str],
+    *,
+    plural: bool = False,
+    also: Mapping[str, str] | None = None,
 ) -> list[tuple[int, str]]:
-    """(offset without markup, label) of every asserted label, in order."""
-    plain = _MARKUP.sub("", text)
+    """(offset, label) of every asserted label in a text without markup, in order."""
     by_lower = {label.lower(): label for label in (*others, *labels)} | dict(also or {})
     names = "|".join(re.escape(name) for name in sorted(by_lower, key=len, reverse=True))
     ending = "(?:s|es)?" if plural else ""
-    matches = list(re.finditer(rf"(?<!\w)({names}){ending}(?!\w)", plain, re.IGNORECASE))
+    matches = list(re.finditer(f"{_BEGINS}({names}){ending}{_ENDS}", plain, re.IGNORECASE))
+    named = [by_lower[m[1].lower()] for m in matches]
     offered: set[int] = set()
-    for one, other in itertools.pairwise(matches):
-        differ = by_lower[one[1].lower()] != by_lower[other[1].lower()]
-        if differ and _BETWEEN_OFFERED.fullmatch(plain[one.end() : other.start()]):
+    for (one, a), (other, b) in itertools.pairwise(zip(matches, named, strict=True)):
+        if a != b and _BETWEEN_OFFERED.fullmatch(plain[one.end() : other.start()]):
             offered |= {one.start(), other.start()}
     return [
-        (m.start(), by_lower[m[1].lower()])
-        for m in matches
-        if m.start() not in offered and not _is_negated(plain, m.start())
+        (m.start(), label)
+        for m, label in zip(matches, named, strict=True)
+        if m.start() not in offered
+        and not is_denied(plain, m.start())
+        and not is_supposed(plain, m.start())
     ]
-
-
-def _is_negated(text: str, at: int) -> bool:
-    return bool(_NEGATED.search(text[max(0, at - 60) : at]))
-
-
-def _first_line(text: str) -> str:
-    """The first line that says something: "\\[" and ":" do not."""
-    return next((line.strip() for line in text.splitlines() if re.search(r"[^\W_]", line)), "")
-
-
-def _plain(text: str) -> str:
-    """Without emphasis; "\\$5" and "\\text{ dollars}" as a reader sees them."""
-    text = re.sub(r"\*\*(?=\S)|(?<=\S)\*\*|`+|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)", "", text)
-    text = re.sub(r"\\(?:text|mathrm|mathbf)\s*\{([^{}]*)\}", r"\1", text)
-    return text.replace("\\$", "$").replace("\\%", "%").replace("\\,", "")
-
-
-def _marked(text: str) -> list[str]:
-    marks = [*_BOXED.finditer(text), *_HASHES.finditer(text)]
-    return [m[1] for m in sorted(marks, key=lambda m: m.start())]
-
-
-def _letters(n_options: int) -> str:
-    if not 2 <= n_options <= len(string.ascii_uppercase):
-        raise ValueError(f"a choice of {n_options} options has no letters; give 2 to 26")
-    return string.ascii_uppercase[:n_options]
-
-
-def _is_answer(text: str, match: re.Match[str]) -> bool:
-    """Neither the article "A" nor the pronoun "I", and not ruled out ("not B")."""
-    at = match.start("letter")
-    word = match["letter"] in ("A", "I") and _WORD_FOLLOWS.match(text, at + 1)
-    return not word and not _is_negated(text, at)

@@ -1,82 +1,120 @@
-"""Numbers as models write them, read to one canonical form.
+r"""Numbers as models write them, each read whole to one canonical form, or not at all.
 
-`1,234.50`, `$18`, `50%`, `-3`, `3/4`, `\\frac{3}{4}`, `1.5 \\times 10^3`, `2e5`: each is a
-value, and two answers are the same where their values are equal. Percent and currency signs
-are dropped, not computed with: "50%" is 50.
+`1,234.50`, `$18`, `50%`, `-3`, `3/4`, `\frac{-3}{4}`, `2\frac{1}{2}`, `10^3`, `1.5 \times 10^3`,
+`2e5`, `2.5 million`, `12 cm^2`, `12 out of 20`, `1.2万`: each is a value, and two answers are the
+same where their values are equal. Percent and currency signs and units are dropped, not computed
+with: "50%" is 50. What is more than such a number (`5\sqrt{2}`, `2x`, `\pi/2`, `12:30`, `1,5`,
+`2 hours 30 minutes`, `x > 5`) has no value, and no part of it has one.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
+from faithscope.experiments.data.latex import as_read, boxes, closing_braces
+from faithscope.experiments.data.quantities import NEAR, START, Number, in_ascii, read
+from faithscope.interp.number_ends import CALCULATION
+from faithscope.interventions.scripts import WORD
 from faithscope.interventions.sentences import touched
 
-MAX_DIGITS = 40
-"""A longer run of digits is a model that got stuck, not an answer."""
-
-_DIGITS = r"(?:\d{1,3}(?:(?:,|\{,\}|,\\!)\d{3})+(?!\d)|\d+)(?:\.\d+)?|(?<!\.)\.\d+"
-_POWER = (
-    r"[eE](?P<exp>[-+]?\d{1,3})(?!\w)"
-    r"|\s*(?:\\times|\\cdot|[x×*·])\s*10\s*(?:\^|\*\*)\s*\{?(?P<pow>[-+−]?\d{1,3})\}?"
-)
-_PATTERN = re.compile(
-    rf"""
-    (?<![\w\\])(?<!\d\.)
-    (?P<sign>(?<!\))[-−](?=[$€£\d.\\]))?        # "= -3" is negative, "15-3" and "- 3" are not
-    (?:[$€£]\s?(?P<inner>[-−](?=[\d.]))?)?
-    (?:
-        \\[dt]?frac\s*\{{\s*(?P<upper>\d+)\s*\}}\s*\{{\s*(?P<lower>\d+)\s*\}}
-      | (?P<whole>\d+)\s+(?P<part>\d+)/(?P<parts>\d+)(?!/|\.\d)
-      | (?<!/)(?P<over>\d+)/(?P<under>\d+)(?!/|\.\d)
-      | (?P<plain>{_DIGITS})(?:{_POWER})?
-    )
-    (?!\d)(?!(?:st|nd|rd|th)\b)                 # no ordinals
-    """,
-    re.VERBOSE,
-)
 # "Step 3", and at the beginning of a line with words after it "3.", count steps.
 _COUNTER = re.compile(
     r"\bsteps?\s*\#?\d{1,3}\b|^[ \t>*_#]*\(?\d{1,3}[.)][*_]*[ \t]+(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
+_UNITS = (
+    ("years?|yrs?|年", "months?|个月|月", "weeks?", "days?|天|日"),
+    ("days?|天|日", "hours?|hrs?|h|小时|時間|点|時", "minutes?|mins?|分钟|分", "seconds?|secs?|秒"),
+    ("miles?", "yards?", "feet|foot|ft", "inch(?:es)?|in"),
+    ("dollars?|euros?|pounds?|元", "cents?|pence|角", "分"),
+    ("pounds?|lbs?", "ounces?|oz"),
+)
+"""Units of which a length, a time or a price takes several, each smaller than the one before."""
+_UNIT = tuple(
+    re.compile(rf"\s?(?:{'|'.join(f'({unit})' for unit in units)})(?![{WORD}])", re.IGNORECASE)
+    for units in _UNITS
+)
+_AND = re.compile(r",?\s?(?:and\s)?")
+_SIDES = re.compile(r"=|≈|\\approx(?![a-z])")
+_OPERATION = re.compile(
+    r"\s?\)?\s?(?:[-+*/×÷·]|\\(?:times|cdot|div)|x|times|plus|minus|divided\sby)\s?\(?\s?"
+)
+_MORE_THAN_WORDS = re.compile(
+    r"\\(?!(?:angle|triangle|cdot|degree|[lc]?dots|therefore|Rightarrow|implies)(?![a-z]))"
+    r"|[\^{}√π∞<>≤≥≠±|!?+*×÷]|\b\d"
+)
 
 
-@dataclass(frozen=True)
-class Number:
-    """A number found in a text."""
+def find_numbers(text: str, *, counters: bool = False, whole: bool = False) -> list[Number]:
+    """Every number in `text`, in order, those that have no value among them.
 
-    value: Fraction
-    start: int
-    end: int
-
-    @property
-    def canonical(self) -> str:
-        return canonical_form(self.value)
-
-
-def find_numbers(text: str, *, counters: bool = False) -> list[Number]:
-    """Every number in `text`, in order; step counters ("Step 3", "3. Then …") only if asked."""
+    Args:
+        counters: step counters ("Step 3", "3. Then …") are numbers, too.
+        whole: the text is an answer by itself; see `canonical_number`.
+    """
+    text = in_ascii(text)
+    closing = closing_braces(text)
     hidden = [] if counters else [m.span() for m in _COUNTER.finditer(text)]
-    numbers = []
-    for match in _PATTERN.finditer(text):
-        at = match.start()
-        if touched(hidden, at, at + 1):
+    numbers: list[Number] = []
+    at = 0
+    while start := START.search(text, at):
+        at = start.end()
+        if touched(hidden, start.start(), start.start() + 1):
             continue
-        value = _value(match)
-        if value is not None:
-            numbers.append(Number(value, *match.span()))
+        if number := read(text, start, closing, whole):
+            numbers.append(number)
+            at = max(at, number.end)
+    for i, (one, other) in enumerate(itertools.pairwise(numbers)):
+        if _is_compound(text, one, other):
+            numbers[i] = replace(one, value=None)
+            numbers[i + 1] = replace(other, value=None)
     return numbers
 
 
 def canonical_number(text: str) -> str | None:
-    """The canonical form of the one number that a text holds: `"$1,234.50"` gives `"1234.5"`.
+    """The canonical form of the number that a text is: `"$1,234.50"` gives `"1234.5"`.
 
-    Of several, the last; None where there is none.
+    Words may stand around it ("x = 5", "5 hours", "18 (that is 3 x 6)"). None where there is no
+    number, where there are several ("10 or 12", "5 - 10"), or where it cannot be read whole.
     """
-    numbers = find_numbers(text, counters=True)
-    return numbers[-1].canonical if numbers else None
+    text = in_ascii(as_read(text)).strip()
+    if len(boxed := boxes(text)) == 1:
+        text = text[slice(*boxed[0][1])].strip()
+    if text.startswith("{") and closing_braces(text).get(0) == len(text) - 1:
+        text = text[1:-1].strip()
+    numbers = find_numbers(text, counters=True, whole=True)
+    values: set[Fraction] = set()
+    ends = [*(m.start() for m in _SIDES.finditer(text)), len(text)]
+    starts = [0, *(m.end() for m in _SIDES.finditer(text))]
+    for start, end in zip(starts, ends, strict=True):
+        side = [n for n in numbers if start <= n.start < end]
+        gaps = itertools.pairwise([start, *(at for n in side for at in (n.start, n.end)), end])
+        words = [text[a:b] for a, b in itertools.islice(gaps, 0, None, 2)]
+        if any(n.value is None for n in side) or any(
+            map(_MORE_THAN_WORDS.search, words[:1] + words[-1:])
+        ):
+            return None
+        if len(side) == 1:
+            values |= {n.value for n in side if n.value is not None}
+        elif side and not (len(ends) > 1 and all(map(_OPERATION.fullmatch, words[1:-1]))):
+            return None
+    return canonical_form(values.pop()) if len(values) == 1 else None
+
+
+def stated_number(text: str, numbers: Sequence[Number]) -> Number | None:
+    """The last number of a text; None where it is an operand of a calculation that is left open.
+
+    "3 + 4 = 7" ends in 7; "15 - 3", "3 + 4 =" and "18 = 9 * 2" end in none.
+    """
+    if not numbers:
+        return None
+    last = numbers[-1]
+    joined = len(numbers) > 1 and _OPERATION.fullmatch(text[numbers[-2].end : last.start])
+    return None if joined or CALCULATION.match(text, last.end) else last
 
 
 def canonical_form(value: Fraction | int) -> str:
@@ -94,26 +132,12 @@ def canonical_form(value: Fraction | int) -> str:
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
 
-def _value(match: re.Match[str]) -> Fraction | None:
-    if len(match.group()) > MAX_DIGITS:
-        return None
-    if match["plain"]:
-        value = _scaled(match["plain"], match["exp"] or match["pow"] or "0")
-    elif match["whole"]:
-        part = _ratio(match["part"], match["parts"])
-        value = None if part is None else int(match["whole"]) + part
-    else:
-        value = _ratio(match["upper"] or match["over"], match["lower"] or match["under"])
-    negative = match["sign"] or match["inner"]
-    return -value if negative and value is not None else value
-
-
-def _scaled(digits: str, power: str) -> Fraction | None:
-    exponent = int(power.replace("−", "-"))
-    if abs(exponent) > MAX_DIGITS:
-        return None
-    return Fraction(re.sub(r"[^\d.]", "", digits)) * Fraction(10) ** exponent
-
-
-def _ratio(over: str, under: str) -> Fraction | None:
-    return Fraction(int(over), int(under)) if int(under) else None
+def _is_compound(text: str, one: Number, other: Number) -> bool:
+    """Whether two numbers are parts of one measure: "2 hours and 30 minutes"."""
+    if other.start - one.end > NEAR:
+        return False
+    for unit in _UNIT:
+        greater, less = unit.match(text, one.end), unit.match(text, other.end)
+        if greater and less and _AND.fullmatch(text[greater.end() : other.start].strip(" ") + " "):
+            return (greater.lastindex or 0) < (less.lastindex or 0)
+    return False

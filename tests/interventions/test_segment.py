@@ -209,6 +209,30 @@ def test_short_stretches_are_kept_but_not_counted():
     assert all(s.counted for s in segment(words("Sure! Yes."), min_chars=4))
 
 
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [
+            "三盒每盒四支笔，共十二支。",
+            "她丢了其中的两支笔。",
+            "十二减二等于10。",
+            "3盒都还在桌上。",
+        ],
+        ["箱は3つあります。", "合計は12本です。", "そのうち2本をなくした。"],
+        ["상자가 세 개 있다. ", "펜은 모두 열두 자루다. "],
+        ["لدي ثلاث علب. ", "في كل علبة أربعة أقلام؟ "],
+    ],
+)
+def test_a_sentence_is_as_long_as_its_script_makes_it(sentences):
+    steps = segment(list("".join(sentences)))
+    assert [(s.text, s.counted) for s in steps] == [(text, True) for text in sentences]
+
+
+@pytest.mark.parametrize("text", ["十支。", "はい。", "نعم.", "네.", "So it is."])
+def test_a_word_or_two_is_no_step_in_any_script(text):
+    assert [s.counted for s in segment(list(text))] == [False]
+
+
 def test_a_token_goes_with_its_first_visible_character():
     pieces = ["One is here", ". Two", " is there", ".", "\n\n", " \n", "", "", "😀", " three is."]
     steps = tile(pieces, sentence_starts("".join(pieces)))
@@ -256,6 +280,34 @@ def test_conclusion_is_split_off(reasoning, statement):
     at = split_conclusion(pieces)
     assert "".join(pieces[:at]) == reasoning
     assert "".join(pieces[at:]) == statement
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "statement"),
+    [
+        ("她丢了其中的两支笔。", "答案是10。"),
+        ("十二减二等于十，两支都不见了，", "所以答案是10。"),
+        ("そのうち2本をなくした。", "答えは10です。"),
+        ("펜은 모두 열두 자루다. ", "답은 10입니다."),
+        ("У меня три коробки. ", "Ответ: 10."),
+        ("الأقلام عشرة بلا شك. ", "الجواب هو 10."),
+    ],
+)
+def test_a_conclusion_is_split_off_in_other_scripts(reasoning, statement):
+    pieces = list(reasoning + statement)
+    at = split_conclusion(pieces)
+    assert ("".join(pieces[:at]), "".join(pieces[at:])) == (reasoning, statement)
+
+
+def test_a_next_question_of_the_responses_own_is_no_reasoning():
+    reasoning, question = (
+        "Nine eggs at 2 each make 18.",
+        "\n\nQuestion: Tom has 4 and buys 5.\n#### 9",
+    )
+    pieces = words(f"{reasoning}\n#### 18{question}")
+    at = split_conclusion(pieces)
+    assert "".join(pieces[:at]) == reasoning
+    assert "".join(pieces[at:]) == f"\n#### 18{question}"
 
 
 def test_conclusion_patterns_are_the_callers():

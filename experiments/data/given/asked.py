@@ -108,7 +108,7 @@ def _canonical(chain: GivenChain, kind: AnswerKind, text: str) -> str:
     value = canonical_number(text)
     if value is None:
         raise UserError(
-            f"{chain.where}: the gold answer {text[:40]!r} holds no number; give one, or leave it "
-            "out"
+            f"{chain.where}: the gold answer {text[:40]!r} is not one number that can be read "
+            "whole; give plain digits, or leave it out"
         )
     return value

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
 from faithscope.experiments.data.given.chain import joined
-from faithscope.experiments.data.numbers import find_numbers
+from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import (
     agreed,
     as_answered,
@@ -53,9 +53,9 @@ def facts_of(row: Row, gold: Sequence[str], answer: str | None = None) -> Facts:
     said, kind = stated(row, gold), stated_kind(row)
     if not has_options(row):
         texts = {name: usable(value, repr(name), row) for name, value in said.items()}
-        agreed({name: single_number(text) or plain(text) for name, text in texts.items()}, row)
+        agreed({name: canonical_number(text) or plain(text) for name, text in texts.items()}, row)
         right = next(iter(texts.values()), None)
-        if kind is None and right is not None and single_number(right) is not None:
+        if kind is None and right is not None and canonical_number(right) is not None:
             kind = "number"
         return Facts(kind=kind, options=None, gold=right, answer=answer)
     options, kind = options_of(row), kind or "choice"
@@ -75,13 +75,7 @@ def is_right(facts: Facts) -> bool | None:
     if options is not None:
         known = LETTERS[: len(options)] if facts["kind"] == "choice" else options
         return answer == gold if answer in known else None
-    return (single_number(answer) or plain(answer)) == (single_number(gold) or plain(gold))
-
-
-def single_number(text: str) -> str | None:
-    """The canonical form of the number that a text holds, where it holds one alone."""
-    numbers = find_numbers(text, counters=True)
-    return numbers[0].canonical if len(numbers) == 1 else None
+    return (canonical_number(answer) or plain(answer)) == (canonical_number(gold) or plain(gold))
 
 
 def text(row: Row, *names: str) -> str | None:

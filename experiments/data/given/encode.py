@@ -21,6 +21,7 @@ from faithscope.interventions import (
     split_conclusion,
     written,
 )
+from faithscope.interventions.scripts import length_in_letters
 from faithscope.probes.text_model import TextModel
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _in_steps(
     except NotWritable as error:
         raise UserError(f"{chain.where}: {_unwritable(model, parts)}") from error
     steps = tuple(
-        replace(s, counted=i is not None or len(s.text.strip()) >= settings.min_step_chars)
+        replace(s, counted=i is not None or length_in_letters(s.text) >= settings.min_step_chars)
         for s, (i, _) in zip(trace.steps, parts, strict=True)
     )
     return replace(trace, steps=steps)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.data.given.cells import facts_of, single_number
+from faithscope.experiments.data.given.cells import facts_of
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import apart
+from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import plain
 from faithscope.experiments.data.tasks.sources.rows import Row, usable
 from faithscope.interp.errors import UserError
@@ -98,7 +99,7 @@ def _targets(sample: Any) -> tuple[list[str], str | None]:
     targets = [t for t in listed if t.strip() and (plain(t) in texts or plain(t) not in _MISSING)]
     if len({plain(t) for t in targets}) == 1:
         return targets, targets[0]
-    numbers = {n for t in targets if (n := single_number(t)) is not None}
+    numbers = {n for t in targets if (n := canonical_number(t)) is not None}
     return targets, numbers.pop() if len(numbers) == 1 and not sample.choices else None
 
 

@@ -15,7 +15,7 @@ from faithscope.interventions.trace import Question
 
 DATA = HubData("gsm8k", "openai/gsm8k", "test", "main")
 
-_FINAL = re.compile(r"####\s*(\S.*?)\s*$")
+_FINAL = re.compile(r"####[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 _WORKED = re.compile(r"<<[^<>]*=([^<>=]*)>>")
 
 
@@ -35,14 +35,17 @@ def question(row: Row) -> Question:
     """One row (`question`, `answer`) as a question.
 
     Raises:
-        UserError: a column is missing, or the answer has no number after `####`.
+        UserError: a column is missing, or what follows `####` in the answer is not one number.
     """
     answer = str(column(row, ("answer",)))
-    final = _FINAL.search(answer)
-    gold = canonical_number(final[1] if final else answer if len(answer) < 20 else "")
+    finals = _FINAL.findall(answer) or ([answer] if len(answer) < 20 else [])
+    golds = {canonical_number(final) for final in finals}
+    gold = golds.pop() if len(golds) == 1 else None
     if gold is None:
+        what = "several numbers" if len(golds) > 1 else "no number"
         raise UserError(
-            f"{row.where}: no number after '####' in the answer {answer[-40:]!r}; end it with one"
+            f"{row.where}: {what} after '####' in the answer {answer[-40:]!r}; end it with one "
+            "that can be read whole, as in '#### 18'"
         )
     on_the_way = [canonical_number(result) for result in _WORKED.findall(answer)]
     return Question(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from faithscope.experiments.data.answers import (
-    first_choice,
     first_label,
     first_number,
     last_category,
-    last_choice,
     last_label,
     last_number,
 )
+from faithscope.experiments.data.choices import first_choice, last_choice
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import right_letter, stated
 from faithscope.experiments.data.tasks.sources.hub import HubData

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from faithscope.experiments.data.numbers import find_numbers
+from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.kinds import choice_task, label_task, number_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.gold import (
@@ -93,13 +93,11 @@ def _kind(row: Row) -> AnswerKind:
 
 def _number(answer: Any, row: Row) -> str:
     text = usable(answer, "'answer'", row)
-    numbers = {n.canonical for n in find_numbers(text, counters=True)}
-    if len(numbers) == 1:
-        return numbers.pop()
-    what = "no number" if not numbers else "several numbers"
+    if (number := canonical_number(text)) is not None:
+        return number
     raise UserError(
-        f"{row.where}: answer {text[:40]!r} holds {what}; give one number, or give options to "
-        "choose from"
+        f"{row.where}: answer {text[:40]!r} is not one number that can be read whole; give plain "
+        "digits, or give options to choose from"
     )
 
 

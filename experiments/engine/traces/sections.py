@@ -189,7 +189,7 @@ class CutConfig(Section):
     segmentation: Mode = "auto"
     """By sentences, numbered items or paragraphs; `auto` sees which of them it is."""
     min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
-    """Shorter stretches are not steps of their own."""
+    """Shorter stretches are not steps of their own; a Han character counts as three."""
 
 
 class StepsConfig(CutConfig):

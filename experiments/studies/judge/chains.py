@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
+from faithscope.interventions.scripts import length_in_letters
 
 FILE = "benchmark/chains.jsonl"
 """In the run folder: the chains as they were judged."""
@@ -63,7 +64,7 @@ class JudgedChain:
 def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
     """A given chain as it is judged: in its own steps, else in those that it is cut into."""
     parts = list(segments(chain, cut.segmentation))
-    counted = tuple(i is not None or len(text.strip()) >= cut.min_chars for i, text in parts)
+    counted = tuple(i is not None or length_in_letters(text) >= cut.min_chars for i, text in parts)
     options = None if chain.kind in ("number", "label") else chain.options
     lettered = zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", options or (), strict=False)
     listed = "".join(f"\n{letter}. {text}" for letter, text in lettered)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from faithscope.experiments.data.answers import last_number
-from faithscope.experiments.data.numbers import find_numbers
+from faithscope.experiments.data.latex import boxes
+from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.subjects.parsing import boxes
 
 UNKNOWN = "I don't know"
 CORRECT, INCORRECT = "correct", "incorrect"
@@ -119,12 +119,12 @@ def _held(item: Item, texts: dict[str, str], answer: str) -> list[str]:
 
 
 def _free(item: Item, answer: str) -> str:
-    gold = find_numbers(item.answer)
-    if len(gold) == 1:
+    gold = canonical_number(item.answer)
+    if gold is not None:
         number = last_number(answer)
         if number is None:
             return UNKNOWN
-        return CORRECT if number == gold[0].canonical else INCORRECT
+        return CORRECT if number == gold else INCORRECT
     return CORRECT if _words(answer) == _words(_plain(item.answer)) else INCORRECT
 
 

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from faithscope.experiments.data.latex import boxes
+from faithscope.interventions.conclusion import ANSWER_ELSEWHERE, first_response
 from faithscope.interventions.sentences import Span, enclosed, next_visible, outside
 
-PARTS = 2
+PARTS = 3
 """Version of how outputs are taken apart; see `probes.probe.Probe.version`."""
 Thinking = Literal["opened", "written", "unmarked"]
 """Where the reasoning stands: the prompt opened its block (and put r′ there); the model opens it
@@ -49,8 +51,8 @@ _LABEL = re.compile(
 _PHRASE = re.compile(r"the\s+correct\s+answer\s+is\s*+:?\s*+\*\*", re.I)
 _CLOSES_PHRASE = re.compile(r"\*\*")
 _STATED = re.compile(
-    r"\bthe\s+(?:(?:correct|right|final|best)\s+)?(?:answer|option|choice)\s+is\s*:?[ \t]*"
-    r"(?:option[ \t]+)?(\S[^\n]*?)(?=\.(?:\s|\Z)|\n|\Z)",
+    r"(?:\bthe\s+(?:(?:correct|right|final|best)\s+)?(?:answer|option|choice)\s+is\s*:?[ \t]*"
+    rf"(?:option[ \t]+)?|(?:{ANSWER_ELSEWHERE})[ \t]*)(\S[^\n]*?)(?=\.(?:\s|\Z)|。|\n|\Z)",
     re.I,
 )
 _SECTIONS = (
@@ -71,6 +73,8 @@ _BOUNDARY = re.compile(
 _CHOICE = re.compile(
     r"(?:\*\*\s*)?(?:([A-E])(?![A-Za-z'’])|((?i:yes|no|true|false))\b)[\s.:\-)\]*]*"
 )
+_ANOTHER = re.compile(r"[\s.:)\]*]*(?:,|/|&|\b(?:or|and)\b)\s*[(\[*]*[A-E](?![A-Za-z'’])")
+"""A second letter behind the first: "B or C" is no choice."""
 _CHOICE_ANY_CASE = re.compile(r"(?:\*\*\s*)?([A-E]|yes|no|true|false)\b[\s.:)\]-]*", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _HEADINGS = ("", "answer", "the answer", "final answer", "the final answer", "solution")
@@ -167,9 +171,11 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
     "Decision:"), phrases "the correct answer is **…**", `\\boxed{…}` and code blocks, the one
     that ends last; and where there is none of these, the last sentence "the answer is …" (ours).
     Where nothing is left beside the answer, or nothing but marks and a heading, the same is looked
-    for inside it. Programs are not looked into (`answer: int = 0` is no label).
+    for inside it. Programs are not looked into (`answer: int = 0` is no label). Where the text goes
+    on with a next question of its own ("Question: …"), it ends there.
     """
     program = False
+    text = text if paper_compat or "```" in text else first_response(text)
     tags = enclosed(text, _OPENS_ANSWER, _CLOSES_ANSWER)
     tagged = ((text[a.end() : b.start()].strip(), a.start(), b.end()) for a, b in tags)
     if found := next((t for t in tagged if t[0] or paper_compat), None):
@@ -287,21 +293,6 @@ def _marked(text: str) -> Iterator[_Candidate]:
         yield _Candidate(inner, start, inner[1] + 1)
 
 
-_BRACE = re.compile(r"(\\boxed\s*\{)|(?<!\\)[{}]")
-
-
-def boxes(text: str) -> list[tuple[int, Span]]:
-    """Every `\\boxed{…}` whose braces match, in order: where it begins, and what is in it."""
-    found: list[tuple[int, Span]] = []
-    opened: list[tuple[int, int] | None] = []
-    for brace in _BRACE.finditer(text):
-        if not brace.group().endswith("}"):
-            opened.append(brace.span() if brace[1] else None)
-        elif opened and (box := opened.pop()):
-            found.append((box[0], (box[1], brace.start())))
-    return sorted(found)
-
-
 def _short(candidate: _Candidate, source: str, paper_compat: bool) -> tuple[str, str]:
     """The answer, and what followed it: after a label, a letter or a yes or no stands alone."""
     text = candidate.text(source)
@@ -313,8 +304,10 @@ def _short(candidate: _Candidate, source: str, paper_compat: bool) -> tuple[str,
         choice = None if _ARTICLE.match(text) else _CHOICE.match(text)
     if not choice:
         return text, ""
-    letter = next(group for group in choice.groups() if group)
-    return letter, text[choice.end() :].strip()
+    group = next(i for i, found in enumerate(choice.groups(), 1) if found)
+    if not paper_compat and _ANOTHER.match(text, choice.end(group)):
+        return text, ""
+    return choice[group], text[choice.end() :].strip()
 
 
 def _judged(

@@ -52,6 +52,7 @@ def test_a_bare_number_in_the_tag_is_an_answer() -> None:
         ("We add.\n\nThe answer is: C: refutes", "C: refutes"),
         ("So the right option is option B.\nThis is plain.", "B"),
         ("Hence the answer is 3.5. Done.", "3.5"),
+        ("它有毛。正确答案是B。因为A是鱼。", "B"),
     ],
 )
 def test_what_nothing_marks_is_taken_where_it_is_said(text: str, answer: str) -> None:
@@ -305,3 +306,18 @@ def test_a_tokenizer_that_changes_r_prime_is_refused() -> None:
     with pytest.raises(ValueError, match="does not read r′ back"):
         forced(broken, "What?", "Okay")
     assert isinstance(forced(broken, "what?", "okay"), Forced)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("So it is.\nAnswer: B\n\nQuestion: Which one?\nAnswer: C", "B"),
+        ("So it is \\boxed{18}.\n\nProblem: 4 and 5?\n\\boxed{9}", "18"),
+        ("Both fit. Answer: B or C", "B or C"),
+        ("Both fit. Answer: A, B", "A, B"),
+        ("It fits. Answer: B, since A does not", "B"),
+        ("毛がある。答えは10です。", "10です"),
+    ],
+)
+def test_an_answer_is_read_whole_and_is_the_first_questions(text: str, answer: str) -> None:
+    assert parts(f"r</think>{text}")[2:] == (answer, "complete")

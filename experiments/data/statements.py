@@ -1,0 +1,90 @@
+r"""Where a text states its answer, and what it only mentions, supposes, denies or takes back.
+
+A statement says that something is the answer ("The answer is …", "Answer: …", 答案是…); anything
+else is a mention. Texts of models go on past their answer: with what is wrong about the other
+options, with checks, and with the next question of the prompt's own making.
+"""
+
+from __future__ import annotations
+
+import re
+
+from faithscope.interventions.conclusion import ANSWER_ELSEWHERE
+from faithscope.interventions.scripts import WORD
+
+_IS = (
+    r"(?:\s*[*_]*[:：=][*_]*|(?:\s+(?:therefore|thus|then|clearly))?\s+(?:is|would\s+be|must\s+be"
+    r"|should\s+be|has\s+to\s+be|es|est|ist|sera|è|é)(?![^\W\d_])(?:\s*:)?)"
+)
+_ANSWER = rf"(?<![{WORD}])(?:final\s+)?(?:answer|antwort|respuesta|réponse|risposta|resposta)"
+_OF_WHAT = r"(?:\s+(?:to|for|of)\s+(?:the|this|that|your)\s+(?:[\w-]+\s+){0,2}?[\w-]+)?"
+ANSWER_IS = re.compile(rf"(?:{_ANSWER}{_OF_WHAT}{_IS}|{ANSWER_ELSEWHERE})\s*", re.IGNORECASE)
+"""What stands before an answer that is stated as one."""
+LABEL_IS = re.compile(
+    rf"(?:(?<![{WORD}])(?<!initial )(?<!apparent )(?<!opening )(?:answer|category|class"
+    r"|classification|label|topic|type|group|verdict|conclusion|prediction|sentiment|polarity)"
+    rf"(?:\s+of\s+(?:the|this|that)\s+(?:[\w-]+\s+){{0,2}}?[\w-]+)?{_IS}|(?:情感|类别|類別|标签|分类|答案)\s*"
+    r"(?:是|为|為|[:：]))\s*(?:(?:therefore|clearly|overall|most\slikely|classified\sas)\s+){0,2}"
+    r"(?:(?:a|an|the)\s+)?[\"'“‘(\[]*\Z",
+    re.IGNORECASE,
+)
+"""What a text ends with right before a label that is stated as the answer."""
+_RETRACTION = re.compile(
+    r"(?:^|[.!?…][\"'”)]*\s+|(?<!\w)(?:but|hmm|oh|no),?\s+)(?:wait|actually|correction|scratch that"
+    r"|on second thought|hold on|let me (?:re|double)[\w-]*|no(?=[,.]))(?!\w)"
+    r"|(?<!\w)(?:(?:i|that) (?:made a mistake|was wrong|is wrong)"
+    r"|that['’]s (?:wrong|not right))(?!\w)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NEGATED = re.compile(
+    r"(?:\b(?:not|no|never|neither|nor|nothing|(?:is|was|are|were|does|do|did)n['’]t|hardly|without"
+    r"|instead of|opposed to)\s+(?:(?:a|an|the|any|very|really|clearly|so|too|entirely|purely|"
+    r"necessarily|particularly|overly|be|being|seem|have|contain|express|option|choice)\s+){0,3}"
+    r"|(?<!\bmore )\bthan\s+(?:[\w'’-]+\s+){0,3}|\bnon-?|[不非没沒未]是?|ไม่|غير\s)[\"'“‘(]*\Z",
+    re.IGNORECASE,
+)
+_SUPPOSED = re.compile(
+    r"(?:(?<!\w)(?:if|unless|whether|suppose|supposing|assuming)(?!\w)(?!\s+(?:i|we|you|one)\s)[^,;]{0,80}"
+    r"|(?:would|could|might|should)\s+have\s+been(?!\w)[^,;]{0,30}|(?:如果|假如|要是|若)[^，,]{0,30})\Z",
+    re.IGNORECASE,
+)
+_WOULD = re.compile(r"(?<!\w)(?:would|could|might)(?!\w)|['’]d(?!\w)", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"(?<!\w)(?:if(?!\s+(?:i|we|you|one)\s)|unless|otherwise|had\s+it|were\s+it)(?!\w)",
+    re.IGNORECASE,
+)
+_ENDS_SENTENCE = re.compile(r"[.!?](?=\s|\Z)|[\n。！？]")
+_ENDS_CLAUSE = re.compile(rf"{_ENDS_SENTENCE.pattern}|;|:(?=\s)|, but(?!\w)")
+_NEXT_WORD = 12
+"""Characters after a mention in which its verb stands: "D would be right if …"."""
+_FAR = 120
+"""Characters of its sentence that are read around a mention."""
+
+
+def is_retracted(text: str, at: int) -> bool:
+    """Whether what is said before an offset is taken back or looked at again after it."""
+    return bool(_RETRACTION.search(text, at))
+
+
+def is_denied(text: str, at: int) -> bool:
+    """Whether what stands at an offset is negated there ("not", "rather than")."""
+    return bool(_NEGATED.search(text[max(0, at - 60) : at]))
+
+
+def is_supposed(text: str, at: int) -> bool:
+    """Whether what stands at an offset is said of another case: "It would be B if …"."""
+    before = _ENDS_CLAUSE.split(text[max(0, at - _FAR) : at])[-1]
+    after = _ENDS_CLAUSE.split(text[at : at + _FAR])[0]
+    would = _WOULD.search(before + after[:_NEXT_WORD]) and _CONDITION.search(before + after)
+    return bool(would or _SUPPOSED.search(before))
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Spans of the sentences and lines of a text, in order."""
+    ends = [*(m.end() for m in _ENDS_SENTENCE.finditer(text)), len(text)]
+    return [(a, b) for a, b in zip([0, *ends], ends, strict=False) if text[a:b].strip()]
+
+
+def first_line(text: str) -> str:
+    """The first line that says something: "\\[" and ":" do not."""
+    return next((line.strip() for line in text.splitlines() if re.search(r"[^\W_]", line)), "")
