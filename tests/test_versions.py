@@ -57,6 +57,8 @@ REPLIES = [
     '{"score": 9, "why": "out of range"}',
     '{"score": 1} and {"score": 2}',
     "I decline.",
+    'It is 3.</think>{"score": 1, "why": "a"}',
+    'It is 3.</think>{"score": 3, "why": "b"}',
 ]
 OUTPUTS = [
     "<think>\nIt is A.</think>\nI explain.\n\nAnswer: B",
