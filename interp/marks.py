@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
 
 _ATTRIBUTES = r"(?:\s[^<>]*+(?<!/))?"
 """As in `<think signature="…">`; `<think />` opens nothing."""
@@ -176,6 +175,8 @@ class Thought:
     """Whether any reasoning is marked."""
     closed: bool = True
     """False where reasoning begins and does not end: all from there on is reasoning."""
+    withheld: bool = False
+    """Whether some of the reasoning is encrypted, as its opener says."""
     unpaired: str = ""
     """The first mark that belongs to no block, or leaves open where one ends: what is reasoning
     is then doubtful."""
@@ -201,7 +202,7 @@ def split(text: str, prompt: str = "") -> Thought:
     ends_inside: list[_Mark] = []
     opener: _Mark | None = None
     at = depth = 0
-    quoted = begun = False
+    quoted = begun = withheld = False
     for i, mark in enumerate(_marks(text)):
         if opener is not None:
             if mark.pair != opener.pair:
@@ -226,6 +227,7 @@ def split(text: str, prompt: str = "") -> Thought:
             if not quoted:
                 answer.append(text[at : mark.start])
                 at = mark.end
+                withheld |= bool(_REDACTED.search(text, mark.start, mark.end))
         elif begun or doubtful or mark.kind in in_prompt:
             doubtful.append(mark)
         else:
@@ -243,6 +245,7 @@ def split(text: str, prompt: str = "") -> Thought:
         "\n\n".join(t for t in thoughts if t.strip()),
         bool(thoughts),
         closed,
+        withheld,
         text[doubtful[0].start : doubtful[0].end] if doubtful else "",
     )
 
