@@ -7,9 +7,11 @@ response is cut between token ids by `interp.responses`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+
+from faithscope.interp.errors import did_you_mean
 
 _ATTRIBUTES = r"(?:\s[^<>]*+(?<!/))?"
 """As in `<think signature="…">`; `<think />` opens nothing."""
@@ -113,6 +115,21 @@ MARKS = (
 Command A; Kimi; Gemma 4; Sky-T1 and OpenThinker; Apertus; EXAONE Deep; Claude's prompts; Reka;
 LongCat."""
 BY_NAME = {marks.name: marks for marks in MARKS}
+NO_MARKS = "none"
+StatedMarks = str | Sequence[str]
+"""How a user states a model's marks: a name of known ones, `none`, or [OPENER, CLOSER]."""
+
+
+def marks_problem(marks: StatedMarks) -> str | None:
+    """Why a statement of marks is none, or None if it is one."""
+    if isinstance(marks, str):
+        known = [NO_MARKS, *BY_NAME]
+        guess = did_you_mean(marks, known) or f"; known: {', '.join(known)}"
+        return None if marks in known else f"unknown marks {marks!r}{guess}; or [OPENER, CLOSER]"
+    if len(marks) == 2 and len({m.strip() for m in marks} - {""}) == 2:
+        return None
+    return f"marks {list(marks)!r}: give [OPENER, CLOSER], two different texts"
+
 
 _ENDS = (
     *("<|end|>", "<|return|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "</s>"),

@@ -121,7 +121,7 @@ def render(
     ids = encode_masked(tokenizer, text, masks)
     end = text.rstrip()
     opened = fmt.marks and end.endswith(fmt.opener.rstrip())
-    shut = fmt.marks and end.endswith(fmt.closer)
+    shut = fmt.marks and end.endswith((fmt.closer, fmt.answer_opener or fmt.closer))
     if opened or shut or not fmt.marks:
         thinks = opened
     else:
