@@ -65,6 +65,8 @@ OUTPUTS = [
     "No block at all. The answer is C.",
     "<think>never ends",
     "<think>\nprogram</think>\n```python\nprint(1)\n```",
+    "<think>It may write <think>12</think> there.</think>\nI explain.\n\nAnswer: B",
+    "<seed:think>It is A.</seed:think>\nI explain.\n\nAnswer: B",
 ]
 
 
