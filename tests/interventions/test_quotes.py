@@ -6,7 +6,7 @@ from faithscope.interventions import sentences
 from faithscope.interventions.segment import units
 
 
-@pytest.mark.parametrize("mark", list("“”„«»‹›‘`'") + ["「", "``", "“\n", "“ a. ", "“\n \n"])
+@pytest.mark.parametrize("mark", [*"“”„«»‹›‘`'「", "``", "“\n", "“ a. ", "“\n \n"])
 def test_a_paragraph_of_quotation_marks_is_shown_without_them(monkeypatch, mark):
     shown: list[str] = []
     split = sentences.get_sentence_boundaries
