@@ -136,6 +136,8 @@ _ENDS = (
     *("<｜end▁of▁sentence｜>", "<|end_of_solution|>", "<|END_RESPONSE|>"),
 )
 """What ends a turn where a text was decoded with its control tokens."""
+_BARE_CHANNEL = re.compile(r"analysis(?=[^\s:,.;])")
+"""What is left of harmony's first header where a text was decoded without its control tokens."""
 _SUMMARY = re.compile(r"\s*<summary>(.*?)</summary>\s*", re.S)
 _REDACTED = re.compile(r"\sredacted\s*=\s*[\"']?true\b", re.I)
 
@@ -212,6 +214,7 @@ def split(text: str, prompt: str = "") -> Thought:
             of blocks such an opener opens a block only where the text begins with it, and such a
             closer ends nothing.
     """
+    text = _with_channels(text)
     in_prompt = {mark.kind for mark in _marks(prompt)} if prompt else set()
     answer: list[str] = []
     thoughts: list[str] = []
@@ -265,6 +268,15 @@ def split(text: str, prompt: str = "") -> Thought:
         withheld,
         text[doubtful[0].start : doubtful[0].end] if doubtful else "",
     )
+
+
+def _with_channels(text: str) -> str:
+    """A reply of harmony with the headers that decoding without control tokens has bared."""
+    if "assistantfinal" not in text or not (begins := _BARE_CHANNEL.match(text)):
+        return text
+    analysis, final = (f"<|channel|>{name}<|message|>" for name in ("analysis", "final"))
+    bare = text[begins.end() :].replace("assistantanalysis", analysis)
+    return f"{analysis}{bare.replace('assistantfinal', final, 1)}"
 
 
 def _inside(opener: str, block: str) -> str:

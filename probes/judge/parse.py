@@ -139,7 +139,8 @@ def read(ask: Ask | Writing, text: str, cut: bool = False, after_thinking: bool 
     Args:
         cut: the server said that the token limit ended the reply. Such a reply is never parsed,
             though an object may stand in it: what was still to come could have changed it.
-        after_thinking: whether thinking has been taken off the text already, by its token ids.
+        after_thinking: whether thinking has been taken off the text already, by its token ids or
+            by the server.
     """
     if len(text) > LONGEST:
         problem = f"the reply has {len(text):,} characters, of which at most {LONGEST:,} are read"
@@ -206,7 +207,9 @@ def fields(ask: Ask, answer: str, after_thinking: bool = False) -> tuple[dict[st
     if missing := [f.name for path, f in by_path.items() if path not in by_place]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
     values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
-    if (after_thinking or not alone) and _stands_in(_asked(ask), found):
+    # the form's own words may show a verdict as an example, which a judge may well come to
+    quotable = "\n".join(map(str, ask.values.values())) if alone else _asked(ask)
+    if (after_thinking or not alone) and _stands_in(quotable, found):
         raise Malformed("the JSON object may be quoted: it stands in the prompt, word for word")
     return values, len(by_place) - len(by_path)
 

@@ -50,6 +50,11 @@ def test_channels_of_harmony():
     )
     assert (split(text).thinking, split(text).answer) == ("One.\n\nTwo.\n\n{}", "5")
     assert split("<|channel|>final<|message|>5<|return|>").answer == "5"
+    # decoded without control tokens
+    bare = "analysisOne.assistantanalysisTwo.assistantfinal5"
+    assert (split(bare).thinking, split(bare).answer) == ("One.\n\nTwo.", "5")
+    for prose in ("analysis: the assistantfinal word", "analysisOne.", "An assistantfinal"):
+        assert split(prose).answer == prose
     assert plain(f"<|channel|>analysis<|message|>a{TURN}<|channel|>analysis<|message|>b") == (
         "<think>ab"
     )

@@ -261,6 +261,10 @@ def test_thinking_taken_off_by_its_ids_makes_what_follows_no_whole_reply():
     ask = Ask("a", FORM, {"chain": f"1 + 1 = 3. {GOOD}"})
     assert read(ask, GOOD).values == VALUES
     assert read(ask, GOOD, after_thinking=True).outcome == "unparsed"
+    # an example of the form's own is nothing that the judged text could have planted
+    shown = replace(FORM, template=f"Rate {{chain}}, as in {{{GOOD}}}")
+    assert GOOD in Ask("a", shown, {"chain": "1"}).prompt
+    assert read(Ask("a", shown, {"chain": "1"}), GOOD, after_thinking=True).values == VALUES
 
 
 def test_nested_and_repeated_thinking():
