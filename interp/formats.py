@@ -38,7 +38,7 @@ TAGS = tuple(t for m in MARKS if m.name != "harmony" for t in (m.opener.strip(),
 """Reasoning tags; control tokens wherever a tokenizer has them as tokens of their own."""
 _REASONS = "(?:think|thought|reason)"
 _LIKE_MARKS = re.compile(
-    rf"<(?=[|｜])(?!.no_?)[^<>\s]*{_REASONS}(?![^<>\s]*(?:effort|budget))[^<>\s]*[|｜]>"
+    rf"<(?=[|｜])(?!./?no_?)[^<>\s]*{_REASONS}(?![^<>\s]*(?:effort|budget))[^<>\s]*[|｜]>"
     rf"|</[^<>\s]*{_REASONS}[^<>\s]*>|\[/[^\[\]\s]*{_REASONS}[^\[\]\s]*\]|◁/[^◁▷\s]*▷",
     re.I,
 )

@@ -113,3 +113,14 @@ def test_a_block_within_the_reasoning_is_part_of_it(name):
     # an inner block that ends is no end of what is still open
     open_ids = tuple(tok(reasoning, add_special_tokens=False)["input_ids"])
     assert not split_response(tok, fmt, open_ids).closed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{% if enable_thinking %}", "<|no_think|>", "<|/no_think|>", "<|reasoning_effort|>"),
+        *("message.reasoning_content", "[THOUGHTS]", "a < b thinking > c"),
+    ],
+)
+def test_what_is_no_mark_is_not_taken_for_one(text):
+    assert not unknown_marks(text)
