@@ -172,12 +172,13 @@ def _marks(text: str) -> Iterator[_Mark]:
         yield _Mark(int(group[1:]), group[0] == "o", *found.span())
 
 
-def plain(text: str, opener: str = "<think>", closer: str = "</think>") -> str:
-    """A text with every mark of reasoning written as one pair; a channel opened twice, once."""
+def plain(text: str) -> str:
+    """A text with every mark of reasoning written as a think tag; a channel opened twice, once."""
     parts, at, opened = [], 0, False
     for mark in _marks(text):
         again = mark.opens and opened and not MARKS[mark.pair].nests
-        parts += [text[at : mark.start], "" if again else opener if mark.opens else closer]
+        tag = "<think>" if mark.opens else "</think>"
+        parts += [text[at : mark.start], "" if again else tag]
         at, opened = mark.end, mark.opens
     return "".join([*parts, text[at:]])
 
