@@ -9,12 +9,15 @@ import sys
 import time
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from packaging.requirements import Requirement
 
 from faithscope.experiments.engine.environment import install_command
 from faithscope.interp import sources
+
+if TYPE_CHECKING:
+    from faithscope.interp.formats import ReasoningFormat
 
 OK, OPTIONAL, BROKEN = "ok", "optional", "broken"
 
@@ -69,10 +72,17 @@ def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[st
         f"{model.dtype} on {model.device}, loaded in {seconds:.0f} s",
         f"revision: {model.revision or 'not pinned'}",
         f"chat template: {'yes' if model.tokenizer.chat_template else 'none, plain prompts'}",
+        f"reasoning: {_marked(model.format)}",
         f"ends a turn with: {ends or 'nothing known'}",
         *model.checks,
         *(f"caution: {caution}" for caution in model.cautions),
     ]
+
+
+def _marked(form: ReasoningFormat) -> str:
+    if not form.marks:
+        return "in plain prose; the chat template names no marks"
+    return f"{form.name}, between {form.opener!r} and {form.closer!r}"
 
 
 def doctor(model: str | None = None) -> int:

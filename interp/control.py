@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -45,6 +45,19 @@ class Controls:
     """None for a slow tokenizer."""
     prefixes_space: bool
     """Whether the first word of a text is encoded as if a space stood before it."""
+    normalises: bool
+    """Whether control tokens are looked for in a text that a normalizer has changed, in which
+    `＜think＞` may be `<think>`."""
+
+    def spelled_in(self, tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
+        """What of a text the tokenizer would take for control tokens, as the text spells it."""
+        spelled = dict.fromkeys(self.pattern.findall(text))
+        if self.normalises:
+            encoded: Any = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+            control = set(self.ids.values()) - {self.unknown}
+            pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            spelled |= dict.fromkeys(text[a:b].strip() for i, (a, b) in pairs if i in control)
+        return [s for s in spelled if s]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -84,8 +97,8 @@ class Controls:
             continues = before == "text" and self.prefixes_space
             ids = _after_newline(after_token, text) if continues else after_token(text)
         obeyed = set(self.ids.values()).intersection(ids) - {self.unknown}
-        spelled = [t for t, i in self.ids.items() if i in obeyed and t in text]
-        if spelled:
+        spelled = [t for t, i in self.ids.items() if i in obeyed]
+        if [t for t in spelled if self.normalises or t in text]:
             raise UserError(
                 f"{spelled[0]!r} in a text cannot be encoded without becoming the control token "
                 "itself with this tokenizer; remove it from the text"
@@ -116,9 +129,18 @@ def controls(tokenizer: PreTrainedTokenizerBase) -> Controls:
         unknown: Any = tokenizer.unk_token_id
         first = tokenizer.tokenize("a", add_special_tokens=False)
         space = bool(first) and first[0][0] in "▁Ġ"
-        known = Controls(ids, len(tokenizer), template, unknown, backend, space)
+        known = Controls(
+            ids, len(tokenizer), template, unknown, backend, space, _normalises(backend, ids)
+        )
         _known[tokenizer] = known
     return known
+
+
+def _normalises(backend: Tokenizer | None, ids: Mapping[str, int]) -> bool:
+    if backend is None or backend.normalizer is None:
+        return False
+    added = backend.get_added_tokens_decoder()
+    return any(token.normalized for i, token in added.items() if i in set(ids.values()))
 
 
 def _named(token: str, template: str | None) -> bool:
@@ -152,7 +174,7 @@ def encode_text(
 
     # Building the tokenizer that spells takes seconds for a large vocabulary.
     ids = None
-    if before == "token" or known.pattern.search(text):
+    if before == "token" or known.spelled_in(tokenizer, text):
         ids = known.spell(text, before)
     if ids is None:
         ids = (
@@ -184,9 +206,8 @@ class Masks:
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> Masks:
         used = set().union(*texts)
-        spelled = dict.fromkeys(
-            m for text in texts for m in controls(tokenizer).pattern.findall(text)
-        )
+        known = controls(tokenizer)
+        spelled = dict.fromkeys(m for text in texts for m in known.spelled_in(tokenizer, text))
         free = (chr(c) for c in _STAND_INS if chr(c) not in used)
         return cls(dict(zip(spelled, free, strict=False)))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerBase
 
 from faithscope.interp.errors import UserError
+from faithscope.interp.marks import MARKS, NO_MARKS, Marks, StatedMarks, marks_problem
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class ReasoningFormat:
     """What ends the reasoning and hands over to the answer."""
     answer_opener: str = ""
     """What opens an answer that no reasoning precedes, where the family marks that."""
+    nests: bool = True
+    """Whether a block may hold a block, which then ends before it does."""
 
     @property
     def marks(self) -> bool:
@@ -27,19 +31,64 @@ class ReasoningFormat:
         return bool(self.closer)
 
 
-NONE = ReasoningFormat("none", "", "")
-HARMONY = ReasoningFormat(
-    "harmony",
-    "<|channel|>analysis<|message|>",
-    "<|end|><|start|>assistant<|channel|>final<|message|>",
-    "<|channel|>final<|message|>",
-)
-MISTRAL = ReasoningFormat("mistral_think", "[THINK]", "[/THINK]")
-THINK = ReasoningFormat("think_tags", "<think>\n", "</think>")
-BY_NAME = {f.name: f for f in (HARMONY, MISTRAL, THINK)}
-
-TAGS = ("<think>", "</think>", "[THINK]", "[/THINK]")
+NONE = ReasoningFormat(NO_MARKS, "", "")
+OWN = "own"
+"""The name of a format whose marks a user states."""
+TAGS = tuple(t for m in MARKS if m.name != "harmony" for t in (m.opener.strip(), m.closer))
 """Reasoning tags; control tokens wherever a tokenizer has them as tokens of their own."""
+_REASONS = "(?:think|thought|reason)"
+_LIKE_MARKS = re.compile(
+    rf"<(?=[|｜])(?!./?no_?)[^<>\s]*{_REASONS}(?![^<>\s]*(?:effort|budget))[^<>\s]*[|｜]>"
+    rf"|</[^<>\s]*{_REASONS}[^<>\s]*>|\[/[^\[\]\s]*{_REASONS}[^\[\]\s]*\]|◁/[^◁▷\s]*▷",
+    re.I,
+)
+"""What looks like a mark of reasoning in a chat template: a control token, or the end of a tag."""
+
+
+def format_of(marks: Marks, template: str = "") -> ReasoningFormat:
+    """The format of known marks.
+
+    Args:
+        template: a chat template, which may show whether a line break follows the opener.
+    """
+    opener = marks.opener
+    shows_break = f"{opener}\\n" in template or f"{opener}\n" in template
+    if shows_break if opener in template else marks.breaks_line:
+        opener += "\n"
+    return ReasoningFormat(marks.name, opener, marks.closer, marks.answer_opener, marks.nests)
+
+
+BY_NAME = {m.name: format_of(m) for m in MARKS}
+"""The formats of known marks as they are without a template."""
+
+
+def stated_format(
+    tokenizer: PreTrainedTokenizerBase, marks: StatedMarks, name: str = "this model"
+) -> ReasoningFormat:
+    """The format of marks that a user states, over what the chat template shows.
+
+    Args:
+        marks: a name of `interp.marks.MARKS`, `none`, or opener and closer as the model writes
+            them, white space included.
+        name: the model's, for messages.
+
+    Raises:
+        UserError: they are no marks, or the tokenizer has no chat template.
+    """
+    if problem := marks_problem(marks):
+        raise UserError(f"{name}: {problem}")
+    if marks == NONE.name:
+        return NONE
+    if template_of(tokenizer) is None:
+        raise UserError(
+            f"{name}: its tokenizer has no chat template, so that it would be asked in plain text, "
+            f"without the marks that are stated (marks: {marks}); give a folder with its weights, "
+            "a tokenizer.json and a chat template as the name, or leave marks out, for plain text"
+        )
+    if isinstance(marks, str):
+        return BY_NAME[marks]
+    opener, closer = marks
+    return ReasoningFormat(OWN, opener, closer)
 
 
 def template_of(tokenizer: PreTrainedTokenizerBase) -> str | None:
@@ -47,39 +96,59 @@ def template_of(tokenizer: PreTrainedTokenizerBase) -> str | None:
     return tokenizer.get_chat_template() if tokenizer.chat_template else None
 
 
-def detect_format(tokenizer: PreTrainedTokenizerBase, model_type: str = "") -> ReasoningFormat:
+def detect_format(
+    tokenizer: PreTrainedTokenizerBase,
+    model_type: str = "",
+    marks: StatedMarks | None = None,
+    name: str = "",
+) -> ReasoningFormat:
     """How this model marks its reasoning, read off the chat template.
 
     The template decides, not the vocabulary: the Qwen3 instruct models that never think
     carry `<think>` in their vocabulary too, and the older DeepSeek-R1 templates, which
     leave the opener to the model, still name the closer in order to strip it. Without a
-    template (a base model) nothing is marked.
+    template (a base model) nothing is marked. Of several pairs that a template names the first
+    of `interp.marks.MARKS` counts.
 
     Think tags are opened with a line break after them, as Qwen3, DeepSeek-R1 and SmolLM3
     write them, unless the template writes `<think>` and never breaks the line after it.
 
+    Args:
+        marks: what a user states instead (`stated_format`).
+        name: the model's, for messages.
+
     Raises:
         UserError: a harmony template over a tokenizer without harmony's tokens; the channels
-            would be spelled out as text, and no answer would ever be found.
+            would be spelled out as text, and no answer would ever be found. Or the template
+            names marks of reasoning that are not known, so that thinking would be read as prose.
     """
+    named = name or model_type or "this model"
+    if marks is not None:
+        return stated_format(tokenizer, marks, named)
     template = template_of(tokenizer)
     if template is None:
         return NONE
-    if "<|channel|>analysis" in template:
+    known = next((m for m in MARKS if m.shown_in(template)), None)
+    if known is None:
+        if unknown := unknown_marks(template):
+            raise UserError(
+                f"{named}: its chat template names {', '.join(unknown)}, as if its reasoning "
+                "was marked in a way that is not known here; say how it is (marks: [OPENER, "
+                "CLOSER]; model.marks in a config), or that it is not (marks: none)"
+            )
+        return NONE
+    if known.name == "harmony":
         needed = {"<|channel|>", "<|message|>", "<|start|>", "<|end|>"}
         missing = needed - {token.content for token in tokenizer.added_tokens_decoder.values()}
         if missing:
             raise UserError(
-                f"{model_type or 'this model'}: its chat template writes harmony channels but its "
+                f"{named}: its chat template writes harmony channels but its "
                 f"tokenizer has no token {', '.join(sorted(missing))}; load the tokenizer that "
                 "belongs to the model"
             )
-        return HARMONY
-    if "[THINK]" in template:
-        return MISTRAL
-    if "</think>" in template or "<think>" in template:
-        broken = "<think>\\n" in template or "<think>\n" in template
-        if "<think>" in template and not broken:
-            return ReasoningFormat(THINK.name, "<think>", THINK.closer)
-        return THINK
-    return NONE
+    return format_of(known, template)
+
+
+def unknown_marks(template: str) -> list[str]:
+    """What a chat template names that looks like a mark of reasoning and is of no known pair."""
+    return list(dict.fromkeys(_LIKE_MARKS.findall(template)))

@@ -24,6 +24,7 @@ from faithscope.interp.checkpoint import bounded_building, check_counts, check_u
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
 from faithscope.interp.language import Language
+from faithscope.interp.marks import StatedMarks
 from faithscope.interp.memory import is_out_of_memory
 from faithscope.interp.model import Model
 from faithscope.interp.placement import devices_of, is_offloaded
@@ -43,6 +44,7 @@ def load(
     quantize: Literal["8bit", "4bit"] | None = None,
     device_map: str | dict[str, Any] | None = None,
     trust_remote_code: bool = False,
+    marks: StatedMarks | None = None,
     verify_model: bool = True,
 ) -> Model:
     """Load `name` and check that it behaves.
@@ -56,6 +58,8 @@ def load(
         quantize: 8- or 4-bit weights through bitsandbytes (extra `quant`).
         device_map: `auto` spreads layers over the devices there are through accelerate, and keeps
             what does not fit in the CPU's memory, or on disk; else what transformers takes.
+        marks: how the model marks its reasoning, where its chat template does not show that or
+            shows it otherwise (`interp.formats.stated_format`).
         verify_model: run the checks of `interp.verify`; they take a few short forwards.
 
     Raises:
@@ -98,18 +102,29 @@ def load(
             f"(first: {missing[0]}); get its files again"
         )
     unused = check_unused(name, where, hf, info["unexpected_keys"], refuse=verify_model)
-    model = wrap(hf, tokenizer, name=name, revision=source.revision, verify_model=verify_model)
+    model = wrap(
+        hf,
+        tokenizer,
+        name=name,
+        revision=source.revision,
+        marks=marks,
+        verify_model=verify_model,
+    )
     model.cautions = (*unused, *model.cautions)
     return model
 
 
 def load_language(
-    name: str, *, revision: str | None = None, trust_remote_code: bool = False
+    name: str,
+    *,
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+    marks: StatedMarks | None = None,
 ) -> Language:
     """Tokenizer, reasoning format and end tokens of `name`, without its weights.
 
     Args:
-        name, revision: as of `load`.
+        name, revision, marks: as of `load`.
 
     Raises:
         UserError: they cannot be found or read, or the chat template does not hold a question.
@@ -128,7 +143,7 @@ def load_language(
         except OSError:
             # as transformers does where a model has no such file of its own
             defaults = GenerationConfig.from_model_config(config)
-    fmt = detect_format(tokenizer, config.model_type)
+    fmt = detect_format(tokenizer, config.model_type, marks, name)
     return Language(
         name,
         tokenizer,
@@ -193,6 +208,7 @@ def wrap(
     *,
     name: str,
     revision: str | None = None,
+    marks: StatedMarks | None = None,
     verify_model: bool = True,
 ) -> Model:
     """A `Model` over a transformers model that is already in memory.
@@ -229,7 +245,7 @@ def wrap(
         hf=hf,
         tokenizer=tokenizer,
         structure=structure,
-        format=detect_format(tokenizer, hf.config.model_type),
+        format=detect_format(tokenizer, hf.config.model_type, marks, name),
         end_ids=prompts.end_ids(tokenizer, hf.generation_config),
         revision=revision or getattr(hf.config, "_commit_hash", None),
         tree_reason=_tree_reason(hf, structure),

@@ -21,6 +21,7 @@ from faithscope.interp.bounded import OutOfBounds, bounded
 from faithscope.interp.control import Masks, controls, encode_marks, encode_masked
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import NONE, TAGS, ReasoningFormat, template_of
+from faithscope.interp.marks import MARKS
 
 TEMPLATE_SECONDS = 20.0
 """In which a chat template has to end; they take thousandths."""
@@ -126,7 +127,7 @@ def render(
     ids = encode_masked(tokenizer, text, masks)
     end = text.rstrip()
     opened = fmt.marks and end.endswith(fmt.opener.rstrip())
-    shut = fmt.marks and end.endswith(fmt.closer)
+    shut = fmt.marks and end.endswith((fmt.closer, fmt.answer_opener or fmt.closer))
     if opened or shut or not fmt.marks:
         thinks = opened
     else:
@@ -275,7 +276,7 @@ def _check_kept(turns: Sequence[Message], text: str) -> None:
             )
 
 
-_CLOSER = re.compile("|".join(re.escape(tag) for tag in TAGS if "/" in tag))
+_CLOSER = re.compile("|".join(re.escape(m.closer) for m in MARKS if m.name != "harmony"))
 _SWITCH = re.compile(r"/(no_?)?think|/system_override")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerBase
 
 from faithscope.interp import detokenise
-from faithscope.interp.control import encode_marks
+from faithscope.interp.control import controls, encode_marks
 from faithscope.interp.formats import ReasoningFormat
 
 
@@ -33,7 +34,8 @@ def split_response(
     `fmt` is the `format` of the prompt that was continued. Without marks everything is
     reasoning (the answer is found in its prose). The closer is searched as its own ids; a
     closer spelled in ordinary tokens is found in the text, and a token that holds both the
-    end of the reasoning and the start of the closer (`.</`) goes to the tail.
+    end of the reasoning and the start of the closer (`.</`) goes to the tail. A block within
+    the reasoning, opened and closed again, is part of it.
 
     An opener that the model wrote itself is set apart, as is all before an answer that no
     reasoning precedes (harmony's final channel).
@@ -43,9 +45,14 @@ def split_response(
         return Response(ids, (), closed=True)
     pieces = detokenise.pieces(tokenizer, ids)
     start = _after_opener(fmt, pieces)
-    cut = _find(ids, encode_marks(tokenizer, fmt.closer), start)
-    if cut is None:
-        cut = _find_text(pieces, fmt.closer, start)
+    tag = fmt.opener.rstrip()
+    # spelled in ordinary tokens, marks have other ids beside other text
+    own = controls(tokenizer).pattern.match(fmt.closer)
+    closers = _find(ids, encode_marks(tokenizer, fmt.closer), start) if own else []
+    if closers:
+        cut = _closing(_find(ids, encode_marks(tokenizer, tag), start), closers, fmt.nests)
+    else:
+        cut = _closing_in_text(pieces, fmt, start)
     if cut is None and fmt.answer_opener and "".join(pieces).startswith(fmt.answer_opener):
         cut = 0
     if cut is None:
@@ -78,12 +85,27 @@ def _token_at(pieces: Sequence[str], char: int, past: bool) -> int:
     return len(pieces)
 
 
-def _find(ids: Sequence[int], wanted: Sequence[int], start: int) -> int | None:
+def _find(ids: Sequence[int], wanted: Sequence[int], start: int) -> list[int]:
     n = len(wanted)
-    return next((i for i in range(start, len(ids) - n + 1) if ids[i : i + n] == wanted), None)
+    return [i for i in range(start, len(ids) - n + 1) if ids[i : i + n] == wanted]
 
 
-def _find_text(pieces: Sequence[str], wanted: str, start: int) -> int | None:
+def _closing(openers: Sequence[int], closers: Sequence[int], nests: bool) -> int | None:
+    """The place of the closer that closes what was open at the start."""
+    depth = 1
+    for at, change in sorted([*((o, 1) for o in openers if nests), *((c, -1) for c in closers)]):
+        depth += change
+        if not depth:
+            return at
+    return None
+
+
+def _closing_in_text(pieces: Sequence[str], fmt: ReasoningFormat, start: int) -> int | None:
     text = "".join(pieces)
-    char = text.find(wanted, sum(map(len, pieces[:start])))
-    return None if char < 0 else max(start, _token_at(pieces, char, past=False))
+    at = sum(map(len, pieces[:start]))
+    openers, closers = (
+        [m.start() for m in re.finditer(re.escape(mark), text) if m.start() >= at]
+        for mark in (fmt.opener.rstrip(), fmt.closer)
+    )
+    char = _closing(openers, closers, fmt.nests)
+    return None if char is None else max(start, _token_at(pieces, char, past=False))

@@ -56,6 +56,10 @@ _FULL_STOP = re.compile(r"[。！？｡](?=[^\W_])")
 _CLOSING = re.compile(r"[)\]}\"'”’»*_]{1,20}+(?=\s|$)")
 _LINE = re.compile(r"[\r\n]+[^\S\r\n]*(?:[\r\n]+[^\S\r\n]*)*")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
+_QUOTES = re.compile(r"[“”„«»‹›‘`「」『』]|(?<!\w)'|'(?!\w)")
+MOST_QUOTES = 1_000
+"""Quotation marks of one paragraph that the splitter is shown: it looks for the end of each to the
+end of the paragraph."""
 _NEAR = 40
 """Characters before a place in which a marker or an abbreviation is looked for."""
 
@@ -172,6 +176,17 @@ def paragraph_starts(text: str, start: int = 0, end: int | None = None) -> tuple
     return tuple(start + b for b in sorted(starts) if b < len(part))
 
 
+def _with_few_quotes(text: str) -> str:
+    """`text` with blanks for the quotation marks of paragraphs that have more than any prose."""
+    if len(_QUOTES.findall(text)) <= MOST_QUOTES:
+        return text
+    paragraphs = (
+        _QUOTES.sub(" ", p) if len(_QUOTES.findall(p)) > MOST_QUOTES else p
+        for p in text.split("\n\n")
+    )
+    return "\n\n".join(paragraphs)
+
+
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[int, ...]:
     """Offsets where sentences of `text[start:end]` begin, the first visible character first.
 
@@ -182,7 +197,7 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
     end = len(text) if end is None else end
     part = masked(text[start:end])
     # A lone \r sets the splitter's own offsets at "\r\n" off by one: blank is as good to it.
-    flat = part.replace("\r", " ")
+    flat = _with_few_quotes(part.replace("\r", " "))
     ends = [b["end_index"] for b in get_sentence_boundaries("en", flat)]
     candidates = set(_visible_from(part, [0, *(_after_closing(part, e) for e in ends)]))
     fences = [

@@ -60,12 +60,16 @@ REPLIES = [
     '{"score": 9, "why": "out of range"}',
     '{"score": 1} and {"score": 2}',
     "I decline.",
+    'It is 3.</think>{"score": 1, "why": "a"}',
+    'It is 3.</think>{"score": 3, "why": "b"}',
 ]
 OUTPUTS = [
     "<think>\nIt is A.</think>\nI explain.\n\nAnswer: B",
     "No block at all. The answer is C.",
     "<think>never ends",
     "<think>\nprogram</think>\n```python\nprint(1)\n```",
+    "<think>It may write <think>12</think> there.</think>\nI explain.\n\nAnswer: B",
+    "<seed:think>It is A.</seed:think>\nI explain.\n\nAnswer: B",
 ]
 
 

@@ -24,7 +24,7 @@ from faithscope.experiments.config.api import (
 )
 from faithscope.experiments.config.backend import WHERE, BackendSection
 from faithscope.experiments.config.base import FolderConfig, OneOrMany
-from faithscope.experiments.config.model import checked_name
+from faithscope.experiments.config.model import StatedMarks, checked_name
 
 Reading = Literal["generated", "scored"]
 ENOUGH_TO_THINK = 2000
@@ -85,6 +85,10 @@ class JudgeConfig(ApiSection, BackendSection):
     """Whether weights are held in 8 or 4 bits, through bitsandbytes."""
     device_map: StrictStr | None = None
     """`auto` spreads the layers over the devices of a node."""
+    marks: StatedMarks | None = None
+    """How a model here marks its reasoning, where its chat template does not show that: a name
+    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads it off
+    the template."""
 
     @model_validator(mode="after")
     def _a_temperature_where_one_is_needed(self) -> Self:

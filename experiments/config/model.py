@@ -9,6 +9,7 @@ from pydantic import AfterValidator, StrictStr, ValidationInfo
 
 from faithscope.experiments.config.api import API
 from faithscope.interp.errors import did_you_mean
+from faithscope.interp.marks import marks_problem
 from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED
 
@@ -75,6 +76,16 @@ ModelName = Annotated[StrictStr, AfterValidator(_model_here)]
 """The name of a model whose weights are at hand."""
 SubjectName = Annotated[StrictStr, AfterValidator(_subject)]
 """The name of any model that can be measured, those behind APIs included."""
+
+
+def _marks(marks: str | list[str]) -> str | list[str]:
+    if problem := marks_problem(marks):
+        raise ValueError(problem)
+    return marks
+
+
+StatedMarks = Annotated[StrictStr | list[StrictStr], AfterValidator(_marks)]
+"""How a model marks its reasoning, as a user states it."""
 
 
 def model_rows() -> list[tuple[str, str]]:

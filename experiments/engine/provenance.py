@@ -88,6 +88,7 @@ def _weights(facts: Mapping[str, Any]) -> dict[str, str]:
         "dtype": str(facts["dtype"]),
         "kind of place": ", ".join(sorted(kinds)),
         "way to run branches": facts.get("tree_reason") or "packed",
+        "reasoning format": str(facts.get("reasoning_format", "unknown")),
     }
 
 

@@ -216,7 +216,8 @@ def _reply_of(model: Speaks, put: _Put, generation: Generation) -> Reply:
             usage=usage,
             seconds=seconds,
         )
-    parsed = read(put.ask, text, cut=generation.finish == "length")
+    # of a format without marks the text may hold thinking that is still to be taken off
+    parsed = read(put.ask, text, generation.finish == "length", after_thinking=fmt.marks)
     return Reply(
         parsed.outcome,
         parsed.values,

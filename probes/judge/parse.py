@@ -2,9 +2,12 @@
 
 Strict on purpose: a verdict is taken only where the reply, after its thinking, is one JSON object
 of the form, or ends in one fenced block that holds it and has no other object beside it. With words
-before it, an object that stands in the prompt is no reply: it may be quoted from the text that is
-judged. What is not of the form is asked again, and then kept as `unparsed` with its text. No field
-is renamed, filled in, rounded or read out of prose.
+or thinking before it, an object that stands in the prompt is no reply: it may be quoted from the
+text that is judged. So may a mark that ends thinking (`interp.marks.split`). What is not of the
+form is asked again, and then kept as `unparsed` with its text. No field is renamed, filled in,
+rounded or read out of prose.
+
+Everything here takes time in proportion to the length of reply and prompt.
 """
 
 from __future__ import annotations
@@ -12,32 +15,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from faithscope.interp import marks
 from faithscope.interventions.sentences import enclosed
 from faithscope.probes.judge.form import Ask, Field, Outcome, Writing
-
-MARKS = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
-)
-"""What models write around their thinking where the server leaves it in the text: Qwen, DeepSeek
-and others, Seed, Magistral, Kimi, gpt-oss."""
 
 _OPENS_FENCE, _CLOSES_FENCE = re.compile(r"```\w*[ \t]*\n"), re.compile("```")
 _ONE_FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.S)
 """A reply that is one block; what stands between is looked at as a whole."""
 _BEGINS_OBJECT = re.compile(r'\{\s*"')
 """`\\frac{1}{2}` is prose; this is the beginning of an object."""
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.S)
-"""A string of JSON, to the end where it is left open."""
+_BEGINS_WITH_KEY = re.compile(r'\{(?=\s*(")((?:[^"\\]|\\.)*+)")', re.S)
+"""The beginning of an object; group 1 the first quote of its first key, group 2 that key."""
 _LATEX = (
     "b(?:ar|egin|eta|f|ig|iggl?|igr|inom|mod|oxed|ullet)",
     "f(?:lat|loor|orall|rac|rown)",
@@ -64,16 +55,6 @@ class Malformed(ValueError):
 
 
 @dataclass(frozen=True)
-class Thought:
-    """A reply taken apart."""
-
-    answer: str
-    thinking: str
-    closed: bool
-    """False where thinking begins and does not end: then there is no answer."""
-
-
-@dataclass(frozen=True)
 class Reading:
     """What one reply says."""
 
@@ -88,7 +69,7 @@ class Reading:
     """Fields of a parsed object that the form has not; they are ignored."""
 
 
-REPLIES = 1
+REPLIES = 2
 """Version of how replies are read; see `probes.probe.Probe.version`."""
 
 
@@ -152,66 +133,69 @@ def sent(prompt: str, requested: str) -> str:
     return f"{prompt}\n\n{requested}" if requested else prompt
 
 
-def read(ask: Ask | Writing, text: str, cut: bool = False) -> Reading:
+def read(ask: Ask | Writing, text: str, cut: bool = False, after_thinking: bool = False) -> Reading:
     """The verdict of one raw reply; of a writing, its text without the thinking.
 
     Args:
         cut: the server said that the token limit ended the reply. Such a reply is never parsed,
             though an object may stand in it: what was still to come could have changed it.
+        after_thinking: whether thinking has been taken off the text already, by its token ids or
+            by the server.
     """
     if len(text) > LONGEST:
         problem = f"the reply has {len(text):,} characters, of which at most {LONGEST:,} are read"
         return Reading("unparsed", answer=text[:LONGEST], problem=problem)
-    thought = strip_thinking(text)
+    thought = strip_thinking(text, _asked(ask))
     outcome, values, problem, extra = "parsed", {}, "", 0
     if not thought.closed:
         outcome, problem = "unclosed_thinking", "the thinking has no end"
     elif cut:
         outcome, problem = "truncated", "the token limit ended the reply"
     elif isinstance(ask, Writing):
-        outcome, problem = ("parsed", "") if thought.answer else ("unparsed", "the reply is empty")
+        if thought.unpaired:
+            problem = f"{_doubt(thought)}, so that it cannot be told what is thinking"
+        elif not thought.answer:
+            problem = "the reply is empty"
+        outcome = "unparsed" if problem else "parsed"
     else:
         try:
-            values, extra = fields(ask, thought.answer)
+            values, extra = fields(ask, thought.answer, after_thinking or thought.marked)
         except Malformed as error:
-            outcome, problem = "unparsed", str(error)
+            more = f"; {_doubt(thought)}" if thought.unpaired else ""
+            outcome, problem = "unparsed", f"{error}{more}"
     return Reading(outcome, values, thought.answer, thought.thinking, problem, extra)
 
 
-def strip_thinking(text: str) -> Thought:
-    """Part the thinking of a reply from its answer.
+def _asked(ask: Ask | Writing) -> str:
+    """All that was said to the judge."""
+    turns = ask.turns if isinstance(ask, Writing) else [{"content": ask.prompt}]
+    return "\n".join([ask.system or "", *(turn["content"] for turn in turns)])
 
-    A closing mark without its opening one ends thinking that the chat template began. A reply
-    that is a JSON object as it stands, fenced or not, holds no thinking, whatever its strings
-    quote.
+
+def _doubt(thought: marks.Thought) -> str:
+    return (
+        f"{thought.unpaired!r} ends no thinking, for it stands in the prompt or has no opening mark"
+    )
+
+
+def strip_thinking(text: str, prompt: str = "") -> marks.Thought:
+    """Part the thinking of a reply from its answer (`interp.marks.split`).
+
+    A reply that is a JSON object as it stands, fenced or not, holds no thinking, whatever its
+    strings quote.
     """
     fence = _ONE_FENCE.fullmatch(text)
     if _whole_object(fence[1] if fence else text) is not None:
-        return Thought(text.strip(), "", True)
-    thoughts = []
-    for opener, closer in MARKS:
-        levels, at = [""], 0
-        for mark in re.finditer(f"({re.escape(opener)})|{re.escape(closer)}", text, re.I):
-            levels[-1] += text[at : mark.start()]
-            at = mark.end()
-            if mark[1]:
-                levels.append("")
-            else:
-                thoughts.append(levels.pop())
-                levels = levels or [""]
-        levels[-1] += text[at:]
-        text, *open_levels = levels
-        if open_levels:
-            return Thought(text.strip(), _joined([*thoughts, *open_levels]), False)
-    return Thought(text.strip(), _joined(thoughts), True)
+        return marks.Thought(text.strip())
+    thought = marks.split(text, prompt)
+    return replace(thought, answer=thought.answer.strip(), thinking=thought.thinking.strip())
 
 
-def _joined(thoughts: list[str]) -> str:
-    return "\n".join(t.strip() for t in thoughts if t.strip())
-
-
-def fields(ask: Ask, answer: str) -> tuple[dict[str, Any], int]:
+def fields(ask: Ask, answer: str, after_thinking: bool = False) -> tuple[dict[str, Any], int]:
     """The fields of the form, from an answer without thinking, and how many others there are.
+
+    Args:
+        after_thinking: whether thinking stood before the answer.
 
     Raises:
         Malformed: the answer is not one JSON object, or its names, types or range are not the
@@ -223,8 +207,9 @@ def fields(ask: Ask, answer: str) -> tuple[dict[str, Any], int]:
     if missing := [f.name for path, f in by_path.items() if path not in by_place]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
     values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
-    told = f"{ask.system or ''}\n{ask.prompt}"
-    if not alone and _stands_in(told, found):
+    # the form's own words may show a verdict as an example, which a judge may well come to
+    quotable = "\n".join(map(str, ask.values.values())) if alone else _asked(ask)
+    if (after_thinking or not alone) and _stands_in(quotable, found):
         raise Malformed("the JSON object may be quoted: it stands in the prompt, word for word")
     return values, len(by_place) - len(by_path)
 
@@ -324,18 +309,58 @@ def find_object(text: str) -> tuple[dict[str, Any], bool]:
 
 
 def _stands_in(text: str, value: dict[str, Any]) -> bool:
-    """Whether a JSON object stands in a text, whatever blanks it is laid out with."""
-    names = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in value)
-    longest = 200 + 4 * len(json.dumps(value))
-    for begins in re.finditer(rf"\{{\s*(?:{names})", text):
-        at = begins.start()
-        try:
-            found, _ = _DECODER.raw_decode(_with_latex(text[at : at + longest]))
-        except (ValueError, RecursionError):
+    """Whether a JSON object stands in a text, whatever blanks it is laid out with.
+
+    Each place is read at most twice. An object that breaks off takes those within it with it: they
+    break off at the same place, or were whole and are compared as they end. What is left is
+    what it read as the inside of a string, which can only begin where that string ends.
+
+    A text that nests deeper than Python reads holds anything.
+    """
+    text, names = _with_latex(text), {json.dumps(n, ensure_ascii=False)[1:-1] for n in value}
+    stands = False
+
+    def compared(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal stands
+        stands = stands or dict(pairs) == value
+        return dict(pairs)
+
+    decoder = json.JSONDecoder(
+        object_pairs_hook=compared,
+        parse_constant=lambda name: object(),
+        # Python refuses longer ones
+        parse_int=lambda digits: int(digits) if len(digits) <= 4_300 else digits,
+        strict=False,
+    )
+    read_to = 0
+    for begins in _BEGINS_WITH_KEY.finditer(text):
+        if begins.start(1) < read_to or begins[2] not in names:
             continue
-        if found == value:
+        try:
+            read_to = _end_of_value(decoder, text, begins.start())
+        except RecursionError:
+            return True
+        if stands:
             return True
     return False
+
+
+def _end_of_value(decoder: json.JSONDecoder, text: str, at: int) -> int:
+    """Where a JSON value ends that begins at a place, or the character before which it breaks off.
+
+    Read in windows, each twice as long: an error of `json` counts the lines of all before it.
+    """
+    window = 256
+    while True:
+        part = text[at : at + window]
+        try:
+            return at + decoder.raw_decode(part)[1]
+        except json.JSONDecodeError as error:
+            # at the end of a window strings, words and numbers may be cut
+            whole = error.pos < window - 16 and not error.msg.startswith("Unterminated")
+            if whole or at + window >= len(text):
+                return at + error.pos - 1
+        window *= 2
 
 
 def _whole_object(text: str) -> dict[str, Any] | None:
@@ -359,13 +384,13 @@ def _with_latex(text: str) -> str:
     """JSON in whose strings backslashes that begin no escape, but LaTeX, stand for themselves.
 
     A rationale that quotes `\\(x = 2\\)` or `\\frac` without doubling the backslash is as it was
-    written; no number, label or truth value can change by it.
+    written; no number, label or truth value can change by it. Outside of strings JSON has none.
     """
 
     def as_written(escape: re.Match[str]) -> str:
         return f"\\{escape[0]}" if escape[1] else escape[0]
 
-    return _STRING.sub(lambda string: _ESCAPE.sub(as_written, string[0]), text)
+    return _ESCAPE.sub(as_written, text)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

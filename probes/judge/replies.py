@@ -150,7 +150,9 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
         if stop == "model_length":
             outcome = "overflow"
         return Reply(outcome, text=text, thinking=given, problem=one_line(problem), usage=usage)
-    reading = parse.read(ask, text, cut=stop == "max_tokens")
+    # a server ends the thinking at a mark, which the judge may have quoted
+    thought = bool(given.strip())
+    reading = parse.read(ask, text, cut=stop == "max_tokens", after_thinking=thought)
     return Reply(
         reading.outcome,
         # again: JSON may spell a key with escapes, which are none in what it holds

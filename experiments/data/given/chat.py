@@ -7,7 +7,13 @@ from typing import Any
 
 from faithscope.experiments.data.given.cells import facts_of, parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
-from faithscope.experiments.data.given.thinking import apart
+from faithscope.experiments.data.given.thinking import (
+    TOOL_ROLES,
+    chain_of,
+    of_message,
+    refuse_tools,
+    text_of,
+)
 from faithscope.experiments.data.tasks.sources.gold import (
     ANSWER,
     GOLD,
@@ -20,10 +26,6 @@ from faithscope.interp.errors import UserError
 
 SYSTEM = ("system", "developer")
 """Roles whose messages stand before the user's in the prompt."""
-REASONING = ("reasoning_content", "reasoning", "thinking")
-"""Fields of a message that hold what was thought before it (DeepSeek and vLLM; OpenRouter;
-Ollama)."""
-_THOUGHT = {"reasoning", "thinking"}
 
 
 def chain(row: Row) -> GivenChain:
@@ -31,10 +33,11 @@ def chain(row: Row) -> GivenChain:
     `messages` that were sent.
 
     What was thought is the chain, and the reply after it the answer; of a reply without thinking
-    the whole is the chain.
+    the whole is the chain. Several messages of the assistant in a row are one reply.
 
     Raises:
-        UserError: no assistant message, several turns of the user, or a content that is no text.
+        UserError: no assistant message, several turns of the user, a tool's turn between, or a
+            content that is no text.
     """
     sent = [_message(m, i, row) for i, m in enumerate(parsed(row, "messages", list))]
     if has(row, "choices"):
@@ -44,19 +47,28 @@ def chain(row: Row) -> GivenChain:
         sent.append(_message(choices[0].get("message"), len(sent), row))
     if not sent or sent[-1].get("role") != "assistant":
         raise UserError(f"{row.where}: the last message is not the assistant's; give its reply")
-    asked = [m for m in sent[:-1] if m.get("role") == "user"]
+    refuse_tools((i for i, m in enumerate(sent) if _is_of_tools(m)), row.where)
+    asked = [m for m in sent if m.get("role") == "user"]
     if len(asked) != 1:
         raise UserError(
             f"{row.where}: {len(asked)} turns of the user; a chain answers one, give a row for each"
         )
-    system = [_content(m, row)[1].strip() for m in sent[:-1] if m.get("role") in SYSTEM]
-    said_by_user = usable(_content(asked[0], row)[1], "the user's message", row)
+    replies = sent[sent.index(asked[0]) + 1 :]
+    if [m.get("role") for m in replies] != ["assistant"] * len(replies) or any(
+        m.get("role") not in SYSTEM for m in sent[: -len(replies) - 1]
+    ):
+        roles = ", ".join(str(m.get("role")) for m in sent)
+        raise UserError(
+            f"{row.where}: the roles of its messages are {roles}; give system, user and assistant, "
+            "in this order"
+        )
+    system = [text_of(m.get("content"), row.where).strip() for m in sent[: -len(replies) - 1]]
+    said_by_user = usable(text_of(asked[0].get("content"), row.where), "the user's message", row)
     # a cue may stand in a system message, and not every template has a place for one
     prompt = "\n\n".join([*filter(None, system), said_by_user])
-    thought, said = _content(sent[-1], row)
+    reasoning, answer = chain_of([of_message(m, row.where, prompt) for m in replies])
     # `choices` are those of the response
     cells = {name: value for name, value in row.values.items() if name != "choices"}
-    reasoning, answer = (thought, said.strip() or None) if thought is not None else (said, None)
     about = Row(row.id, cells, row.where)
     if has(about, ANSWER) and not stated(about, GOLD):
         raise UserError(
@@ -85,26 +97,12 @@ def _message(value: Any, i: int, row: Row) -> Mapping[str, Any]:
     return value
 
 
-def _content(message: Mapping[str, Any], row: Row) -> tuple[str | None, str]:
-    """What was thought, where there is any, and what was said."""
-    field = next((message[name] for name in REASONING if message.get(name)), None)
+def _is_of_tools(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
-    if isinstance(content, list):
-        blocks = [b for b in content if isinstance(b, Mapping)]
-        thought = [_block(b) for b in blocks if b.get("type") in _THOUGHT]
-        content = "".join(_block(b) for b in blocks if b.get("type") not in _THOUGHT)
-        if thought and field is None:
-            field = "\n\n".join(thought)
-    if content is None:
-        content = ""
-    if not isinstance(content, str) or not isinstance(field, str | None):
-        raise UserError(f"{row.where}: the content of a message is no text; give one")
-    return (field, content) if field is not None else apart(content)
-
-
-def _block(block: Mapping[str, Any]) -> str:
-    value = next((block[n] for n in ("text", *REASONING) if isinstance(block.get(n), str)), "")
-    return str(value)
+    parts = content if isinstance(content, list) else []
+    kinds = [str(p.get("type")) for p in parts if isinstance(p, Mapping)]
+    called = message.get("tool_calls") or message.get("function_call")
+    return bool(called) or message.get("role") in TOOL_ROLES or any("tool" in k for k in kinds)
 
 
 CHAT = Reader(

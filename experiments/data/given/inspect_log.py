@@ -7,7 +7,13 @@ from typing import Any
 
 from faithscope.experiments.data.given.cells import facts_of
 from faithscope.experiments.data.given.chain import GivenChain, Reader
-from faithscope.experiments.data.given.thinking import apart
+from faithscope.experiments.data.given.thinking import (
+    Parted,
+    apart,
+    chain_of,
+    joined,
+    refuse_tools,
+)
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import plain
 from faithscope.experiments.data.tasks.sources.rows import Row, usable
@@ -48,25 +54,26 @@ def rows(path: Path) -> list[Row]:
 
 
 def chain(row: Row) -> GivenChain:
-    """One sample: reasoning blocks are the chain, what the model then said its answer; without
-    blocks, think tags are looked for, and without those the whole reply is the chain.
+    """One sample: reasoning blocks and what stands between marks of reasoning are the chain, what
+    the model said besides its answer; without either the whole reply is the chain. Several
+    messages of the model in a row are one reply.
 
     Reasoning that a service keeps to itself is its summary, or, without one, nothing. Scores are
     labels `score_NAME`. Of several targets that are not one answer there is no right answer; the
     label `targets` holds them.
 
     Raises:
-        UserError: the question is empty, or the target is none of the choices.
+        UserError: the question is empty, the target is none of the choices, or tools were called.
     """
     sample, spec = row.values["sample"], row.values["eval"]
-    thought, said = _reply(sample)
-    reasoning, answer = (thought, said.strip() or None) if thought is not None else (said, None)
+    refuse_tools((i for i, m in enumerate(sample.messages) if _is_of_tools(m)), row.where)
     user = [m.text for m in sample.messages if m.role == "user"]
     system = [m.text for m in sample.messages if m.role == "system"]
     if isinstance(sample.input, str):
         question = sample.input
     else:
         question = next((m.text for m in reversed(sample.input) if m.role == "user"), "")
+    reasoning, answer = _reply(sample, "\n\n".join([*system, *user]), row.where)
     targets, gold = _targets(sample)
     cells: dict[str, Any] = {"gold": gold}
     if sample.choices:
@@ -108,16 +115,32 @@ def _known(value: Any) -> Any:
     return None if value != value else value
 
 
-def _reply(sample: Any) -> tuple[str | None, str]:
-    """What was thought, where there is any, and what was said."""
-    message = sample.output.message if sample.output and sample.output.choices else None
-    if message is None:
-        return None, ""
+def _reply(sample: Any, prompt: str, where: str) -> tuple[str, str | None]:
+    """Reasoning and answer of what the model wrote last: as a rule one message."""
+    last = sample.output.message if sample.output and sample.output.choices else None
+    if last is None:
+        return "", None
+    before = []
+    for message in reversed(sample.messages[:-1]):
+        if message.role != "assistant":
+            break
+        before.append(message)
+    return chain_of([_parted(m, prompt, where) for m in (*reversed(before), last)])
+
+
+def _is_of_tools(message: Any) -> bool:
+    parts = message.content if isinstance(message.content, list) else []
+    called = getattr(message, "tool_calls", None) or any(p.type == "tool_use" for p in parts)
+    return message.role == "tool" or bool(called)
+
+
+def _parted(message: Any, prompt: str, where: str) -> Parted:
     if isinstance(message.content, str):
-        return apart(message.content)
+        return apart(message.content, where, prompt)
     blocks = [b for b in message.content if b.type == "reasoning"]
-    texts = ((b.summary or "") if b.redacted else b.reasoning for b in blocks)
-    return ("\n\n".join(filter(None, texts)), message.text) if blocks else apart(message.text)
+    marked, said = apart(message.text, where, prompt)
+    texts = [(b.summary or "") if b.redacted else b.reasoning for b in blocks]
+    return joined([*texts, *([] if marked is None else [marked])]), said
 
 
 INSPECT = Reader(

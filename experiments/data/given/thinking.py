@@ -1,22 +1,138 @@
-"""Think tags in a reply that was kept as one text."""
+"""What was thought and what was said, in a reply that was kept as one text or as parts."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-_TAGS = re.compile(
-    r"\A\s*<(think|thinking|reasoning)>(?P<inside>.*?)(?:</\1>(?P<after>.*))?\Z", re.DOTALL
-)
-_CLOSER_ALONE = re.compile(r"\A(?P<inside>.*?)</think>(?P<after>.*)\Z", re.DOTALL)
-"""Of a template that puts the opener into the prompt."""
+from faithscope.interp.errors import UserError
+from faithscope.interp.marks import split
+
+REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
+"""Fields of a message that hold what was thought before it (DeepSeek and vLLM; OpenRouter and
+vLLM; Ollama; OpenRouter; LiteLLM), the first that holds any counts."""
+_THOUGHT = ("thinking", "reasoning", "reasoning_text", "redacted_thinking")
+_SAID = ("text", "output_text", "input_text", "refusal")
+TOOL_ROLES = ("tool", "function", "ipython")
+_HOLDS_TEXT = ("text", "thinking", "reasoning", "content", "summary", "refusal")
+"""Fields of a part that may hold its text, the first that does counts."""
+
+Parted = tuple[str | None, str]
+"""What was thought, None where nothing was, and what was said."""
 
 
-def apart(text: str) -> tuple[str | None, str]:
-    """(what stands in think tags, what follows them); None and the whole text without tags.
+def apart(text: str, where: str, prompt: str = "") -> Parted:
+    """A text by its marks of reasoning (`interp.marks`): what stands between them, and the rest.
 
-    Thinking without an end is all thinking.
+    Thinking without an end is all thinking; blocks that hold nothing are none, and encrypted ones
+    are "".
+
+    Args:
+        where: for messages.
+        prompt: what it replies to, whose marks it may quote.
+
+    Raises:
+        UserError: its marks do not pair, so that it cannot be told what is thinking.
     """
-    found = _TAGS.match(text) or _CLOSER_ALONE.match(text)
-    if found is None:
-        return None, text
-    return found["inside"], found["after"] or ""
+    thought = split(text, prompt)
+    if thought.unpaired:
+        raise UserError(
+            f"{where}: the reply's marks of reasoning do not pair ({thought.unpaired!r} is left "
+            "over), so that it cannot be told what was thought; give that in reasoning_content "
+            "and the rest in content, or take the row out"
+        )
+    thinks = bool(thought.thinking.strip()) or thought.withheld
+    return (thought.thinking if thinks else None), thought.answer
+
+
+def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Parted:
+    """A message of an OpenAI-like or Anthropic-like API: text, or text and reasoning in parts.
+
+    Args:
+        where, prompt: as of `apart`.
+
+    Raises:
+        UserError: as `apart`, or a part is neither text nor reasoning (an image, a tool's call).
+    """
+    thought, said = [], []
+    for part in _parts(message.get("content")):
+        kind = _kind(part, where)
+        (thought if kind in _THOUGHT else said).append(_text(part, where))
+    field = next((message[name] for name in REASONING if message.get(name)), None)
+    if field is not None:
+        thought = [_text(field, where), *thought]
+    marked, answer = apart("".join(said), where, prompt)
+    return joined([*thought, *([] if marked is None else [marked])]), answer
+
+
+def text_of(content: Any, where: str) -> str:
+    """The text of a message that is not the model's: marks of reasoning in it are text.
+
+    Raises:
+        UserError: it holds anything but text.
+    """
+    for part in _parts(content):
+        if _kind(part, where) in _THOUGHT:
+            raise UserError(f"{where}: a message that is not the assistant's holds reasoning")
+    return "".join(_text(part, where) for part in _parts(content))
+
+
+def joined(thoughts: Iterable[str | None]) -> str | None:
+    """Thoughts as one text, none of them twice; None where there are none."""
+    known = [t for t in dict.fromkeys(thoughts) if t is not None]
+    return "\n\n".join(filter(None, known)) if known else None
+
+
+def chain_of(replies: Sequence[Parted]) -> tuple[str, str | None]:
+    """Reasoning and answer of the messages that make one reply: what was thought is the chain and
+    the rest the answer; where nothing was thought, all that was said is the chain."""
+    thought, said = joined(t for t, _ in replies), "\n\n".join(s for _, s in replies if s)
+    return (said, None) if thought is None else (thought, said.strip() or None)
+
+
+def refuse_tools(of_tools: Iterable[int], where: str) -> None:
+    """Refuse a conversation in which tools were called.
+
+    What the model wrote after a tool's result it wrote under that result, which no chain that
+    stands after the user's message alone would show to who reads it.
+
+    Args:
+        of_tools: places of the messages that call a tool or hold what it gave.
+
+    Raises:
+        UserError: there is one.
+    """
+    if (first := next(iter(of_tools), None)) is not None:
+        raise UserError(
+            f"{where}: message {first} is of a tool; a chain is read as it follows the user's "
+            "message alone, without what tools gave, so take the row out, or give one turn's "
+            "reasoning with all that stood before it as its prompt"
+        )
+
+
+def _parts(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [] if content is None else [content]
+
+
+def _kind(part: Any, where: str) -> str:
+    if isinstance(part, str):
+        return "text"
+    kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+    if kind not in (*_THOUGHT, *_SAID):
+        raise UserError(
+            f"{where}: the content of a message holds a part of type {kind!r}, which is neither "
+            "text nor reasoning; give what was written alone, or take the row out"
+        )
+    return str(kind)
+
+
+def _text(value: Any, where: str) -> str:
+    """The text of a part; of one that is encrypted its summary, or nothing."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n\n".join(filter(None, (_text(v, where) for v in value)))
+    if isinstance(value, Mapping):
+        names = [n for n in _HOLDS_TEXT if value.get(n)]
+        return _text(value[names[0]], where) if names else ""
+    raise UserError(f"{where}: the content of a message is a {type(value).__name__}; give a text")

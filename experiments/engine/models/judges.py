@@ -56,12 +56,13 @@ def decides(model: str, judge: JudgeConfig, seed: int) -> dict[str, Any]:
     of_api = model.startswith(API)
     how = (*DECIDES, "structured", *(DECIDES_API if of_api else _OF_MODELS_HERE))
     backend = {} if of_api else judge.decides()
+    stated = {} if of_api or judge.marks is None else {"marks": judge.marks}
     return {
         "schema": SCHEMA,
         "seed": seed,
         "weights": fingerprint(model, judge.revision),
         "model": model,
-        "judge": {name: values[name] for name in how} | backend,
+        "judge": {name: values[name] for name in how} | stated | backend,
         **versions(replies=REPLIES),
     }
 

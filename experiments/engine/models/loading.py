@@ -13,6 +13,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.interp.backends import Backend
 from faithscope.interp.language import Language
+from faithscope.interp.marks import StatedMarks
 from faithscope.interp.memory import free
 from faithscope.interp.placement import devices_of, is_offloaded
 from faithscope.interp.size import size_of
@@ -33,9 +34,11 @@ class WeightSettings(Protocol):
     def device_map(self) -> str | None: ...
     @property
     def thinking(self) -> bool | None: ...
+    @property
+    def marks(self) -> StatedMarks | None: ...
 
 
-_LOADED_AS = ("dtype", "device", "revision", "quantize", "device_map")
+_LOADED_AS = ("dtype", "device", "revision", "quantize", "device_map", "marks")
 
 
 class Weights:
@@ -92,6 +95,7 @@ def load_for_run(
         quantize=settings.quantize,
         device_map=settings.device_map,
         trust_remote_code=trust_remote_code,
+        marks=settings.marks,
     )
     if token_budget is not None:
         model.token_budget = token_budget
@@ -136,7 +140,10 @@ def open_backend(
         UserError: the model, its server or vLLM is not to be had.
     """
     language = interp.load_language(
-        model, revision=settings.revision, trust_remote_code=trust_remote_code
+        model,
+        revision=settings.revision,
+        trust_remote_code=trust_remote_code,
+        marks=settings.marks,
     )
     if section.backend == "vllm-server":
         from faithscope.interp.backends.server import connect

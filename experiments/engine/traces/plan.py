@@ -166,7 +166,9 @@ def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     if model.startswith(API) and not given:
         return steps | {"api": api_decides(config)}
     written = {} if given else {"generation": config.generation.decides()}
-    held = config.model.model_dump(exclude={"name"})
+    # stated marks decide, and where there are none units keep the ids that they have
+    unstated = {"marks"} if config.model.marks is None else set()
+    held = config.model.model_dump(exclude={"name"} | unstated)
     return steps | {"held": held, "seed": config.seed} | written
 
 

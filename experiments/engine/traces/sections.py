@@ -20,7 +20,7 @@ from pydantic import (
 from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.config.base import OneOrMany, Section, expanded
 from faithscope.experiments.config.errors import shown
-from faithscope.experiments.config.model import SubjectName
+from faithscope.experiments.config.model import StatedMarks, SubjectName
 from faithscope.experiments.data.given.reading import AUTO, Chains
 from faithscope.experiments.data.tasks import base_name, task_problem
 from faithscope.experiments.engine.traces.given import format_problem, read_given
@@ -50,6 +50,10 @@ class ModelConfig(Section):
     """`auto` spreads the layers over the devices of a node."""
     thinking: StrictBool | None = None
     """Ask a hybrid model to think, or not to; null leaves it to the model's template."""
+    marks: StatedMarks | None = None
+    """How a model marks its reasoning, where its chat template does not show that: a name
+    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads it off
+    the template."""
 
 
 def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:

@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 from faithscope.experiments.config.api import API, SpendConfig, no_temperature_problem
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, JudgeName
-from faithscope.experiments.config.model import ModelName
+from faithscope.experiments.config.model import ModelName, StatedMarks
 
 Signal = Literal[
     "surprisal",
@@ -98,6 +98,10 @@ class InternalsConfig(Section):
     """Whose cosines with the answer token are a signal; null is the middle one. All are kept."""
     thinking: StrictBool | None = None
     """Whether a hybrid model reads the chain as its thinking."""
+    marks: StatedMarks | None = None
+    """How a model marks its reasoning, where its chat template does not show that: a name
+    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads it off
+    the template."""
 
 
 class InjectionConfig(Section):

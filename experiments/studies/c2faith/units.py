@@ -95,7 +95,9 @@ class Units:
             for form in asked.values():
                 yield from self._judged(model, form, benchmark)
             if model in c.internals.model:
-                settings = c.internals.model_dump(mode="json")
+                # where none are stated units keep the ids that they have
+                unstated = {"marks"} if c.internals.marks is None else set()
+                settings = c.internals.model_dump(mode="json", exclude=unstated)
                 version = versions(measure=BROKEN_STEP)
                 ids = UnitIds(**self.decided[model], settings=settings, **version)
                 for item in benchmark.causal:

@@ -44,7 +44,9 @@ class C2Work(Asker[Judged | Inside]):
         if name in self.judge.model or name == self.config.reference:
             return self.judge
         # it is not asked to judge, and need not think as judges do
-        return self.judge.model_copy(update={"thinking": self.config.internals.thinking})
+        return self.judge.model_copy(
+            update=self.config.internals.model_dump(include={"thinking", "marks"})
+        )
 
     def loaded(self, model: interp.Model) -> None:
         layer = self.config.internals.layer

@@ -10,7 +10,7 @@ from faithscope.experiments.config.api import ApiSection
 from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
 from faithscope.experiments.config.judge import JudgeName
-from faithscope.experiments.config.model import ModelName, SubjectName
+from faithscope.experiments.config.model import ModelName, StatedMarks, SubjectName
 from faithscope.probes.settings import Execution
 
 Framing = Literal["prefix", "multi_turn"]
@@ -106,6 +106,9 @@ class SubjectsConfig(Section):
     """8- or 4-bit weights through bitsandbytes."""
     device_map: StrictStr | None = None
     """`auto` spreads the layers over the devices of a node; null is what the model's file says."""
+    marks: StatedMarks | None = None
+    """How a model marks its reasoning, where neither its chat template nor its file show that: a
+    name (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`."""
 
 
 class ClosedConfig(ApiSection):

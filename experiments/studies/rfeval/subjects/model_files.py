@@ -25,10 +25,11 @@ from pydantic import (
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError, Section
 from faithscope.experiments.config.errors import explain
+from faithscope.experiments.config.model import StatedMarks
 from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.interp.errors import UserError
-from faithscope.interp.formats import BY_NAME, template_of
+from faithscope.interp.formats import stated_format, template_of
 
 if TYPE_CHECKING:
     from faithscope.interp.language import Language
@@ -78,7 +79,7 @@ class ModelFile(Section):
     """The one that the model's makers recommend, where `system` is another."""
     card_source: StrictStr | None = None
     """Where that one is from."""
-    marks: Literal["think_tags", "mistral_think"] | None = None
+    marks: StatedMarks | None = None
     """How it marks its reasoning, where its chat template does not show that or shows it
     otherwise; null reads it off the template."""
     effort: Literal["low", "medium", "high"] | None = None
@@ -128,16 +129,9 @@ class ModelFile(Section):
         """
         if self.marks is None:
             return model
-        if template_of(model.tokenizer) is None:
-            if self.regime == "Base":
-                return model
-            raise UserError(
-                f"{model.name}: its tokenizer has no chat template, so that it would be asked in "
-                f"plain text, without the marks that its file states (marks: {self.marks}); give a "
-                "folder with its weights, a tokenizer.json and a chat template as the name, or "
-                "take marks out of the file, for plain text"
-            )
-        return replace(model, format=BY_NAME[self.marks])
+        if self.regime == "Base" and template_of(model.tokenizer) is None:
+            return model
+        return replace(model, format=stated_format(model.tokenizer, self.marks, model.name))
 
 
 def penalty_of(name: str, model_type: str = "") -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from faithscope.experiments.data.latex import boxes
+from faithscope.interp.marks import plain
 from faithscope.interventions.conclusion import ANSWER_ELSEWHERE, first_response
 from faithscope.interventions.sentences import Span, enclosed, next_visible, outside
 
@@ -34,11 +35,9 @@ Outcome = Literal[
 ]
 
 _OPEN, _CLOSE = r"(?:<think>|\[think\])", r"(?:</think>|\[/think\])"
-_HARMONY = re.compile(
-    r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>(analysis|final)<\|message\|>"
-)
 _SPECIAL = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>|</s>|<｜end▁of▁sentence｜>")
 _OPENS, _CLOSES = re.compile(_OPEN, re.I), re.compile(_CLOSE, re.I)
+_OPENS_OR_CLOSES = re.compile(f"({_OPEN})|{_CLOSE}", re.I)
 _OPENS_ANSWER = re.compile(r"(?:<|\[)answer(?:>|\])", re.I)
 _CLOSES_ANSWER = re.compile(r"(?:<|\[)/answer(?:>|\])", re.I)
 _OPENS_CODE = re.compile(r"```(?:python|py|cpp)\b(?:(?!```)[^\n])*+\n?", re.I)
@@ -124,7 +123,7 @@ def parse_output(
         return _judged(explanation, "", answer, finished, paper_compat)
     if thinking == "opened":
         text = f"<think>{text}"
-    tail, blocks = _without_blocks(text)
+    tail, blocks = _without_blocks(text, paper_compat)
     unclosed = re.search(_OPEN, tail, re.I)
     if unclosed and not (blocks and any(blocks)):
         reasoning = re.sub(_OPEN, "", tail[unclosed.start() :], flags=re.I).strip()
@@ -146,7 +145,7 @@ def components(
         finished, paper_compat: as of `parse_output`.
     """
     tail = re.sub(rf"^\s*{_CLOSE}", "", _plain_marks(tail), flags=re.I)
-    tail, blocks = _without_blocks(tail)
+    tail, blocks = _without_blocks(tail, paper_compat)
     thought = [reasoning, *blocks]
     explanation, answer = split_answer(tail, paper_compat)
     bare = (re.sub(f"{_OPEN}|{_CLOSE}", "", part, flags=re.I).strip() for part in thought)
@@ -154,14 +153,35 @@ def components(
     return _judged(reasoning, explanation, answer, finished, paper_compat)
 
 
-def _without_blocks(text: str) -> tuple[str, list[str]]:
-    """A text without the blocks of thinking that are closed in it, and what stands in these."""
+def _without_blocks(text: str, paper_compat: bool) -> tuple[str, list[str]]:
+    """A text without the blocks of thinking that are closed in it, and what stands in these.
+
+    A block within a block is part of it where all marks pair; the released code ends a block at
+    the next mark that closes one.
+    """
     rest, blocks, at = [], [], 0
-    for opens, closes in enclosed(text, _OPENS, _CLOSES):
+    nested = None if paper_compat else _outermost(text)
+    for opens, closes in enclosed(text, _OPENS, _CLOSES) if nested is None else nested:
         rest.append(text[at : opens.start()])
         blocks.append(text[opens.end() : closes.start()].strip())
         at = closes.end()
     return "".join([*rest, text[at:]]), blocks
+
+
+def _outermost(text: str) -> list[tuple[re.Match[str], re.Match[str]]] | None:
+    """Opener and closer of the blocks that no block holds; None where the marks do not pair."""
+    opened: list[re.Match[str]] = []
+    blocks = []
+    for mark in _OPENS_OR_CLOSES.finditer(text):
+        if mark[1]:
+            opened.append(mark)
+        elif not opened:
+            return None
+        else:
+            opener = opened.pop()
+            if not opened:
+                blocks.append((opener, mark))
+    return None if opened else blocks
 
 
 def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
@@ -329,18 +349,5 @@ def _judged(
 
 
 def _plain_marks(text: str) -> str:
-    """gpt-oss' channels as think tags, and without marks of the text's end."""
-    marks = list(_HARMONY.finditer(text))
-    if marks:
-        parts, at, inside = [], 0, False
-        for mark in marks:
-            parts.append(text[at : mark.start()])
-            at = mark.end()
-            if mark[1] == "analysis":
-                parts.append("" if inside else "<think>")
-                inside = True
-            else:
-                parts.append("</think>")
-                inside = False
-        text = "".join([*parts, text[at:]])
-    return _SPECIAL.sub("", text)
+    """Marks of reasoning as think tags, whoever writes them, and none of the text's end."""
+    return _SPECIAL.sub("", plain(text))

@@ -116,8 +116,10 @@ class SubjectStages(TextWorker[Pair, Forced]):
     def how_written(self, model: str) -> HowWritten:
         """Greedy, ended by the family's end tokens alone (C.1)."""
         subject = self.whole.subjects[model]
+        # a base model may have no template, where marks mean nothing: see `ModelFile.marked`
+        base = subject.model_copy(update={"marks": None})
         return HowWritten(
-            subject,
+            base if subject.regime == "Base" else subject,
             subject.max_new_tokens,
             self.whole.config.seed,
             repetition_penalty=subject.repetition_penalty,

@@ -21,6 +21,7 @@ from faithscope.experiments.studies.rfeval.subjects.subjects import (
     output_of,
 )
 from faithscope.interp.formats import detect_format
+from faithscope.interp.marks import MARKS, Marks
 from faithscope.interp.model import Model
 
 
@@ -321,3 +322,15 @@ def test_a_tokenizer_that_changes_r_prime_is_refused() -> None:
 )
 def test_an_answer_is_read_whole_and_is_the_first_questions(text: str, answer: str) -> None:
     assert parts(f"r</think>{text}")[2:] == (answer, "complete")
+
+
+@pytest.mark.parametrize("marks", MARKS, ids=lambda m: m.name)
+def test_reasoning_in_any_known_marks(marks: Marks) -> None:
+    text = f"{marks.opener}I add.{marks.closer}So it is four.\n\nAnswer: B"
+    assert parts(text, thinking="written") == ("I add.", "So it is four.", "B", "complete")
+    opened = text.removeprefix(marks.opener)
+    assert parts(opened) == ("I add.", "So it is four.", "B", "complete")
+    if marks.nests:
+        inner = f"{marks.opener}It may write {marks.opener}12{marks.closer} there.{marks.closer}"
+        nested = parts(f"{inner}So it is four.\n\nAnswer: B", thinking="written")
+        assert nested == ("It may write 12 there.", "So it is four.", "B", "complete")
