@@ -29,6 +29,7 @@ from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.probes.record import is_right
 
 LabelSource = Literal["faithful_type", "unfaithfulness"]
 SOURCES: tuple[LabelSource, ...] = get_args(LabelSource)
@@ -136,7 +137,7 @@ def _chain(row: Row) -> GivenChain:
     named = _named_steps(row, 0 if spans is None else len(spans))
     labels = {
         **{UNFAITHFUL + source: _unfaithful(source, row) for source in SOURCES},
-        "correct": None if None in (answer, facts["gold"]) else answer == facts["gold"],
+        "correct": is_right(answer, facts["gold"]),
         "principles": list(principle_ids(row.values.get("principles") or [], row)),
     }
     beside = {"uncertain": _uncertain(row), "reason": text(row, *_REASON)}

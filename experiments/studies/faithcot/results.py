@@ -20,6 +20,7 @@ from faithscope.experiments.studies.faithcot.plan import LABELS
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
 from faithscope.experiments.studies.faithcot.units import EDITED, JUDGES, STEP_JUDGE, WRITTEN
 from faithscope.probes import PROBES
+from faithscope.probes.record import is_right
 
 Record = dict[str, Any]
 Place = tuple[str, str, str]
@@ -133,7 +134,7 @@ class FaithResults:
         label = self.label(trace)
         unfaithful = label.unfaithful(self.config.labels.source)
         named = self.labelled_steps(trace)
-        correct = trace.get("correct")
+        correct = is_right(trace["answer"], trace["question"]["gold"])
         return {
             **self.about(trace),
             "excluded": trace.get("excluded"),

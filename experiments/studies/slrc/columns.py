@@ -10,7 +10,8 @@ COLUMNS = by_name(
         Column(
             "accuracy_written",
             "accuracy, as written",
-            "Items of which the answer that the model itself wrote is right.",
+            "Items of which the answer that the model itself wrote is right, of those where one can "
+            "be read.",
         ),
         Column(
             "asked_again_differs",
@@ -25,6 +26,21 @@ COLUMNS = by_name(
         Column("n_steps", "steps"),
         Column("mean_steps", "steps per item"),
         Column("n_unparsed", "unparsed", "Replies that no answer could be read from."),
+        Column(
+            "n_unparsed_written",
+            "unparsed, as written",
+            "Items with a right answer in whose own reply no answer could be read: in no accuracy.",
+        ),
+        Column(
+            "n_direct_unparsed",
+            "unparsed without reasoning",
+            "Items whose answer without reasoning could not be read: they count as not right.",
+        ),
+        Column(
+            "n_cot_unparsed",
+            "unparsed with reasoning",
+            "Items whose answer with reasoning could not be read: they count as not right.",
+        ),
         Column("n_packs", "packs", "The most that one item's arms fell into."),
         Column("noise_floor", unit="nats", meaning="Median over items; see `probes.floor`."),
         Column("n_flips", "flips", "Those whose margin is known."),
