@@ -123,7 +123,16 @@ def item_row(
         about: a record, or its keys; what it lacks stands empty.
         missing: why there is no value, where there is none.
         costs: of `COSTS`.
+
+    Raises:
+        ValueError: the value is infinite; names measure and item.
     """
+    if value is not None and math.isinf(value):
+        of = f"{about.get('item')!r} of {about.get('model') or about.get('dataset')}"
+        raise ValueError(
+            f"{measure}: the score of item {of} is {value}; give a finite number, or None with the "
+            "reason why there is none"
+        )
     row = {key: _plain(about.get(key)) for key in KEYS}
     gone = value is None or math.isnan(value)
     row |= {"measure": measure, "family": family, "value": math.nan if gone else float(value or 0)}

@@ -18,7 +18,7 @@ _TRACE = {
     "gold": "the right answer",
     "reasoning": "as it was written",
     "answer": "as it was parsed",
-    "correct": "whether that is the right one; none where no answer could be read, or none is known",
+    "correct": "whether that is the right one; none where it was not read, or none is known",
     "unit": "what the steps are: sentence | item | paragraph | given",
     "n_steps": "those that an intervention may touch",
     "n_tokens": "of the reasoning; none behind an API",

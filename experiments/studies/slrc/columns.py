@@ -10,8 +10,8 @@ COLUMNS = by_name(
         Column(
             "accuracy_written",
             "accuracy, as written",
-            "Items of which the answer that the model itself wrote is right, of those where one can "
-            "be read.",
+            "Items of which the answer that the model itself wrote is right, of those where it "
+            "can be read.",
         ),
         Column(
             "asked_again_differs",
