@@ -22,6 +22,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.tidy import check_rows
 from faithscope.experiments.config.api import API
+from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
@@ -125,13 +126,13 @@ def item_row(
         costs: of `COSTS`.
 
     Raises:
-        ValueError: the value is infinite; names measure and item.
+        UserError: the value is infinite; names measure and item.
     """
     if value is not None and math.isinf(value):
-        of = f"{about.get('item')!r} of {about.get('model') or about.get('dataset')}"
-        raise ValueError(
-            f"{measure}: the score of item {of} is {value}; give a finite number, or None with the "
-            "reason why there is none"
+        of = about.get("model") or about.get("dataset")
+        raise UserError(
+            f"{measure}: the score of item {about.get('item')!r} of {of!r} is {float(value)}; give "
+            "a finite number, or None with the reason why there is none"
         )
     row = {key: _plain(about.get(key)) for key in KEYS}
     gone = value is None or math.isnan(value)

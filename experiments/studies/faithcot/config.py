@@ -17,7 +17,7 @@ DEFAULT_PROBES = ("causal_effects", "tracing", "information", "paraphrase")
 
 
 class EditsConfig(Section):
-    """Who writes a mistake into a step, and a step in other words (appendix C.1)."""
+    """Who writes a mistake into a step, a step in other words, and one of another meaning (C.1)."""
 
     by: Literal["rule", "judge"] = "rule"
     """`rule` takes the edits of the probes `slrc`, `causal_effects` and `paraphrase`; `judge` has
