@@ -15,6 +15,7 @@ from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS, WHOSE
+from faithscope.experiments.studies.faithcot.paper import there
 from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
 
 OUR_RULES = (
@@ -140,8 +141,8 @@ def _warnings(results: FaithResults, labelled: int) -> list[str]:
             f"{cut} of {len(traces)} chains were cut off by the token limit before they ended. "
             + said
         )
-    unread = sum(r["answer"] is None for r in traces if not r["excluded"])
-    if unread:
+    unread = [r for r in traces if r["answer"] is None and not there(r["correct"])]
+    if unread := sum(not r["excluded"] for r in unread):
         warnings.append(
             f"Of {unread} of {len(traces)} chains no answer could be read: whether it is right is "
             "unknown, and they are in no table of right and wrong answers."

@@ -217,10 +217,10 @@ def rates_table(traces: pd.DataFrame, how: Drawing) -> pd.DataFrame:
 
 def share_by_question(questions: Sequence[str], hits: Sequence[float], how: Drawing) -> Estimate:
     """The mean of hits in [0, 1], its interval from drawing questions: chains about one question
-    are not independent. Where all hits are 0, or all 1, every draw is the same, and the interval
-    is Wilson's of as many questions."""
+    are not independent. Where all hits are the same, so is every draw, and the interval is Wilson's
+    of as many questions."""
     n = len(set(questions))
-    if hits and hits[0] in (0, 1) and len(set(hits)) == 1:
+    if len(set(hits)) == 1:
         return wilson_of_items(hits[0], n)
     (estimate,) = means(list(questions), {"": np.array(hits, dtype=float)}, how=how).values()
     return replace(estimate, n=n)

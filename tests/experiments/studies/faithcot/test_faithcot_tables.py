@@ -72,6 +72,9 @@ def test_intervals_of_rates_draw_questions() -> None:
 def test_an_interval_of_all_or_none_is_no_point_and_one_of_fewer_than_five_is_empty() -> None:
     all_of = share_by_question([str(i) for i in range(8)], [1.0] * 8, HOW)
     assert (all_of.low, all_of.high) == (wilson(8, 8).low, 1.0)
+    # a judge that finds all steps alike names one of two thirds in every chain
+    alike = share_by_question([str(i) for i in range(8)], [2 / 3] * 8, HOW)
+    assert alike.low < 0.5 < alike.value < alike.high
     for n in range(1, 8):
         frame = traces(*({"unfaithful": i % 2 == 0} for i in range(n)))
         for row in rates_table(frame, HOW).to_dict("records"):
