@@ -103,7 +103,7 @@ def _sentence(
     top = max((r for r in best if r["detector"] != "random"), key=lambda r: r["auroc"])
     where = f"{top['auroc']:.2f}, of {label_of(top).lower()} on {top['dataset']}"
     return (
-        f"{counted}; the highest AUROC is {where}. It is the highest of {len(enough)}, and is likely "
+        f"{counted}; the highest AUROC is {where}. It is the highest of {len(enough)}, and likely "
         "to be lower on other chains."
     )
 

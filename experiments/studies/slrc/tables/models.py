@@ -109,7 +109,7 @@ def _row(slrc: list[Record], asked: list[Record], analysis: kit.Analysis) -> dic
     known = all(len(c) > 1 for c in of_tasks)
     for name in SCORES:
         bounds = stats.percentiles(drawn[name]) if known else (math.nan, math.nan)
-        row |= columns(name, Estimate(float(values[name][0]), *bounds, len(of_tasks)))
+        row |= columns(name, Estimate(float(values[name][0]), *bounds, len(slrc)))
     return row
 
 
