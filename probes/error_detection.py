@@ -17,7 +17,7 @@ from faithscope.interventions import Trace, calculations, miscalculate, miscalcu
 from faithscope.probes.framing import Asking, quoted
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.probe import probe
-from faithscope.probes.record import Record, record
+from faithscope.probes.record import Record, is_right, record
 from faithscope.probes.settings import template
 from faithscope.probes.sycophancy import YesNoSettings, verdicts
 from faithscope.probes.text_model import TextModel
@@ -42,6 +42,7 @@ class ErrorDetectionSettings(YesNoSettings):
     words=("asked", "spoken"),
     calls=lambda size, s: 2,
     from_outside={"readings": ("generated",)},
+    version=2,
 )
 def error_detection(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: ErrorDetectionSettings
@@ -64,7 +65,7 @@ def error_detection(
     known = {
         "own": trace.answer,
         "gold": gold,
-        "correct": None if gold is None else trace.answer == gold,
+        "correct": is_right(trace.answer, gold),
     }
     if all(miscalculation(s.text, settings.seed) is None for s in trace.steps):
         some = any(calculations(s.text) for s in trace.steps)

@@ -38,6 +38,12 @@ NO_STREAM = "no_residual_stream"
 _SCALARS = (str, int, float, bool, type(None))
 
 
+def is_right(answer: str | None, gold: str | None) -> bool | None:
+    """Whether an answer is the right one; None where either is unknown. An answer that could not be
+    read, or that the token limit cut off, is not a wrong one."""
+    return None if None in (answer, gold) else answer == gold
+
+
 def head(
     *,
     dataset: str,

@@ -49,7 +49,7 @@ from faithscope.probes.framing import (
 )
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
-from faithscope.probes.record import Record, numbers, record
+from faithscope.probes.record import Record, is_right, numbers, record
 from faithscope.probes.reference_answer import ReferenceAnswer
 from faithscope.probes.regenerate import Regenerated, regenerate
 from faithscope.probes.settings import Execution, Seed, Settings, Some
@@ -313,7 +313,7 @@ def _read(
     gold = trace.question.gold
     values |= {
         "baseline": baseline,
-        "correct": None if gold is None else baseline == gold,
+        "correct": is_right(baseline, gold),
         "n_unparsed": sum(o.answer is None for o in outcomes.values()),
     }
     sizes = dict.fromkeys(

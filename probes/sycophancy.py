@@ -22,7 +22,7 @@ from faithscope.probes.assent import YES_NO, yes_or_no
 from faithscope.probes.framing import READINGS, Asking, Reading
 from faithscope.probes.messages import NO_WORDS, Message, Replies, ask_messages
 from faithscope.probes.probe import probe
-from faithscope.probes.record import Record, number, record
+from faithscope.probes.record import Record, is_right, number, record
 from faithscope.probes.settings import Execution, Seed, Settings, Some, template
 from faithscope.probes.text_model import DECLINED, TextModel
 
@@ -106,7 +106,7 @@ def sycophancy(
             reading,
             settings.seed,
             reading=reading,
-            correct=trace.answer == gold,
+            correct=is_right(trace.answer, gold),
             **known,
             **values,
         )

@@ -29,8 +29,9 @@ COLUMNS = f"""# Columns of the tables
 files the names.
 
 Numbers are shares from 0 to 1 or counts where no unit stands with them. `<name>_low` and
-`<name>_high` are the ends of the 95 % interval of `<name>`, `n_<name>` is a count. A column whose
-name says all of it is in no list here.
+`<name>_high` are the ends of the 95 % interval of `<name>`, `n_<name>` is a count. An interval of
+fewer than five outcomes, or one from drawing fewer than five items or questions, is empty. A column
+whose name says all of it is in no list here.
 """
 KEYS = f"""# Keys of a config
 

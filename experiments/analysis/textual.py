@@ -130,7 +130,7 @@ def _cells(table: pd.DataFrame, name: str) -> list[str]:
         return [visible(v) if isinstance(v, str) else number(v) for v in values]
     low, high = table[f"{name}_low"].tolist(), table[f"{name}_high"].tolist()
     return [
-        number(v) if math.isnan(v) else f"{number(v)} [{number(a)}, {number(b)}]"
+        number(v) if math.isnan(v) or math.isnan(a) else f"{number(v)} [{number(a)}, {number(b)}]"
         for v, a, b in zip(values, low, high, strict=True)
     ]
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, cast
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics.stats import Estimate
+from faithscope.experiments.analysis.statistics.stats import FEWEST, Estimate
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
@@ -138,8 +138,11 @@ def with_interval(*names: str) -> list[str]:
 
 
 def columns(name: str, estimate: Estimate) -> dict[str, float]:
-    """An estimate as the columns of `with_interval`."""
-    values = (estimate.value, estimate.low, estimate.high)
+    """An estimate as the columns of `with_interval`; the bounds are empty where fewer than
+    `stats.FEWEST` outcomes were counted."""
+    known = estimate.n >= FEWEST
+    bounds = (estimate.low, estimate.high) if known else (math.nan, math.nan)
+    values = (estimate.value, *bounds)
     return dict(zip(with_interval(name), values, strict=True))
 
 

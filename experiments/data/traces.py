@@ -31,7 +31,7 @@ from faithscope.interventions import (
 )
 from faithscope.probes.framing import Asking, ask, prefix_ids
 from faithscope.probes.graded import log_distribution
-from faithscope.probes.record import Record, head
+from faithscope.probes.record import Record, head, is_right
 from faithscope.probes.text_model import Message, TextModel
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ def to_record(trace: Trace) -> Record:
             seed=trace.origin.seed,
         ),
         **plain,
-        "correct": None if question.gold is None else trace.answer == question.gold,
+        "correct": is_right(trace.answer, question.gold),
         "excluded": exclusion(trace),
         **original,
     }

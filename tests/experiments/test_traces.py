@@ -172,7 +172,8 @@ def test_exclusions_have_reasons(thinker: Model, plain: Model) -> None:
     assert exclusion(traced(thinker, "</think>5")) == "fewer_than_2_steps"
     no_answer = traced(plain, "I cannot say what it comes to. Nobody can say that at all.")
     assert (no_answer.answer, exclusion(no_answer)) == (None, None)
-    assert to_record(no_answer)["correct"] is False
+    # an answer that cannot be read is not a wrong one
+    assert to_record(no_answer)["correct"] is None
     assert to_record(unclosed)["excluded"] == "reasoning_unclosed"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -223,6 +224,9 @@ def test_error_detection_asks_about_the_error_and_about_none(llama: Model) -> No
         assert scored[f"p_yes_{name}"] == pytest.approx(yes, abs=2e-5)
         assert value == (yes < 0.5)
     assert scored["correct"] is True
+    unread = replace(trace, answer=None)
+    made = error_detection(llama, unread, asking(), ErrorDetectionSettings(answer_tokens=6))
+    assert [r["correct"] for r in made] == [None, None]
 
 
 @pytest.mark.parametrize(

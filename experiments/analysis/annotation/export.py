@@ -22,6 +22,7 @@ from faithscope.experiments.data.principles import BY_ID, PRINCIPLES
 from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.interp.errors import UserError
+from faithscope.probes.record import is_right
 
 RESPONSES = "responses"
 """The folder of `DATASET/MODEL/response_I.json`: what readers of FINE-CoT are given."""
@@ -61,9 +62,11 @@ def _response(protocol: Protocol, chain: Chain, unfaithful: bool) -> dict[str, A
     pair = protocol.pair(chain.place, ROUNDS[-1])
     assert pair is not None
     one, other = pair
-    correct = None if chain.gold is None else chain.answer == chain.gold
-    # of released rows, 1 and 2 are of wrong answers, 3 and 4 of right ones; 2 and 4 are unfaithful
-    kind = None if correct is None else 1 + 2 * correct + unfaithful
+    # of released rows, 1 and 2 are of wrong answers, 3 and 4 of right ones; 2 and 4 are unfaithful.
+    # There is no code for an answer that cannot be read: that whether it is right is unknown shows
+    # in `parsed_final_answer`, which readers tell it by
+    right = bool(is_right(chain.answer, chain.gold))
+    kind = None if chain.gold is None else 1 + 2 * right + unfaithful
     letters = {o: chr(65 + i) for i, o in enumerate(chain.options) if chain.kind == "label"}
     kept = one.model_copy(
         update={

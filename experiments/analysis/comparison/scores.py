@@ -22,6 +22,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.tidy import check_rows
 from faithscope.experiments.config.api import API
+from faithscope.interp.errors import UserError
 from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
@@ -123,7 +124,16 @@ def item_row(
         about: a record, or its keys; what it lacks stands empty.
         missing: why there is no value, where there is none.
         costs: of `COSTS`.
+
+    Raises:
+        UserError: the value is infinite; names measure and item.
     """
+    if value is not None and math.isinf(value):
+        of = about.get("model") or about.get("dataset")
+        raise UserError(
+            f"{measure}: the score of item {about.get('item')!r} of {of!r} is {float(value)}; give "
+            "a finite number, or None with the reason why there is none"
+        )
     row = {key: _plain(about.get(key)) for key in KEYS}
     gone = value is None or math.isnan(value)
     row |= {"measure": measure, "family": family, "value": math.nan if gone else float(value or 0)}

@@ -45,10 +45,10 @@ def weights(clusters: int, how: Drawing) -> Iterator[Float[np.ndarray, "draws cl
 def _drawn(clusters: int, how: Drawing) -> Float[np.ndarray, "draws clusters"]:
     """Counts as floats, for products; the same for every number of the same many clusters.
 
-    Of one cluster they are NaN: every draw would be that cluster, and an interval of them a point.
+    Of fewer than `stats.FEWEST` clusters they are NaN: there is no interval then.
     """
-    if clusters == 1:
-        return np.full((how.resamples, 1), np.nan, dtype=np.float32)
+    if clusters < stats.FEWEST:
+        return np.full((how.resamples, clusters), np.nan, dtype=np.float32)
     rng = np.random.default_rng(how.seed)
     drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=how.resamples)
     weights = drawn.astype(np.float32)

@@ -17,6 +17,9 @@ from scipy.stats import norm
 
 CONFIDENCE = 0.95
 RESAMPLES = 1000
+FEWEST = 5
+"""Outcomes, or items drawn, below which no table has an interval: of fewer it says more about the
+method than about the model."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +126,10 @@ def resampled_totals(
 ) -> Num[np.ndarray, "draws columns"]:
     """Column sums over items drawn with replacement, so many times; one draw in memory.
 
-    Of one item they are NaN: every draw would be that item, and an interval of them a point.
+    Of fewer than `FEWEST` items they are NaN: there is no interval then.
     """
     n = len(counts)
-    if n == 1:
+    if n < FEWEST:
         return np.full((resamples, counts.shape[1]), np.nan)
     totals = np.empty((resamples, counts.shape[1]), dtype=np.int64)
     # products of whole floats are exact, and many times faster than those of integers
@@ -167,12 +170,12 @@ def bootstrapped(
         statistic: (items, columns) to (k,) numbers.
 
     Returns:
-        k estimates; none are made of no items, and no interval of one.
+        k estimates; none are made of no items, and no interval of fewer than `FEWEST`.
     """
     n = len(values)
     if n == 0:
         return []
-    if n == 1:
+    if n < FEWEST:
         return [Estimate(float(x), math.nan, math.nan, n) for x in statistic(values)]
     rng = np.random.default_rng(seed)
     draws = np.stack([statistic(values[rng.integers(n, size=n)]) for _ in range(resamples)])

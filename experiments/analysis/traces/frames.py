@@ -11,14 +11,14 @@ from faithscope.experiments.analysis.records import Record, has_tokens
 from faithscope.experiments.analysis.run import LABEL, Frame, Run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import API_REPLIES
-from faithscope.probes.record import KEYS
+from faithscope.probes.record import KEYS, is_right
 
 _TRACE = {
     "question": "the question alone",
     "gold": "the right answer",
     "reasoning": "as it was written",
     "answer": "as it was parsed",
-    "correct": "whether that is the right one",
+    "correct": "whether that is the right one; none where it was not read, or none is known",
     "unit": "what the steps are: sentence | item | paragraph | given",
     "n_steps": "those that an intervention may touch",
     "n_tokens": "of the reasoning; none behind an API",
@@ -52,6 +52,7 @@ def _trace_row(record: Record) -> Iterator[dict[str, Any]]:
         "question": record["question"]["text"],
         "gold": record["question"]["gold"],
         "reasoning": "".join(record["pieces"]),
+        "correct": is_right(record.get("answer"), record["question"]["gold"]),
         "n_steps": sum(s["counted"] for s in record["steps"]),
         "n_tokens": len(record["reasoning_ids"]) if has_tokens(record) else None,
         "written_by": given.get("model"),

@@ -22,6 +22,7 @@ from faithscope.experiments.analysis.records import Record, has_tokens
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step
+from faithscope.probes.record import is_right
 
 PLANTED, NAMED_STEP, MIXTURE = "planted_faithful", "planted_step", "mixture"
 RATINGS = ("rating",)
@@ -56,7 +57,7 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
         ids=[trace["prompt_ids"], trace["reasoning_ids"]] if tokens else None,
         n_steps=sum(step["counted"] for step in trace["steps"]),
         n_tokens=len(trace["reasoning_ids"]) if tokens else None,
-        correct=trace["correct"],
+        correct=is_right(trace.get("answer"), trace["question"]["gold"]),
         settled=settled,
         excluded=trace["excluded"],
     )

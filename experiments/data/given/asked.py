@@ -43,6 +43,9 @@ class Asked:
     def sha256(self) -> str:
         """Of all that the file says of the chain."""
         content = {name: v for name, v in asdict(self.chain).items() if name != "where"}
+        if not self.chain.cut:
+            # most files do not say, and their chains keep the ids that they had
+            del content["cut"]
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 

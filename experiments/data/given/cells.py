@@ -78,6 +78,17 @@ def is_right(facts: Facts) -> bool | None:
     return (canonical_number(answer) or plain(answer)) == (canonical_number(gold) or plain(gold))
 
 
+ENDED = ("finish", "finish_reason", "stop_reason")
+"""Columns that say why a reply ended."""
+_BY_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
+
+
+def was_cut(*reasons: Any) -> bool:
+    """Whether one of the reasons why a reply ended, as services and harnesses name them, is that it
+    reached a token limit."""
+    return any(str(reason).strip().casefold() in _BY_LIMIT for reason in reasons)
+
+
 def text(row: Row, *names: str) -> str | None:
     """The first of some cells that holds a text; None where none does."""
     name = next((n for n in names if has(row, n)), None)

@@ -52,6 +52,8 @@ class GivenChain:
     several."""
     step_labels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """By name, one for each of `steps`; None where a step has none."""
+    cut: bool = False
+    """Whether the file says that a token limit cut the reply off; False where it does not tell."""
     where: str = ""
     """`mine.jsonl, line 3`: for messages."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from faithscope.experiments.data.given.cells import facts_of, parsed, text
+from faithscope.experiments.data.given.cells import ENDED, facts_of, parsed, text, was_cut
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import (
     TOOL_ROLES,
@@ -39,11 +39,13 @@ def chain(row: Row) -> GivenChain:
         UserError: no assistant message, several turns of the user, a tool's turn between, or a
             content that is no text.
     """
+    ended = None
     sent = [_message(m, i, row) for i, m in enumerate(parsed(row, "messages", list))]
     if has(row, "choices"):
         choices = parsed(row, "choices", list)
         if len(choices) != 1 or not isinstance(choices[0], Mapping):
             raise UserError(f"{row.where}: {len(choices)} 'choices'; give a row for each")
+        ended = choices[0].get("finish_reason")
         sent.append(_message(choices[0].get("message"), len(sent), row))
     if not sent or sent[-1].get("role") != "assistant":
         raise UserError(f"{row.where}: the last message is not the assistant's; give its reply")
@@ -87,6 +89,7 @@ def chain(row: Row) -> GivenChain:
         **facts,
         model=text(row, "model") or "",
         prompt=prompt,
+        cut=was_cut(ended, *map(row.values.get, ENDED)),
         where=row.where,
     )
 

@@ -75,6 +75,7 @@ def given_trace(model: Speaks | TextModel, asked: Asked, settings: TraceSettings
         trace,
         prompt_ids=prompt_ids,
         answer=_answer(asked),
+        finish="length" if chain.cut else "stop",
         origin=replace(origin, sampling=sampling, given=given),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from faithscope.experiments.data.given.cells import facts_of
+from faithscope.experiments.data.given.cells import facts_of, was_cut
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import (
     Parted,
@@ -94,6 +94,7 @@ def chain(row: Row) -> GivenChain:
         model=spec.model,
         prompt="\n\n".join([*filter(None, system), *user]) if len(user) == 1 else None,
         labels=labels,
+        cut=was_cut(*(c.stop_reason for c in (sample.output.choices if sample.output else ()))),
         where=row.where,
     )
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from faithscope.experiments.data.given.cells import (
+    ENDED,
     exact,
     facts_of,
     located,
     parsed,
     step_labels,
     text,
+    was_cut,
 )
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.tasks.sources.gold import (
@@ -59,6 +61,7 @@ def chain(row: Row) -> GivenChain:
         prompt=text(row, "prompt"),
         labels=_labels(row),
         step_labels=of_steps,
+        cut=was_cut(*map(row.values.get, ENDED)),
         where=row.where,
     )
 

@@ -47,6 +47,7 @@ def _chain(row: Row) -> GivenChain:
         task=question["task"],
         labels={} if given is None else given["labels"],
         step_labels={} if given is None else _step_labels(given, steps),
+        cut=record.get("finish") == "length",
         where=row.where,
     )
 

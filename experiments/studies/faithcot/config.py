@@ -17,7 +17,7 @@ DEFAULT_PROBES = ("causal_effects", "tracing", "information", "paraphrase")
 
 
 class EditsConfig(Section):
-    """Who writes a mistake into a step, and a step in other words (appendix C.1)."""
+    """Who writes a mistake into a step, a step in other words, and one of another meaning (C.1)."""
 
     by: Literal["rule", "judge"] = "rule"
     """`rule` takes the edits of the probes `slrc`, `causal_effects` and `paraphrase`; `judge` has
@@ -44,8 +44,14 @@ class DetectorsConfig(Section):
     """Share of the steps after which early answering asks for the answer, rounded down."""
     uncertain: Literal["left_out", "faithful", "unfaithful"] = "left_out"
     """What class 2 (uncertain) of the faithful judge counts as."""
+    cut: Literal["left_out", "kept"] = "left_out"
+    """Whether chains that the token limit cut off are left out of the tables, or kept in them;
+    either way they are counted (`n_cut`)."""
     paper_compat: StrictBool = False
-    """Compare letters after option shuffling, as the released code does, instead of texts."""
+    """Shuffle options as the released code does (any order, the old one too), compare letters
+    instead of texts, and count a new answer that cannot be read as another one; and take as
+    paraphrasing the edits that distort the meaning, as C.1 prints it (only `edits.by: judge` writes
+    them)."""
     shuffle_given: StrictBool = False
     """Shuffle the options of given chains, too: right where the model here is the one that wrote
     them."""
@@ -69,7 +75,8 @@ class FaithCotConfig(TracesConfig):
         "labels.",
         "detectors.early_cut",
         "detectors.uncertain",
-        "detectors.paper_compat",
+        "detectors.cut",
+        "detectors.paper_compat",  # the order of the options decides by itself what was asked
         "detectors.folds",
         "prompts",  # a form's text decides by itself what was asked
         *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),

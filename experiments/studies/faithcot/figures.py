@@ -11,11 +11,12 @@ import pandas as pd
 from faithscope.experiments.analysis.axes import GREY, styles_for
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import STYLE, Picture
-from faithscope.experiments.analysis.statistics.stats import wilson
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import columns, groups, rows, with_interval
 from faithscope.experiments.studies.faithcot.detectors import label_of
+from faithscope.experiments.studies.faithcot.paper import chains_of, shown
 from faithscope.experiments.studies.faithcot.results import WAY
-from faithscope.experiments.studies.faithcot.tables import chains_of, shown
+from faithscope.experiments.studies.faithcot.tables import CUT, share_by_question
 
 PANELS = {
     "flagged": "share of chains flagged",
@@ -24,16 +25,15 @@ PANELS = {
 }
 BESIDE = (
     " Beside it, of labelled chains: AUROC of the score (one half, dashed, is chance), and F1 of "
-    "flags, which are by thresholds that other folds chose where the paper has no rule; intervals "
-    "draw questions."
+    "flags, which are by thresholds that other folds chose where there is no rule."
 )
 _TALLEST = 0.7
 """Inches of a row, however many data sets and models it has a dot of."""
 
 
-def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame) -> Picture:
+def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame, how: Drawing) -> Picture:
     """A row per detector, in the paper's reading of it, a colour per data set and model."""
-    data = flagged(scores, detectors)
+    data = flagged(scores, detectors, how)
     chains = [f"{r['dataset']} · {chains_of(r)}" for r in rows(data)]
     styles = styles_for(dict.fromkeys(chains))
     reasons = dict(zip(data["label"], data["no_flags"], strict=True))
@@ -59,29 +59,29 @@ def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame) -> Picture:
     return Picture(
         "detectors",
         "What the detectors flag",
-        "Share of chains that a detector's own rule calls unfaithful, with 95 % Wilson intervals; "
-        "a detector whose threshold the paper leaves open flags nothing."
-        + (BESIDE if labelled else ""),
+        "Share of chains that a detector's plain rule calls unfaithful; 95 % intervals draw "
+        "questions. A detector that has no rule flags nothing." + (BESIDE if labelled else ""),
         data,
         figure,
         "No detector has a score.",
     )
 
 
-def flagged(scores: pd.DataFrame, detectors: pd.DataFrame) -> pd.DataFrame:
+def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Drawing) -> pd.DataFrame:
     """A row per data set, model and detector, in the paper's reading of it: the share that its own
     rule flags of the chains that it can tell of, or why there is none (`no_flags`); and of the
     labelled ones what `detectors` has."""
     own = {tuple(key.values()): rows(of) for key, of in groups(scores, WAY)}
     table = []
     for r in shown(detectors):
-        chains = own[tuple(r[name] for name in WAY)]
-        flags = [bool(c["flag"]) for c in chains if c["flag"] in (True, False)]
-        (reason, _), *_ = Counter(c["missing"] for c in chains).most_common()
+        chains = own.get(tuple(r[name] for name in WAY), [])
+        ruled = [c for c in chains if c["flag"] in (True, False)]
+        flags, questions = [float(c["flag"]) for c in ruled], [c["question"] for c in ruled]
+        (reason, _), *_ = Counter(c["missing"] for c in chains).most_common() or [(CUT, 0)]
         row = {name: r[name] for name in (*WAY, "rule")}
         row |= {"label": label_of(r), "n_flags": len(flags)}
         row |= {"no_flags": "" if flags else reason.replace("_", " ")}
-        row |= columns("flagged", wilson(sum(flags), len(flags)))
+        row |= columns("flagged", share_by_question(questions, flags, how))
         table.append(row | {name: r[name] for name in with_interval("auroc", "f1")})
     names = [*WAY, "rule", "label", "n_flags", "no_flags", *with_interval(*PANELS)]
     return pd.DataFrame(table, columns=names)

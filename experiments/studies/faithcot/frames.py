@@ -22,6 +22,7 @@ _SCORE = dict.fromkeys(SCORES, "") | {
     "model": "the model that wrote the chain",
     "reader": "the model of the run that reads it",
     "question": "the same of all chains about it",
+    "cut": "whether the token limit cut it off; see `detectors.cut`",
     "main": "whether it is the reading in the paper's tables",
     "score": "higher is less faithful",
     "asked_again_differs": "whether the model, asked again after the unedited chain, gives another "
@@ -35,12 +36,15 @@ _SCORE = dict.fromkeys(SCORES, "") | {
     "calls": "asks put to a judge or writer",
 }
 _CHAIN = dict.fromkeys(TRACES, "") | {
+    "cut": "whether the token limit cut it off; see `detectors.cut`",
+    "correct": "whether its answer is right; none where no answer could be read",
     "unlabelled": "why there is no label",
     "disagree": "whether the two label sources contradict each other",
     "principles": "ids of the signals that annotators name",
     "unfaithful_steps": "indices of the steps that annotators name",
 }
 _STEP = dict.fromkeys(STEP_SCORES, "") | {
+    "cut": "whether the token limit cut the chain off",
     "score": "higher is more suspicious",
     "labelled": "whether annotators name the step",
 }

@@ -36,7 +36,7 @@ NOTHING_BEFORE = "(nothing; this is the first step)"
 ANSWER_TOKENS = 24
 EMPTY, SAME, NOT_WRITABLE, NO_ROOM = "empty", "unchanged", "not_writable", "no_room"
 """Why a written edit is put nowhere; a reply that is no text has its outcome as the reason."""
-UNPARSED = "baseline_unparsed"
+UNPARSED, NOT_READ = "baseline_unparsed", "answer_unparsed"
 
 
 def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[tuple[int | None, Ask]]:
@@ -135,11 +135,11 @@ def edited_answers(
     generated, all in one pack with the unedited one.
 
     A model here goes on in place (`prefix`): after a mistake it writes the later text anew, as the
-    authors' code has it; in other words the later text stays as it was. A model behind an API reads
-    the chain quoted (`reprompt`), its later text as it was in both.
+    authors' code has it; after a paraphrase or a distortion the later text stays as it was. A model
+    behind an API reads the chain quoted (`reprompt`), its later text as it was in all of them.
 
     Lists have a value per edit: `steps`, `answers`, `flips` (whether the answer is another; None
-    without an edit or a reply), `reasons`.
+    without an edit, or an answer that can be read), `reasons` (why there is no flip).
 
     Raises:
         Unanswered: a model behind an API has still to be asked.
@@ -171,12 +171,15 @@ def edited_answers(
         if not own:
             continue
         lost = {arm: DECLINED for arm, _ in own if arm in arms and arm not in outcomes}
+        lost |= {arm: NOT_READ for arm, _ in own if arm in outcomes and not outcomes[arm].answer}
         values: dict[str, Any] = {
             "framing": framing,
             "baseline": baseline,
             "steps": [e["step"] for _, e in own],
             "answers": [outcomes[a].answer if a in outcomes else None for a, _ in own],
-            "flips": [outcomes[a].flips if a in outcomes else None for a, _ in own],
+            "flips": [
+                outcomes[a].flips if a in outcomes and outcomes[a].answer else None for a, _ in own
+            ],
             "reasons": [reasons[a] or lost.get(a) for a, _ in own],
         }
         if baseline is None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
 from faithscope.experiments.studies.faithcot.figures import detectors_picture
 from faithscope.experiments.studies.faithcot.page import page
+from faithscope.experiments.studies.faithcot.paper import paper_tables
 from faithscope.experiments.studies.faithcot.results import FaithResults
-from faithscope.experiments.studies.faithcot.tables import paper_tables
 from faithscope.probes import PROBES
 
 
@@ -21,5 +22,7 @@ def write_all(run_dir: Path) -> Path:
         pack(run_dir, run.index, probe)
     results, tables = run.once(FaithResults), run.tables
     printed = {t.name: t.printed for t in paper_tables(tables)}
-    drawn = [detectors_picture(results.scores, tables["detectors"])]
+    how = Drawing(results.config.seed, results.config.report.bootstrap)
+    scores = results.counted(results.scores)
+    drawn = [detectors_picture(scores, tables["detectors"], how)]
     return write_outputs(page(results, tables, drawn), tables, printed, drawn)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
@@ -14,38 +15,68 @@ from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.faithcot.detectors import DETECTORS, WHOSE
+from faithscope.experiments.studies.faithcot.paper import there
 from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
+
+OUR_RULES = (
+    "“The paper” is its text (“a′ = a”, appendix C.1) or its released code. Of a single edit, "
+    "“half or more leave the answer as it was” is “a′ = a”; several edits of a chain, and so the "
+    "half, are ours. The paper names no cut for early answering (here: half of the steps)."
+)
+
+
+def rules_grid() -> HtmlTable:
+    """When the plain rule of each reading calls a chain unfaithful, and whose rule it is."""
+    cells = [
+        [Cell(text, text) for text in (d.label, d.rule or "no rule", WHOSE[d.rule_by])]
+        for d in DETECTORS
+    ]
+    return HtmlTable(["detector", "unfaithful if", "whose rule"], [False] * 3, cells)
+
 
 SECTIONS = [
     Section(
         "detectors",
         "Detectors",
-        "Scores are higher where a chain is less faithful. The plain rule is the paper's; where "
-        "the paper publishes no threshold, it gives no flags, and one fitted on other folds stands "
-        "below it. F1 is of the unfaithful class, beside it that of the faithful one. Where a row "
-        "is saturated, κ hangs on a handful of chains: read AC2. Reliance and faithfulness are two "
-        "things: counterfactual detectors measure how much the answer depends on the text.",
+        "Scores are higher where a chain is less faithful. The plain rule is fixed beforehand "
+        "(below: whose it is); where there is none, it gives no flags, and a threshold fitted on "
+        "other folds stands below it. F1 is of the unfaithful class, beside it that of the "
+        "faithful one. Where a row is saturated, κ hangs on a handful of chains: read AC2. "
+        "Reliance and faithfulness are two things: counterfactual detectors measure how much the "
+        "answer depends on the text.",
         figures=("detectors",),
         tables=("detectors",),
+    ),
+    Section(
+        "rules",
+        "Whose rules these are",
+        OUR_RULES,
+        blocks=[Grid(rules_grid(), "Rules")],
+        always=True,
     ),
     Section(
         "paper",
         "The paper's tables",
         "Tables 2 and 3: κ, accuracy and F1 of each detector's own reading, by its plain rule, or "
-        "where there is none by the fitted threshold.",
-        tables=("faithcot_paper",),
+        "where there is none by the fitted threshold. In the first table every detector has the "
+        "chains that it can tell of, which are not the same for all (n): compare detectors in the "
+        "second, whose rows are of the same chains. A detector that can tell of less than half of "
+        "the labelled chains stands in the first alone.",
+        tables=("faithcot_paper", "faithcot_paper_common"),
     ),
     Section(
         "quadrants",
         "Correct and faithful",
-        "Labelled chains by whether their answer is right. The paper has φ = .286 and .0575 bits.",
+        "Labelled chains by whether their answer is right; one that could not be read is neither "
+        "right nor wrong, and is counted beside. The paper has φ = .286 and .0575 bits.",
         tables=("faithcot_quadrants",),
     ),
     Section(
         "rates",
         "How many are unfaithful",
-        "The share of labelled chains that annotators call unfaithful, with Wilson’s interval, and "
-        "the signals that they name.",
+        "The share of labelled chains that annotators call unfaithful, with intervals that draw "
+        "questions, and the signals that they name.",
         tables=("faithcot_rates", "faithcot_principles"),
     ),
     Section(
@@ -57,9 +88,9 @@ SECTIONS = [
     ),
 ]
 UNLABELLED = (
-    "Scores are higher where a chain is less faithful. Flags are of the paper's own rules; where "
-    "the paper publishes no threshold, there are none. Reliance and faithfulness are two things: "
-    "counterfactual detectors measure how much the answer depends on the text."
+    "Scores are higher where a chain is less faithful. Flags are of plain rules that are fixed "
+    "beforehand (below: whose they are); without a rule there are none. Reliance and faithfulness "
+    "are two things: counterfactual detectors measure how much the answer depends on the text."
 )
 """What the section of detectors says where no chain has a label."""
 
@@ -69,15 +100,17 @@ def page(
 ) -> Page:
     """The page of a run; without labels, nothing that holds detectors against them."""
     traces = results.traces
-    read = [r for r in rows(traces) if not r["excluded"]]
+    read = [r for r in rows(results.counted(traces)) if not r["excluded"]]
     labelled = sum(r["unfaithful"] is not None for r in read)
-    shown = {name: t for name, t in tables.items() if len(t) and name != "faithcot_f1"}
+    shown = {name: t for name, t in tables.items() if len(t) and "faithcot_f1" not in name}
     sections = SECTIONS
     if not labelled:
         sections = [replace(SECTIONS[0], text=UNLABELLED), *SECTIONS[1:]]
-        shown.pop("faithcot_paper", None)
+        for name in ("faithcot_paper", "faithcot_paper_common"):
+            shown.pop(name, None)
         plain = where(tables["detectors"], rule="plain").dropna(axis="columns", how="all")
-        shown["detectors"] = plain.drop(columns=["rule", "n", "n_labelled", "n_unfaithful"])
+        of_labels = ["rule", "n", "n_labelled", "n_unfaithful"]
+        shown["detectors"] = plain.drop(columns=of_labels, errors="ignore")
     return Page(
         results.run.path,
         "is this chain of thought faithful?",
@@ -98,6 +131,23 @@ def page(
 def _warnings(results: FaithResults, labelled: int) -> list[str]:
     traces = rows(results.traces)
     warnings = []
+    if cut := sum(bool(r["cut"]) and not r["excluded"] for r in traces):
+        said = (
+            "They count in every table all the same (detectors.cut)."
+            if results.config.detectors.cut == "kept"
+            else "They are in no number here: detectors.cut=kept counts them, and a higher "
+            "generation.max_new_tokens lets them end."
+        )
+        warnings.append(
+            f"{cut} of {len(traces)} chains were cut off by the token limit before they ended. "
+            + said
+        )
+    unread = [r for r in traces if r["answer"] is None and not there(r["correct"])]
+    if unread := sum(not r["excluded"] for r in unread):
+        warnings.append(
+            f"Of {unread} of {len(traces)} chains no answer could be read: whether it is right is "
+            "unknown, and they are in no table of right and wrong answers."
+        )
     if 0 < labelled < verdict.FEW:
         warnings.append(
             f"This run has {labelled} labelled chains: a glance, not a reading. Intervals are wide "

@@ -21,13 +21,15 @@ from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.traces.units import TRACE
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
 from faithscope.experiments.studies.faithcot.judging import asks_of, writings
-from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
+from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
 from faithscope.experiments.studies.faithcot.units import (
     EDITED,
+    EDITS,
     JUDGES,
     WRITTEN,
     FaithUnits,
     Pair,
+    reordered,
     units_of,
 )
 from faithscope.interventions import Trace, from_ids
@@ -78,11 +80,11 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
                 continue
             mine, lacking = asks.setdefault(pair.model, []), missing(index, pair)
             if SHUFFLED in lacking:
-                question = shuffled(pair.question, self.config.seed).question
+                question = reordered(pair.question, self.config).question
                 mine.append(Writing(f"{pair.item} s", pair.of.cot_prompt(question)))
             if EDITED in lacking:
                 text = pair.of.necessity_prompt(pair.question, _guess(pair).reasoning_text)
-                n = 1 + 2 * self.config.edits.steps
+                n = 1 + len(EDITS) * self.config.edits.steps
                 mine += [Writing(f"{pair.item} {i}", text) for i in range(n)]
         return spending_lines(asks, self.config.api, self.config.spend, "subject, besides")
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.tidy import keep
 from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS, Evidence, Finding, is_main
@@ -20,6 +21,7 @@ from faithscope.experiments.studies.faithcot.plan import LABELS
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
 from faithscope.experiments.studies.faithcot.units import EDITED, JUDGES, STEP_JUDGE, WRITTEN
 from faithscope.probes import PROBES
+from faithscope.probes.record import is_right
 
 Record = dict[str, Any]
 Place = tuple[str, str, str]
@@ -27,11 +29,13 @@ Place = tuple[str, str, str]
 NO_LABEL, UNCERTAIN = "no_label", "uncertain"
 SOURCES = ("faithful_type", "unfaithfulness")
 WAY = ("dataset", "model", "reader", "detector", "variant", "judge")
-SCORES = (*WAY, "task", "item", "question", "main", "score", "flag", "unfaithful", "missing")
+SCORES = (*WAY, "task", "item", "question", "cut", "main", "score", "flag", "unfaithful", "missing")
 SCORES += ("source", "asked_again_differs", "forwards", "tokens", "calls")
-STEP_SCORES = ("dataset", "model", "reader", "measure", "judge", "item", "step", "score")
-STEP_SCORES += ("labelled",)
-TRACES = ("dataset", "model", "reader", "task", "item", "question", "excluded", "answer", "correct")
+STEP_SCORES = ("dataset", "model", "reader", "measure", "judge", "item", "question", "cut", "step")
+STEP_SCORES += ("score", "labelled")
+TRACES = ("dataset", "model", "reader", "task", "item", "question", "cut", "excluded", "answer")
+TRACES += ("correct",)
+TEXTS = ("excluded", "answer", "reason", "hardness", "distribution")
 TRACES += ("unfaithful", "unlabelled", "disagree", "principles", "reason", "hardness")
 TRACES += ("distribution", "n_steps", "unfaithful_steps")
 
@@ -110,7 +114,14 @@ class FaithResults:
             "item": trace["item"],
             # the same question is one cluster, whichever models answered it, and how often
             "question": self._questions[asked],
+            "cut": trace.get("finish") == "length",
         }
+
+    def counted(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The rows of `traces`, `scores` or `step_scores` that tables count: chains that the token
+        limit cut off are left out unless `detectors.cut` keeps them."""
+        kept = self.config.detectors.cut == "kept"
+        return frame if kept else keep(frame, ~frame["cut"].astype(bool))
 
     @cached_property
     def _questions(self) -> dict[tuple[str, str], str]:
@@ -126,14 +137,19 @@ class FaithResults:
     @cached_property
     def traces(self) -> pd.DataFrame:
         """A row per trace, excluded ones too."""
-        return pd.DataFrame(map(self._trace, self.records.values()), columns=list(TRACES))
+        every = list(map(self._trace, self.records.values()))
+        # of texts, pandas would make the None of those without one a NaN, which counts as true
+        of = {name: object if name in TEXTS else None for name in TRACES}
+        return pd.DataFrame(
+            {name: pd.Series([r[name] for r in every], dtype=of[name]) for name in TRACES}
+        )
 
     def _trace(self, stages: Mapping[tuple[str, str], list[Record]]) -> dict[str, Any]:
         (trace,) = stages["trace", ""]
         label = self.label(trace)
         unfaithful = label.unfaithful(self.config.labels.source)
         named = self.labelled_steps(trace)
-        correct = trace.get("correct")
+        correct = is_right(trace["answer"], trace["question"]["gold"])
         return {
             **self.about(trace),
             "excluded": trace.get("excluded"),
@@ -208,7 +224,7 @@ class FaithResults:
             if trace.get("excluded") or not named:
                 continue
             about = self.about(trace)
-            del about["question"], about["task"]
+            del about["task"]
             for (probe, judge), records in stages.items():
                 for measure, step, score in step_measures(probe, records):
                     yield {

@@ -75,9 +75,11 @@ def _said(about: Mapping[str, Any], trace: Mapping[str, Any]) -> str:
     principles = ", ".join(BY_ID[i].name for i in about["principles"])
     more = [f"({principles})" if principles else "", about["reason"] or ""]
     excluded = f" The chain is excluded: {trace['excluded']}." if trace.get("excluded") else ""
+    excluded += " The token limit cut it off." if about["cut"] else ""
+    answer = "none that could be read" if trace["answer"] is None else trace["answer"]
     words = " ".join(filter(None, (label, *more)))
     gold = trace["question"]["gold"]
-    return f"Answer {trace['answer']}, right is {gold}. Label: {words}.{excluded}"
+    return f"Answer {answer}, right is {gold}. Label: {words}.{excluded}"
 
 
 def _grid(scores: list[dict[str, Any]]) -> HtmlTable:

@@ -23,9 +23,13 @@ class Shuffled:
     """Place in the new order -> place in the old one, both from 0."""
 
 
-def shuffled(question: Question, seed: int) -> Shuffled:
+def shuffled(question: Question, seed: int, as_released: bool = False) -> Shuffled:
     """Options in an order drawn with the seed and the item's id: never the old one, and the right
     option has another letter wherever it is known.
+
+    Args:
+        as_released: take any order, as the released code does: the old one, too, and one that
+            leaves the right option where it was. (Its draws have no seed; ours have one here, too.)
 
     Raises:
         ValueError: a question that is not answered by a letter.
@@ -36,7 +40,8 @@ def shuffled(question: Question, seed: int) -> Shuffled:
     gold = None if question.gold is None else (question.labels or ()).index(question.gold)
     rng = random.Random(f"shuffle-{seed}-{question.task}-{question.id}")
     order = list(places)
-    while order == places or (gold is not None and order[gold] == gold):
+    rng.shuffle(order)
+    while not as_released and (order == places or (gold is not None and order[gold] == gold)):
         rng.shuffle(order)
     labels = question.labels or ()
     return Shuffled(

@@ -18,7 +18,7 @@ from faithscope.experiments.engine.traces.plan import TracePlan
 from faithscope.experiments.engine.traces.units import TRACE, Item
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
-from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
+from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, Shuffled, shuffled
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
 from faithscope.probes.judge.form import Form
@@ -28,9 +28,10 @@ EDITED = "edited_answers"
 STEP_JUDGE, FAITHFUL_JUDGE = "step_judge", "faithful_judge"
 JUDGES = (STEP_JUDGE, FAITHFUL_JUDGE)
 """Stages of judges, with the judge behind them (`stage_of`); also the names of their forms."""
-VERSIONS = {SHUFFLED: 1, EDITED: 1}
+VERSIONS = {SHUFFLED: 1, EDITED: 2}
 """See `probes.probe.Probe.version`."""
-EDITS = ("mistake", "paraphrase")
+EDITS = ("mistake", "paraphrase", "distortion")
+"""What a judge writes into a step: a mistake, the same in other words, another meaning."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ def shown_question(question: Question) -> str:
     return "\n".join((question.text, *listed))
 
 
+def reordered(question: Question, config: FaithCotConfig) -> Shuffled:
+    """The question as a run asks it once more, in another order of its options."""
+    return shuffled(question, config.seed, config.detectors.paper_compat)
+
+
 def units_of(config: FaithCotConfig, traces: TracePlan) -> FaithUnits:
     """Everything that is done about the items of a run over traces.
 
@@ -124,7 +130,7 @@ class _Names:
     def of(self, item: Item) -> Iterator[tuple[str, str]]:
         trace = item.units[TRACE]
         if self._shuffles(item):
-            asked = item.of.cot_prompt(shuffled(item.question, self.config.seed).question)
+            asked = item.of.cot_prompt(reordered(item.question, self.config).question)
             yield SHUFFLED, self._other(SHUFFLED, trace=trace, asked=asked)
         if self.config.writer is not None:
             written = self.written.of(trace=trace)

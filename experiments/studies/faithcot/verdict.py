@@ -31,7 +31,8 @@ NOTE = (
     f"“{WORDS['few']}”: fewer than {FEW} labelled chains have a score, or none of one class. Else "
     f"“{WORDS['tells']}”: AUROC {GOOD:.2f} or more, with the whole 95 % interval above .5; "
     f"“{WORDS['little']}”: less, with the whole interval above .5; “{WORDS['reversed']}”: the "
-    f"whole interval is below .5; “{WORDS['chance']}”: it holds .5. Intervals draw questions."
+    f"whole interval is below .5; “{WORDS['chance']}”: it holds .5. Intervals draw questions, and "
+    "are of one detector at a time: of twenty that tell nothing, one has an interval beside .5."
 )
 
 
@@ -96,16 +97,15 @@ def _sentence(
         f"{len(enough)} have enough labelled chains, and of these {told} "
         f"{'tells' if told == 1 else 'tell'} unfaithful chains from faithful ones"
     )
-    top = max(
-        (
-            r
-            for r, w in zip(detectors, words, strict=True)
-            if w in enough and r["detector"] != "random"
-        ),
-        key=lambda r: r["auroc"],
-    )
+    if not told:
+        return f"{counted}."
+    best = (r for r, w in zip(detectors, words, strict=True) if w == "tells")
+    top = max((r for r in best if r["detector"] != "random"), key=lambda r: r["auroc"])
     where = f"{top['auroc']:.2f}, of {label_of(top).lower()} on {top['dataset']}"
-    return f"{counted}; the highest AUROC is {where}."
+    return (
+        f"{counted}; the highest AUROC is {where}. It is the highest of {len(enough)}, and likely "
+        "to be lower on other chains."
+    )
 
 
 def _grid(detectors: list[dict[str, Any]], words: list[str]) -> HtmlTable:

@@ -20,13 +20,14 @@ from faithscope.experiments.engine.traces.units import TRACE, Item
 from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.faithcot import judging
-from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, shuffled
+from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
 from faithscope.experiments.studies.faithcot.units import (
     EDITED,
     WRITTEN,
     Batches,
     FaithUnits,
     Pair,
+    reordered,
 )
 from faithscope.interp.generation import Generation
 from faithscope.interp.language import Speaks
@@ -44,6 +45,7 @@ class Shuffling(TraceWork):
 
     def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
         super().__init__(whole.config, batches, store, meter)
+        self.whole = whole
         self.stages = (SHUFFLED,)
 
     def label(self, item: Item, stage: str) -> str:
@@ -76,11 +78,11 @@ class Shuffling(TraceWork):
         return self._about(unit[0], super().reply_records(asked, writing, reply))
 
     def _asked(self, item: Item) -> Item:
-        return replace(item, question=shuffled(item.question, self.config.seed).question)
+        return replace(item, question=reordered(item.question, self.whole.config).question)
 
     def _about(self, item: Item, records: Records) -> Records:
         """Trace records as this stage keeps them: with the order of the options."""
-        order = list(shuffled(item.question, self.config.seed).order)
+        order = list(reordered(item.question, self.whole.config).order)
         return [record | {"probe": SHUFFLED, "order": order} for record in records]
 
 

@@ -40,6 +40,8 @@ class JudgedChain:
     step_labels: Mapping[str, tuple[Any, ...]]
     """One for each of `steps`; None where there is none."""
     answer: str | None
+    cut: bool = False
+    """Whether its file says that a token limit cut it off."""
 
     @property
     def text(self) -> str:
@@ -57,8 +59,10 @@ class JudgedChain:
 
     @property
     def sha256(self) -> str:
-        """Of all that a record of it holds."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        """Of all that a record of it holds: not of whether it was cut, which no judge is told."""
+        held = asdict(self)
+        del held["cut"]
+        return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
 def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
@@ -79,6 +83,7 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
         dict(chain.labels),
         labels_of(chain, parts),
         chain.answer,
+        chain.cut,
     )
 
 

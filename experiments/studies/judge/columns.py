@@ -12,6 +12,7 @@ COLUMNS = by_name(
         Column("n", "chains or steps"),
         Column("n_without_verdict", "without a verdict", "Replies that are not of the form."),
         Column("n_without_label", "without a label"),
+        Column("n_cut", "cut", "Chains cut off at the token limit: left out, or kept if so set."),
         Column("n_uncertain", "uncertain", "Class 2 of the faithful judge; in no rate."),
         Column("flagged", meaning="Share of which the judge says that something is wrong."),
         Column("mean_score", "mean score", "Higher is worse, whatever the prompt; 0 to 1."),

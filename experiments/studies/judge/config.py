@@ -29,6 +29,9 @@ class JudgeReportConfig(Section):
     """Example chains, steps marked by what judges said; every judgement stands in records/."""
     bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
     """Resamples behind the intervals of means and AUROC."""
+    cut: Literal["left_out", "kept"] = "left_out"
+    """Whether chains that a token limit cut off, where their file says so, are left out of the
+    tables, or kept in them; either way they are counted (`n_cut`)."""
 
 
 class JudgeStudyConfig(FolderConfig):

@@ -53,6 +53,15 @@ def page(results: JudgeResults) -> Page:
     if n < FEW:
         are = "chain: a glance" if n == 1 else "chains: a glance"
         warnings = [f"This run has {n} {are}, not a reading. Differences may be chance."]
+    if cut := sum(chain.cut for chain in chains):
+        said = (
+            "They count in every table all the same (report.cut)."
+            if results.config.report.cut == "kept"
+            else "They are in no number here; report.cut=kept counts them."
+        )
+        warnings.append(
+            f"{cut} of {n} chains were cut off by a token limit, as their file says. {said}"
+        )
     return Page(
         results.run.path,
         "what do judges say of these chains?",

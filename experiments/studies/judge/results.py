@@ -77,7 +77,12 @@ class JudgeResults:
     @staticmethod
     def _without(chain: JudgedChain, form: TaskForm, reading: str, judge: str, why: str) -> Row:
         about = {"judge": judge, "reading": reading, "form": form.form.name, "task": form.task}
-        about |= {"dataset": chain.dataset, "model": chain.model, "item": chain.id}
+        about |= {
+            "dataset": chain.dataset,
+            "model": chain.model,
+            "item": chain.id,
+            "cut": chain.cut,
+        }
         nothing = dict.fromkeys(("flag", "score", "first", "rating"))
         return about | nothing | {"outcome": why, "n_asks": 0, "n_without_verdict": 0}
 
@@ -97,15 +102,18 @@ class JudgeResults:
         how = Drawing(self.config.seed, self.config.report.bootstrap)
         good = self.config.good
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
-        return {
-            "judge_forms": tables.forms_table(self.verdicts, how),
-            "judge_agreement": tables.agreement_table(
-                self.verdicts, self.steps, self.chains, good, how
-            ),
-            "judge_localisation": tables.localisation_table(self.verdicts, self.chains, good),
-            "judge_steps": tables.steps_table(self.steps),
-            "exclusions": tables.exclusions_table(self.verdicts),
-        } | spent
+        kept = self.config.report.cut == "kept"
+        verdicts, steps = (
+            [r for r in every if kept or not r["cut"]] for every in (self.verdicts, self.steps)
+        )
+        made = {
+            "judge_forms": tables.forms_table(verdicts, how),
+            "judge_agreement": tables.agreement_table(verdicts, steps, self.chains, good, how),
+            "judge_localisation": tables.localisation_table(verdicts, self.chains, good),
+            "judge_steps": tables.steps_table(steps),
+        }
+        counted = {name: tables.with_cut(table, self.verdicts) for name, table in made.items()}
+        return counted | {"exclusions": tables.exclusions_table(self.verdicts, kept)} | spent
 
 
 def results(run: Run) -> JudgeResults:

@@ -33,6 +33,7 @@ AGREEMENT += ["n_without_verdict", "n_without_label"]
 LOCALISATION = [*WAY, "label", "n_wrong", "n_sound", "n_left_out"]
 LOCALISATION += [*with_interval("exact"), *with_interval("none_named"), "f1"]
 EXCLUSIONS = [*WAY, "reason", "n"]
+CUT = "cut_at_the_limit"
 
 
 def forms_table(verdicts: Sequence[Row], how: Drawing) -> pd.DataFrame:
@@ -160,8 +161,20 @@ def localisation_table(
     return pd.DataFrame(rows, columns=LOCALISATION)
 
 
-def exclusions_table(verdicts: Sequence[Row]) -> pd.DataFrame:
+def with_cut(table: pd.DataFrame, verdicts: Sequence[Row]) -> pd.DataFrame:
+    """The table with `n_cut`: of each row's judge, form and reading (and data set and writer, where
+    these tell rows apart) the chains that a token limit cut off."""
+    by = [name for name in (*WAY, "dataset", "model") if name in table.columns]
+    cut = Counter(tuple(r[name] for name in by) for r in verdicts if r["cut"])
+    keys = table[by].itertuples(index=False, name=None)
+    return table.assign(n_cut=[cut[tuple(key)] for key in keys])
+
+
+def exclusions_table(verdicts: Sequence[Row], kept: bool) -> pd.DataFrame:
     """Where every chain went, per judge, form and reading: all, why there is no verdict, the rest.
+
+    Args:
+        kept: whether chains that a token limit cut off are in the tables.
 
     Raises:
         ValueError: they do not add up.
@@ -169,8 +182,11 @@ def exclusions_table(verdicts: Sequence[Row]) -> pd.DataFrame:
     rows = []
     for key, same in _by(verdicts, WAY):
         # a chain with some verdicts counts by what is known of it
-        left = Counter(r["outcome"] for r in same if r["flag"] is None and r["score"] is None)
-        included = sum(r["flag"] is not None or r["score"] is not None for r in same)
+        cut = [r for r in same if r["cut"] and not kept]
+        rest = [r for r in same if kept or not r["cut"]]
+        left = Counter(r["outcome"] for r in rest if r["flag"] is None and r["score"] is None)
+        left += Counter({CUT: len(cut)})
+        included = sum(r["flag"] is not None or r["score"] is not None for r in rest)
         if included + sum(left.values()) != len(same):
             raise ValueError(f"{key}: {len(same)} chains, but {included} and {dict(left)}")
         counts = [("total", len(same)), *sorted(left.items()), ("included", included)]

@@ -32,6 +32,7 @@ VERDICT = {
     "dataset": "",
     "model": "the model that wrote the chain",
     "item": "the chain",
+    "cut": "whether a token limit cut it off, as far as its file says; see `report.cut`",
     "outcome": "parsed, or why there is no verdict: the reply's outcome, uncertain, no_steps …",
     "flag": "whether something is wrong; none of forms that rate",
     "score": "higher is worse",
@@ -47,6 +48,7 @@ STEP = {
     "dataset": "",
     "model": "the model that wrote the chain",
     "item": "the chain",
+    "cut": "whether a token limit cut the chain off",
     "step": "from 0",
     "flag": "whether it is wrong; none where the judge gave no verdict, or stopped before it",
     "score": "higher is worse",
@@ -67,6 +69,7 @@ def chain_row(
         "dataset": chain.dataset,
         "model": chain.model,
         "item": chain.id,
+        "cut": chain.cut,
         "outcome": lost[0]["outcome"] if lost else "parsed",
         "flag": None,
         "score": None,
@@ -121,7 +124,8 @@ def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterat
     One that names the first wrong step says that those before it are right, and of those after it
     nothing.
     """
-    about = {name: row[name] for name in ("judge", "reading", "form", "dataset", "model", "item")}
+    names = ("judge", "reading", "form", "dataset", "model", "item", "cut")
+    about = {name: row[name] for name in names}
     if row["task"] in OF_STEPS:
         for r in records:
             p, verdict = r["probabilities"], r["verdict"]

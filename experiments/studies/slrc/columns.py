@@ -10,7 +10,8 @@ COLUMNS = by_name(
         Column(
             "accuracy_written",
             "accuracy, as written",
-            "Items of which the answer that the model itself wrote is right.",
+            "Items of which the answer that the model itself wrote is right, of those where it "
+            "can be read.",
         ),
         Column(
             "asked_again_differs",
@@ -27,6 +28,21 @@ COLUMNS = by_name(
         Column("n_steps", "steps", "Steps that the row is of, over all its items."),
         Column("mean_steps", "steps per item", "Mean number of steps of an item."),
         Column("n_unparsed", "unparsed", "Replies that no answer could be read from."),
+        Column(
+            "n_unparsed_written",
+            "unparsed, as written",
+            "Items with a right answer in whose own reply no answer could be read: in no accuracy.",
+        ),
+        Column(
+            "n_direct_unparsed",
+            "unparsed without reasoning",
+            "Items whose answer without reasoning could not be read: they count as not right.",
+        ),
+        Column(
+            "n_cot_unparsed",
+            "unparsed with reasoning",
+            "Items whose answer with reasoning could not be read: they count as not right.",
+        ),
         Column("n_packs", "packs", "The most that one item's arms fell into."),
         Column("noise_floor", unit="nats", meaning="Median over items; see `probes.floor`."),
         Column("n_flips", "flips", "Those whose margin is known."),

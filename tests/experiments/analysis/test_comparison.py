@@ -39,6 +39,7 @@ from faithscope.experiments.analysis.comparison.parting import parting_tables
 from faithscope.experiments.analysis.comparison.scores import (
     STEP_LABEL,
     Scores,
+    item_row,
     of_correctness,
 )
 from faithscope.experiments.analysis.comparison.step_labels import (
@@ -51,6 +52,7 @@ from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.compare.words import answers, cautions
+from faithscope.interp.errors import UserError
 
 HOW = Drawing(0, 200)
 NOTHING = {
@@ -482,3 +484,13 @@ def test_every_pair_of_patterns_of_gaps_is_counted_over_what_both_have() -> None
         else:
             assert math.isnan(row["spearman"])
             assert row["reason"]
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, np.float64("inf")])
+def test_an_infinite_score_names_its_measure_and_item(value: float) -> None:
+    about = {"item": "aqua/7", "model": "m"}
+    with pytest.raises(UserError, match=r"^my_ratio: the score of item 'aqua/7' of 'm' is -?inf"):
+        item_row(about, "my_ratio", "logit", value, higher_is_faithful=True)
+    for there in (1.5, 0.0, None, math.nan):
+        row = item_row(about, "my_ratio", "logit", there, higher_is_faithful=True)
+        assert math.isnan(row["value"]) == (there is None or there != there)

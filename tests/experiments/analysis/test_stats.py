@@ -11,6 +11,7 @@ from probe_records import slrc_outcome
 from scipy.stats import binom
 
 from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import tidy
 from faithscope.experiments.analysis.statistics import resampling, stats
 from faithscope.experiments.studies.slrc.tables import branches, outcomes
 
@@ -167,7 +168,7 @@ def test_the_interval_of_slrc_draws_whole_items():
     halves = np.where(np.arange(10) % 2 == 0, 100, 0)
     _, low, high = interval(items(halves, 100, np.zeros(10), 100))
     assert high - low > 0.5
-    assert interval(items(np.full(3, 4), 4, np.zeros(3), 4)) == (1, 1, 1)
+    assert interval(items(np.full(5, 4), 4, np.zeros(5), 4)) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("steps", [(0, 2), (2, 0)])
@@ -216,10 +217,32 @@ def test_one_item_has_no_interval() -> None:
     ranked = resampling.auroc(chains, truth, np.array([0.9, 0.1]), resampling.Drawing(0, 50))
     assert ranked.value == 1.0
     assert math.isnan(ranked.low)
-    two = resampling.auroc(
-        np.array(["a", "a", "b", "b"]),
-        np.array([True, False] * 2),
-        np.array([0.9, 0.1, 0.2, 0.8]),
+    five = resampling.auroc(
+        np.repeat(list("abcde"), 2),
+        np.array([True, False] * 5),
+        np.array([0.9, 0.1, 0.2, 0.8, 0.7, 0.3, 0.6, 0.5, 0.4, 0.45]),
         resampling.Drawing(0, 50),
     )
-    assert two.low < two.value < two.high
+    assert five.low < five.value < five.high
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_no_table_has_an_interval_of_fewer_than_five(n: int) -> None:
+    outcomes = [i % 2 == 0 for i in range(n)]
+    values = np.array(outcomes, dtype=float)
+    how = resampling.Drawing(0, 50)
+    items = [str(i) for i in range(n)]
+    of = {
+        "wilson": stats.share(outcomes),
+        "newcombe": stats.paired_difference(outcomes, outcomes[::-1]),
+        "difference": stats.difference(stats.share(outcomes), stats.share(outcomes)),
+        "clustered": stats.clustered_difference(np.array([[1, 0, 1]] * n)),
+        "bootstrap": stats.mean_of_items(values, resamples=50),
+        "drawn": resampling.means(items, {"x": values}, how=how)["x"],
+        # many rows of few clusters are few draws
+        "clusters": resampling.means(items * 9, {"x": np.tile(values, 9)}, how=how)["x"],
+    }
+    for name, estimate in of.items():
+        row = tidy.columns(name, estimate)
+        assert not math.isnan(row[name])
+        assert [math.isnan(row[f"{name}_{end}"]) for end in ("low", "high")] == [n < 5] * 2, name

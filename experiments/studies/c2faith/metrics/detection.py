@@ -80,7 +80,8 @@ def detection_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     for name, side in (("detection", perturbed), ("fpr", ~perturbed)):
         exact = share(flagged[side].tolist())
         row |= columns(name, estimates[name])
-        row |= {f"{name}_wilson_low": exact.low, f"{name}_wilson_high": exact.high}
+        _, *bounds = columns(f"{name}_wilson", exact).items()
+        row |= dict(bounds)
     p = estimates["detection"].value
     row |= columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}
     return row | _of_probabilities(with_verdict, how)

@@ -59,7 +59,7 @@ def models_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFr
     been others.
 
     Sycophancy, error detection and direct answers know no framing: each framing of a model has
-    those of its reading.
+    those of its reading. A direct answer that does not parse is not right (`n_direct_unparsed`).
     """
     records = [r for r in records if not is_variant(r["task"])]
     slrc: dict[tuple[str, str, str], list[Record]] = {}
@@ -81,7 +81,8 @@ def models_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFr
             | _row(slrc[model, framing, reading], asked.get((model, reading), []), analysis)
         )
     names = ["model", "framing", "reading", "open", "n_tasks", "n", *with_interval(*SCORES)]
-    table = pd.DataFrame(of_models, columns=[*names, "tasks", *_OF_TASKS, *_SIZES])
+    names += ["tasks", "n_direct_unparsed", *_OF_TASKS]
+    table = pd.DataFrame(of_models, columns=[*names, *_SIZES])
     return table.astype(dict.fromkeys(_SIZES, "Int64"))
 
 
@@ -103,11 +104,12 @@ def _row(slrc: list[Record], asked: list[Record], analysis: kit.Analysis) -> dic
     drawn = _scores([stats.resampled_totals(c, rng, analysis.resamples) for c in of_tasks])
     row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": len(slrc)}
     row |= {name: len(measured_on[kind]) for name, kind in _OF_TASKS.items()}
+    row["n_direct_unparsed"] = sum(bool(r.get("unparsed")) for r in asked if r["probe"] == "direct")
     # a task of one item has no draws: how far it may lie off is not known, nor then of the mean
     known = all(len(c) > 1 for c in of_tasks)
     for name in SCORES:
         bounds = stats.percentiles(drawn[name]) if known else (math.nan, math.nan)
-        row |= columns(name, Estimate(float(values[name][0]), *bounds, len(of_tasks)))
+        row |= columns(name, Estimate(float(values[name][0]), *bounds, len(slrc)))
     return row
 
 

@@ -35,6 +35,7 @@ from faithscope.experiments.studies.slrc.tables.branches import (
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, LABEL_MASS, WAYS, no_room
 from faithscope.probes.framing import FRAMINGS, READINGS
+from faithscope.probes.record import is_right
 
 
 def _right(same: Sequence[Record]) -> list[bool]:
@@ -42,7 +43,11 @@ def _right(same: Sequence[Record]) -> list[bool]:
 
 
 def _right_as_written(same: Sequence[Record]) -> list[bool]:
-    return [r.get("original") == r["gold"] for r in same if r.get("gold") is not None]
+    return present(is_right(r.get("original"), r.get("gold")) for r in same)
+
+
+def _unread_as_written(same: Sequence[Record]) -> int:
+    return sum(r.get("gold") is not None and r.get("original") is None for r in same)
 
 
 def _reordered(same: Sequence[Record]) -> list[bool]:
@@ -75,6 +80,7 @@ slrc_table = kit.item_table(
         n_steps=lambda same: sum(r["n_steps"] for r in same),
         mean_steps=lambda same: sum(r["n_steps"] for r in same) / len(same),
         n_unparsed=lambda same: sum(r.get("n_unparsed") or 0 for r in same),
+        n_unparsed_written=_unread_as_written,
         execution=lambda same: "+".join(sorted({str(r["execution"]) for r in same})),
         n_packs=lambda same: max(present(r.get("n_packs") for r in same), default=math.nan),
         noise_floor=_noise_floor,

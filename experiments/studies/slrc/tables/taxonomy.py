@@ -65,25 +65,32 @@ def taxonomy_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.Data
     """The mode of every model on every task (Table 2).
 
     Over the items with a right answer that were asked both ways. On both sides an answer that does
-    not parse is wrong, so accuracy with reasoning can be lower here than in `slrc.csv`, which
-    leaves those out.
+    not parse is not right (`n_direct_unparsed`, `n_cot_unparsed`), so accuracy with reasoning can
+    be lower here than in `slrc.csv`, which leaves those out.
     """
     settings = analysis.taxonomy
     direct = {
-        (key["model"], key["task"], key["reading"]): {r["item"]: r["correct"] for r in same}
+        (key["model"], key["task"], key["reading"]): {r["item"]: r for r in same}
         for key, same in DIRECT.of(records)
         if key["prompt"] == settings.prompt
     }
     modes = []
     for way, same in ALL_WAYS.of(records):
         without = direct.get((way["model"], way["task"], way["reading"]), {})
-        pairs = [(_right(r), without.get(r["item"])) for r in same]
-        both = [(bool(a), bool(b)) for a, b in pairs if a is not None and b is not None]
-        if both:
+        pairs = [(r, asked) for r in same if (asked := without.get(r["item"])) is not None]
+        pairs = [(r, d) for r, d in pairs if None not in (_right(r), d["correct"])]
+        if pairs:
+            both = [(bool(_right(r)), bool(d["correct"])) for r, d in pairs]
             removed = necessary([r for r in same if not r.get("excluded")])
-            modes.append(way | {"prompt": settings.prompt} | _row(both, removed, settings))
+            unread = {
+                "n_direct_unparsed": sum(d["unparsed"] for _, d in pairs),
+                "n_cot_unparsed": sum(bool(r.get("excluded")) for r, _ in pairs),
+            }
+            row = _row(both, removed, settings)
+            modes.append(way | {"prompt": settings.prompt} | row | unread)
     measures = with_interval("direct_accuracy", "cot_accuracy", "gap", "necessity")
     names = [*ALL_WAYS.keys, "prompt", "n", "mode", "settled", *measures]
+    names += ["n_direct_unparsed", "n_cot_unparsed"]
     return pd.DataFrame(modes, columns=names)
 
 

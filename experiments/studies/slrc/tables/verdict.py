@@ -170,7 +170,8 @@ def _word(pooled: Estimate, by_item: Estimate) -> str:
         return "uses"
     if by_item.high < MATTERS:
         return "ignores" if by_item.value <= IGNORED else "little"
-    return "few" if by_item.n == 1 or pooled.low >= MATTERS or pooled.high < MATTERS else "unclear"
+    few = by_item.n == 1 or math.isnan(pooled.low)
+    return "few" if few or pooled.low >= MATTERS or pooled.high < MATTERS else "unclear"
 
 
 def _caution(removal: Estimate, rate: Estimate) -> str:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from run_files import write_rows
 
+from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.reading import READERS, read_chains
+from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
+from faithscope.probes.text_model import TextModel
 
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "prm800k" / "subset.jsonl"
 
@@ -280,6 +285,38 @@ def test_chat_without_thinking_is_a_chain_itself(tmp_path: Path) -> None:
     bad = write_rows(tmp_path / "bad.jsonl", {"messages": turns})
     with pytest.raises(UserError, match="2 turns of the user"):
         read_chains(bad)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason", "cut"),
+    [
+        ("finish_reason", "length", True),
+        ("finish", "length", True),
+        ("stop_reason", "max_tokens", True),
+        ("stop_reason", "MAX_TOKENS", True),
+        ("finish_reason", "stop", False),
+        ("finish_reason", None, False),
+        ("finish_reason", "content_filter", False),
+        ("other", "length", False),
+    ],
+)
+def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
+    tmp_path: Path, column: str, reason: str | None, cut: bool
+) -> None:
+    row = {"question": "Which?", "reasoning": "It swims. So it is", column: reason}
+    chain = one(write_rows(tmp_path / "mine.jsonl", row), "rows")
+    assert chain.cut == cut
+    asked = asked_about(chain, "mine.jsonl", "rows")
+    trace = given_trace(TextModel("m", lambda message: None), asked, TraceSettings())
+    assert trace.finish == ("length" if cut else "stop")
+    message = {"role": "assistant", "content": "It swims."}
+    user = {"role": "user", "content": "Which?"}
+    choices = [{"message": message, column: reason}]
+    chat = write_rows(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices})
+    assert one(chat, "chat").cut == (cut and column == "finish_reason")
+    # who is not told keeps the id that its chain had
+    told = asked_about(replace(chain, cut=True), "mine.jsonl", "rows").sha256
+    assert (told == asked.sha256) == cut
 
 
 def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:

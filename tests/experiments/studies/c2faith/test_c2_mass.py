@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +25,10 @@ def test_by_hand() -> None:
     assert row["median_mass"] == pytest.approx(0.55)
     assert row["least_mass"] == 0.2
     assert row["share_below_half"] == 0.5
+    # three chains are too few to draw
+    assert math.isnan(row["mean_mass_low"])
+    more = [(j, r, p, f"{i}{c}{k}", f"{c}{k}", *m) for k in "xy" for j, r, p, i, c, *m in rows]
+    [row] = mass_table(pd.DataFrame(more, columns=NAMES), Drawing(0, 200)).to_dict("records")
     # whole chains are drawn: the least mean there can be is b's alone, the greatest a's
     assert 0.2 <= row["mean_mass_low"] < 0.55 < row["mean_mass_high"] <= 0.8 + 1e-9
 

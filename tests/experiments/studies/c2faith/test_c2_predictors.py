@@ -44,7 +44,7 @@ def test_means_of_right_and_wrong_are_those_of_table_5():
     assert [row[x] for x in ("n_correct", "n_wrong", "n_without_verdict")] == [2, 2, 1]
     assert (row["mean_correct"], row["mean_wrong"]) == (pytest.approx(0.3), pytest.approx(0.2))
     assert row["difference"] == pytest.approx(0.1)
-    assert row["difference_low"] <= 0.1 <= row["difference_high"]
+    assert math.isnan(row["difference_low"])
     assert "fewer than 10" in row["reason"]
     assert math.isnan(row["coefficient"])
 
@@ -76,8 +76,8 @@ def test_edit_types_methods_and_positions():
     assert types["edit_type"].tolist() == ["numeric_swap", "minor_rewrite", "other"]
     swap = types.iloc[0]
     assert (swap["n"], swap["n_without_verdict"]) == (3, 1)
-    exact = wilson(1, 3)
-    assert (swap["detection"], swap["detection_low"]) == (exact.value, exact.low)
+    assert swap["detection"] == wilson(1, 3).value
+    assert math.isnan(swap["detection_low"])
     assert methods_table(of_items)["n"].tolist() == [1, 4]
     bins = positions_table(of_items)
     assert bins["bin"].tolist() == [0, 1, 2, 4]

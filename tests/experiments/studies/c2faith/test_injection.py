@@ -169,6 +169,8 @@ class TestTable:
         assert (row["difference"], row["shift"]) == (0, 0)
         assert (row["n_movable"], row["moved"]) == (2, 0.5)
         assert (row["n_clean_parsed"], row["form_lost"]) == (5, 0.2)
+        assert math.isnan(row["moved_low"])
+        row = numbers_of(frame(*pairs * 3))
         assert row["moved_low"] < 0.5 < row["moved_high"]
         assert row["n_scored"] == 0
         assert math.isnan(row["probability_change"])

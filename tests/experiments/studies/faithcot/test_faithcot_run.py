@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import faithcot_runs
@@ -13,7 +15,9 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from faithscope import load_run
 from faithscope.experiments.cli import execute
+from faithscope.experiments.engine.units import read_unit
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.faithcot.outputs import write_all
 from faithscope.experiments.studies.faithcot.scores import scores
 
 N = 6
@@ -174,3 +178,77 @@ def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
     more = ["--set", "edits.by=rule", "--set", f"labels.path={labelled}"]
     assert execute(["run", str(config), *more]) == 0
     assert table(made, "detectors")["n"].max() == 2
+
+
+def test_an_answer_that_cannot_be_read_is_in_no_table_of_right_and_wrong(
+    plain: str, tmp_path: Path
+) -> None:
+    config = faithcot_runs.config(tmp_path, plain, "", 4, judge=None, probes=["information"])
+    first, *_ = sorted((tmp_path / "chains").rglob("*.json"))
+    row = json.loads(first.read_text())
+    told = row["sample_0"]
+    whole = told["full_response"].removesuffix(told["final_answer"])
+    told |= {"parsed_final_answer": None, "final_answer": "", "full_response": whole}
+    first.write_text(json.dumps(row))
+    assert execute(["run", str(config), "--set", "edits.by=rule"]) == 0
+    made = tmp_path / "runs" / "faithcot"
+    whole = table(made, "faithcot_quadrants").to_dict("records")[-1]
+    assert (whole["n"], whole["n_unknown"]) == (3, 1)
+    chains = load_run(made).chains
+    assert chains["correct"].isna().sum() == 1
+    assert load_run(made).traces["correct"].isna().sum() == 1
+    assert "Of 1 of 4 chains no answer could be read" in (made / "report.html").read_text()
+
+
+def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
+    run_dir: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(run_dir, made := tmp_path / "faithcot")
+    cut = set(load_run(run_dir).chains["item"][:2])
+    _change_traces(made, {item: {"finish": "length"} for item in cut})
+    run = load_run(made)
+    assert set(run.chains.loc[run.chains["cut"], "item"]) == cut
+    detectors = run.tables["detectors"]
+    assert set(detectors["n_cut"]) == {2}
+    assert detectors["n_scored"].max() == N - 2
+    quadrants = run.tables["faithcot_quadrants"].to_dict("records")[-1]
+    assert (quadrants["n"], quadrants["n_cut"]) == (N - 2, 2)
+    assert set(run.tables["faithcot_rates"]["n"]) == {N - 2}
+    of = run.tables["exclusions"].set_index(["stage", "reason"])["n"]
+    assert of["detector.random", "cut_at_the_limit"] == 2
+    page = write_all(made).read_text()
+    assert f"2 of {N} chains were cut off by the token limit" in page
+    assert "detectors.cut=kept counts them" in page
+
+    config = made / "config.yaml"
+    config.write_text(config.read_text().replace("cut: left_out", "cut: kept"))
+    kept = load_run(made)
+    assert set(kept.tables["detectors"]["n_cut"]) == {2}
+    assert kept.tables["detectors"]["n_scored"].max() == N
+    assert "They count in every table all the same" in write_all(made).read_text()
+
+
+def test_an_excluded_chain_leaves_the_others_on_the_page(run_dir: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_dir, made := tmp_path / "faithcot")
+    first, *_ = load_run(run_dir).chains["item"]
+    _change_traces(made, {first: {"excluded": "reasoning_unclosed"}})
+    page = write_all(made).read_text()
+    assert f"{N} chains, {N - 1} of them read by the detectors, {N - 1} with a label" in page
+    for item in load_run(made).chains["item"]:
+        assert execute(["show", str(made), "--item", item]) == 0
+
+
+def _change_traces(run_dir: Path, changes: dict[str, dict[str, str]]) -> None:
+    """Writes the stored traces of some items anew, with other values; an excluded one alone."""
+    changed = 0
+    for file in (run_dir / "records").glob("*.jsonl"):
+        units = [read_unit(line) for line in file.read_bytes().splitlines(keepends=True)]
+        for i, unit in enumerate(units):
+            if unit.stage == "trace" and unit.item in changes:
+                changed += 1
+                of_item = changes[unit.item]
+                units[i] = replace(unit, records=[r | of_item for r in unit.records])
+        excluded = {item for item, values in changes.items() if "excluded" in values}
+        kept = [u for u in units if u.stage == "trace" or u.item not in excluded]
+        file.write_bytes(b"".join(unit.to_line() for unit in kept))
+    assert changed == len(changes)

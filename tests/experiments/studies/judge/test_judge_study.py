@@ -141,6 +141,41 @@ def test_a_judge_that_checks_sums_is_held_against_the_labels(
     assert "Against the label “correct” nothing can be said: 2 chains" in page
 
 
+def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    rows = [
+        {
+            "id": str(i),
+            "question": "How many?",
+            "steps": [f"We add {i} + 2 = {i + 2 + i % 2}.", "So it is done."],
+            "labels": {"correct": i % 2 == 0},
+            "model": "writer",
+            "finish_reason": "length" if i < 3 else "stop",
+        }
+        for i in range(8)
+    ]
+    path = write_rows(tmp_path / "mine.jsonl", *rows)
+    forms = ["step_judge", "c2_localisation"]
+    made = config(tmp_path, path, server.url, forms=forms)
+    run_dir = run(load_config(made)).run_dir
+    for kept, n in (("left_out", 5), ("kept", 8)):
+        asked = len(server.bodies)
+        run(load_config(made, [f"report.cut={kept}"]))
+        assert len(server.bodies) == asked
+        tables = load_run(run_dir).tables
+        counted = ["judge_forms", "judge_agreement", "judge_steps"]
+        for table in (tables[name] for name in counted):
+            assert set(table["n_cut"]) == {3}
+            assert set(table["n"]) == {n}
+        gone = tables["exclusions"].set_index(["form", "reason"])["n"]
+        assert gone.get(("step_judge", "cut_at_the_limit"), 0) == 8 - n
+        assert gone["step_judge", "total"] == 8
+        page = (run_dir / "report.html").read_text("utf-8")
+        assert "3 of 8 chains were cut off by a token limit" in page
+        assert ("They are in no number here" in page) == (kept == "left_out")
+
+
 def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultServer) -> None:
     right = [row(i, f"We add {i} + 2 = {i + 2}.", "So it is done.") for i in range(10)]
     broken = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pandas as pd
 import pytest
@@ -133,7 +134,8 @@ def test_rf_table_by_hand(many: pd.DataFrame) -> None:
         assert row["rf"] == pytest.approx(included["rf"].mean())
         assert row["chi_intervened"] == pytest.approx(included["intervened_chi"].mean())
         low, high = proportion_confint(included["rf"].sum(), len(included), method="wilson")
-        assert (row["rf_low"], row["rf_high"]) == pytest.approx((low, high))
+        known = (low, high) if len(included) >= 5 else (math.nan, math.nan)
+        assert (row["rf_low"], row["rf_high"]) == pytest.approx(known, nan_ok=True)
 
 
 def test_reasons_are_told_output_by_output() -> None:

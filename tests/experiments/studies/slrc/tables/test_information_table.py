@@ -58,7 +58,10 @@ def test_every_measure_is_over_the_items_that_have_it() -> None:
     assert (row["n"], row["n_compared"], row["n_step_mi"]) == (3, 3, 2)
     assert row["perplexity"] == pytest.approx(math.exp(2))
     assert row["perplexity_without"] == pytest.approx(math.exp(3))
-    assert row["perplexity_low"] < row["perplexity"] < row["perplexity_high"]
+    assert math.isnan(row["perplexity_low"])
+    more = [r | {"item": f"{r['item']}{copy}"} for copy in "ab" for r in RECORDS]
+    of_six = row_of(more)
+    assert of_six["perplexity_low"] < of_six["perplexity"] < of_six["perplexity_high"]
     assert row["paper_gain"] == pytest.approx(-2)
     assert row["mean_mi"] == pytest.approx((0.2 + 0.1) / 2)
     # of the steps that could be corrupted

@@ -60,6 +60,10 @@ def test_a_row_by_hand():
     assert (row["model"], row["framing"], row["reading"]) == ("m", "prefix", "generated")
     assert (row["open"], row["parameters"], row["active_parameters"]) == (True, 8_000, 1_000)
     assert (row["tasks"], row["n_tasks"], row["n"]) == ("t u", 2, 20)
+    assert row["n_direct_unparsed"] == 0
+    records[2] |= {"answer": None, "correct": False, "unparsed": True}
+    assert records[2]["probe"] == "direct"
+    assert of_models(records).iloc[0]["n_direct_unparsed"] == 1
     assert (row["n_sycophancy_tasks"], row["n_error_tasks"], row["n_direct_tasks"]) == (2, 1, 2)
     expected = {
         "accuracy": 0.9,

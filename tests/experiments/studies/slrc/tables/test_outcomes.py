@@ -119,7 +119,10 @@ def test_sycophancy_stands_beside_agreement_with_its_own():
     assert row["sycophancy"] == 2 / 4
     assert row["own_agreement"] == 3 / 4
     assert row["difference"] == pytest.approx(1 / 4)
-    low = binomtest(2, 4).proportion_ci(method="wilson").low
+    assert math.isnan(row["sycophancy_low"])
+    twice = [r | {"item": f"{r['item']}{copy}"} for copy in "ab" for r in records]
+    (row,) = table_of("sycophancy", twice).to_dict("records")
+    low = binomtest(4, 8).proportion_ci(method="wilson").low
     assert row["sycophancy_low"] == pytest.approx(low)
 
 
@@ -149,4 +152,6 @@ def test_error_detection_less_false_alarms():
     assert every["balanced_accuracy"] == pytest.approx((3 / 4 + 1 - 2 / 4) / 2)
     assert (right["chains"], right["n"]) == ("right", 3)
     assert (right["detection"], right["false_alarm"]) == (2 / 3, 1 / 3)
+    twice = [r | {"item": f"{r['item']}{copy}"} for copy in "ab" for r in records]
+    every, _ = table_of("error_detection", twice).to_dict("records")
     assert every["balanced_accuracy_low"] == pytest.approx((1 + every["youden_low"]) / 2)

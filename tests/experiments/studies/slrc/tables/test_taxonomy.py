@@ -109,6 +109,8 @@ def test_the_gap_is_paired_on_the_items_asked_both_ways():
     # of 5 parsed pairs one step of two, and of the unpaired item both
     assert row["necessity"] == 7 / 12
     assert row["mode"] == "genuine"
+    # what could not be read is not right on either side, and is counted
+    assert (row["n_direct_unparsed"], row["n_cot_unparsed"]) == (1, 1)
     expected = paired_difference([True] * 4 + [False] * 2, [True] + [False] * 5)
     assert (row["gap_low"], row["gap_high"]) == (expected.low, expected.high)
     assert not row["settled"]
