@@ -122,7 +122,7 @@ def _detected(
         **columns("auroc", area),
         "average_precision": average_precision(label, score) if len(held) else math.nan,
         "asked_again_differs": _mean(
-            [r["asked_again_differs"] for r in every if _there(r["asked_again_differs"])]
+            [r["asked_again_differs"] for r in every if there(r["asked_again_differs"])]
         ),
         "forwards": _mean([r["forwards"] for r in scored]),
         "tokens": _mean(known),
