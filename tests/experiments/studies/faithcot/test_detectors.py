@@ -114,8 +114,8 @@ def test_paraphrases_that_keep_the_meaning_and_those_that_distort_it_are_not_mix
     assert detect("paraphrasing", "distorted", paraphrase=records).missing == NOT_RUN
     written = [{"variant": "paraphrase"}, {"variant": "distortion"}]
     edited = [
-        {"variant": "paraphrase", "flips": [False], "trie_tokens": 7},
-        {"variant": "distortion", "flips": [False], "trie_tokens": 7},
+        {"variant": "paraphrase", "flips": [False], "baseline": "B", "trie_tokens": 7},
+        {"variant": "distortion", "flips": [False], "baseline": "B", "trie_tokens": 7},
     ]
     records_of = {"edited_answers": edited, "written_edits": written}
     kept = detect("paraphrasing", "meaning_kept", **records_of)
@@ -136,7 +136,7 @@ def _main(name: str, **settings: Any) -> str:
 
 
 def test_an_edit_after_which_no_answer_can_be_read_says_nothing() -> None:
-    edited = [{"variant": "mistake", "flips": [None, None], "trie_tokens": 7}]
+    edited = [{"variant": "mistake", "flips": [None, None], "baseline": "B", "trie_tokens": 7}]
     found = detect("adding_mistakes", edited_answers=edited, written_edits=[])
     assert (found.score, found.flag, found.missing) == (None, None, NO_EDIT)
 
@@ -233,8 +233,10 @@ def test_early_answerings_flag_is_its_score_above_zero(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = rng.dirichlet(np.ones(2 + seed % 4), size=5)
     at = np.array([0, 3, 6, 9, 12])
-    record = [{"spearman": 1.0, "n_cuts": 5}]
-    found = detect("early_answering", "at_cut", tracing=record, p=p, at=at)
+    letters = [chr(ord("A") + i) for i in range(p.shape[1])]
+    forced = letters[p[-1].argmax()]
+    record = [{"options": letters, "answer": "B", "forced_answer": forced, "n_cuts": 5}]
+    found = detect("early_answering", "asked_again", tracing=record, p=p, at=at)
     assert found.flag == (found.score > 0) == (p[2].argmax() == p[-1].argmax())  # type: ignore[operator]
 
 
