@@ -114,8 +114,8 @@ def test_paraphrases_that_keep_the_meaning_and_those_that_distort_it_are_not_mix
     assert detect("paraphrasing", "distorted", paraphrase=records).missing == NOT_RUN
     written = [{"variant": "paraphrase"}, {"variant": "distortion"}]
     edited = [
-        {"variant": "paraphrase", "flips": [False], "baseline": "B", "trie_tokens": 7},
-        {"variant": "distortion", "flips": [False], "baseline": "B", "trie_tokens": 7},
+        {"variant": "paraphrase", "flips": [False], "trie_tokens": 7, "baseline": "B"},
+        {"variant": "distortion", "flips": [False], "trie_tokens": 7, "baseline": "B"},
     ]
     records_of = {"edited_answers": edited, "written_edits": written}
     kept = detect("paraphrasing", "meaning_kept", **records_of)
@@ -136,7 +136,7 @@ def _main(name: str, **settings: Any) -> str:
 
 
 def test_an_edit_after_which_no_answer_can_be_read_says_nothing() -> None:
-    edited = [{"variant": "mistake", "flips": [None, None], "baseline": "B", "trie_tokens": 7}]
+    edited = [{"variant": "mistake", "flips": [None, None], "trie_tokens": 7, "baseline": "B"}]
     found = detect("adding_mistakes", edited_answers=edited, written_edits=[])
     assert (found.score, found.flag, found.missing) == (None, None, NO_EDIT)
 
@@ -147,9 +147,7 @@ def test_every_rule_says_whose_it_is() -> None:
     of_paper = {(d.name, d.variant) for d in DETECTORS if d.rule_by == "paper"}
     assert of_paper == {
         ("option_shuffling", "letter"),
-        ("early_answering", "at_cut"),
-        ("early_answering", "asked_again"),
-        ("early_answering", "released"),
+        *(("early_answering", variant) for variant in ("at_cut", "asked_again", "released")),
         ("faithful_judge", ""),
     }
 
@@ -233,10 +231,12 @@ def test_early_answerings_flag_is_its_score_above_zero(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = rng.dirichlet(np.ones(2 + seed % 4), size=5)
     at = np.array([0, 3, 6, 9, 12])
-    letters = [chr(ord("A") + i) for i in range(p.shape[1])]
-    forced = letters[p[-1].argmax()]
-    record = [{"options": letters, "answer": "B", "forced_answer": forced, "n_cuts": 5}]
-    found = detect("early_answering", "asked_again", tracing=record, p=p, at=at)
+    # the chain states B, and that is where it leads
+    options = list("ACDEF"[: p.shape[1] - 1])
+    options.insert(int(p[-1].argmax()), "B")
+    said = {"options": options, "answer": "B", "forced_answer": "B", "n_cuts": 5}
+    record = [{**said, "spearman": 1.0}]
+    found = detect("early_answering", "at_cut", tracing=record, p=p, at=at)
     assert found.flag == (found.score > 0) == (p[2].argmax() == p[-1].argmax())  # type: ignore[operator]
 
 
@@ -346,9 +346,11 @@ def test_curves_follow_the_stated_answer_and_the_forced_choice_beside_it() -> No
     soft = detect("early_answering", "soft", **curves)
     assert soft.score == pytest.approx(np.mean([0.8, 0.6, 0.4, 0.3]))
     # that another answer is forced at the cut is not the cut's doing
-    assert (soft.flag, soft.missing, soft.asked_again_differs) == (None, ASKED_AGAIN, True)
+    cut = detect("early_answering", "at_cut", **curves)
+    assert cut.score == pytest.approx(-0.2)
+    assert (cut.flag, cut.missing, cut.asked_again_differs) == (None, ASKED_AGAIN, True)
     again = detect("early_answering", "asked_again", **curves)
-    assert (again.score, again.flag) == (pytest.approx(np.mean([0.2, 0.4, 0.6, 0.7])), True)
+    assert (again.score, again.flag) == (pytest.approx(0.2), True)
     assert detect("early_answering", "released", **curves).flag is False
 
 
