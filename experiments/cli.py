@@ -1,8 +1,9 @@
 """The `faithscope` command.
 
 Standard output carries only what was asked for; logs and progress go to standard error.
-Exit codes: 0 done; 2 bad input or config; 3 finished with failed items; 130 interrupted or
-stopped by a spent budget; the same command goes on.
+Exit codes: 0 done; 2 bad input or config; 3 finished with failed items, or nothing was measured
+(of a dry run: nothing can be); 130 interrupted or stopped by a spent budget; the same command goes
+on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,9 @@ from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.experiments.studies.rfeval.cli import review
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible, without_passwords
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.tally import Tally
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
@@ -232,9 +236,13 @@ def _carry_out(
         for line in loaded.notes:
             _say(f"note: {line}")
         whole = plan(loaded)
+        forecast = whole.forecast()
         if dry_run:
             _show(whole.summary())
-            return DONE
+            return _told(forecast)
+        if forecast.says_something:
+            for line in forecast.lines():
+                _say(f"note: {line}")
     outcome = work_through(whole, part, build_only, mixed)
     for failure in outcome.failures:
         _say(f"failed: {failure}")
@@ -243,12 +251,19 @@ def _carry_out(
         return INTERRUPTED
     if outcome.problems:
         return _complain("\n".join(outcome.problems))
+    code = DONE if outcome.tally is None else _told(outcome.tally)
+    _show(outcome.run_dir)
     if outcome.stopped:
         _say(f"stopped: {outcome.stopped}")
-        _show(outcome.run_dir)
         return INTERRUPTED
-    _show(outcome.run_dir)
-    return FAILED_ITEMS if outcome.failures else DONE
+    return FAILED_ITEMS if outcome.failures else code
+
+
+def _told(tally: Tally) -> int:
+    """Say how many items are measured and why the others are not; gives the exit code."""
+    for line in tally.lines():
+        _say(line)
+    return FAILED_ITEMS if tally.nothing_measured else DONE
 
 
 @app.command()
@@ -281,13 +296,15 @@ def merge(
     """
     from faithscope.experiments.engine.merge import merge as merge_runs
     from faithscope.experiments.engine.run import write_outputs
+    from faithscope.experiments.engine.tally import tally_of_run
 
     run_dir, failures = merge_runs(runs, into)
     write_outputs(run_dir)
     for failure in failures:
         _say(f"failed: {failure}")
+    code = _told(tally_of_run(run_dir))
     _show(run_dir)
-    return FAILED_ITEMS if failures else DONE
+    return FAILED_ITEMS if failures else code
 
 
 @app.command()

@@ -109,5 +109,10 @@ class FolderConfig(Section):
         return []
 
     @property
+    def made_of(self) -> Mapping[str, Path]:
+        """Title -> folder of each run that this one only reads; none where it measures itself."""
+        return {}
+
+    @property
     def run_dir(self) -> Path:
         return Path(self.out).expanduser() / self.name

@@ -126,6 +126,12 @@ def last_number(text: str) -> str | None:
     return numbers[-1].canonical if numbers else None
 
 
+def marked_answer(text: str) -> str | None:
+    """What a text marks as its answer, word for word: the last `\\boxed{…}` or `#### …`."""
+    marked = _marked(text)
+    return marked[-1].strip() if marked else None
+
+
 def first_number(text: str) -> str | None:
     """The first number in the first line of a continuation.
 

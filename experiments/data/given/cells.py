@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
 from faithscope.experiments.data.given.chain import joined
-from faithscope.experiments.data.numbers import find_numbers
+from faithscope.experiments.data.numbers import reads_as_number
 from faithscope.experiments.data.tasks.sources.options import (
     has_options,
     options_of,
@@ -42,7 +42,7 @@ def facts_of(row: Row, gold: Sequence[str]) -> Facts:
     right = None if name is None else usable(row.values[name], repr(name), row)
     kind = stated_kind(row)
     if not has_options(row):
-        if kind is None and right is not None and len(find_numbers(right, counters=True)) == 1:
+        if kind is None and right is not None and reads_as_number(right):
             kind = "number"
         return Facts(kind=kind, options=None, gold=right)
     options, kind = options_of(row), kind or "choice"

@@ -48,7 +48,7 @@ def chain(row: Row) -> GivenChain:
     prompt = "\n\n".join([*filter(None, system), said_by_user])
     thought, said = _content(sent[-1], row)
     # `choices` are those of the response
-    cells = {name: value for name, value in row.values.items() if name != "choices"}
+    cells = row.cells.without("choices")
     reasoning, answer = (thought, said.strip() or None) if thought is not None else (said, None)
     return GivenChain(
         id=text(row, "id") or row.id,

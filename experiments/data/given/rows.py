@@ -72,7 +72,8 @@ def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:
 
 def _labels(row: Row) -> dict[str, Any]:
     named = parsed(row, "labels", dict) if has(row, "labels") else {}
-    return {**named, **_prefixed({n: v for n, v in row.values.items() if has(row, n)})}
+    prefixed = [n for n in row.values if n.startswith(PREFIX) and has(row, n)]
+    return {**named, **_prefixed({n: row.values[n] for n in prefixed})}
 
 
 def _prefixed(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -128,6 +129,10 @@ class CompareConfig(FolderConfig):
                         raise ValueError(f"sources: {key}: no source before it is called {name!r}")
             earlier.add(source.title)
         return self
+
+    @property
+    def made_of(self) -> Mapping[str, Path]:
+        return {source.title: self.folder_of(source) for source in self.sources}
 
     def folder_of(self, source: Source) -> Path:
         """Where a source's run lies, or will lie."""

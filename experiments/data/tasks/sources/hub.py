@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import Row, begin_file
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 
@@ -58,4 +58,5 @@ class HubData:
                 f"from the hub: {type(error).__name__}: {reason}; {remedy}"
             ) from error
         where = f"{self.repository}, {split}"
-        return [Row(f"{split}-{i}", dict(r), f"{where}, row {i + 1}") for i, r in enumerate(rows)]
+        read = begin_file(where)
+        return [read.row(f"{split}-{i}", r, f"{where}, row {i + 1}") for i, r in enumerate(rows)]
