@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -102,6 +102,18 @@ class FolderConfig(Section):
                 f"{name!r} cannot name a folder; use letters, digits, '.', '_' and '-'"
             )
         return name
+
+    @classmethod
+    def as_shipped(
+        cls, values: dict[str, Any], asked: Collection[tuple[str | int, ...]]
+    ) -> dict[str, Any]:
+        """The values of a config that comes with us, changed where they are no choice of the user's
+        and do not suit what the user gives.
+
+        Args:
+            asked: the keys that the user set, `("data", "path")`.
+        """
+        return values
 
     @property
     def notes(self) -> list[str]:

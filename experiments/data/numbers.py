@@ -89,8 +89,8 @@ _AFTER = re.compile(
     r"(?:\\%|[\s$€£%°.,;:!*)\]}])*"
     r"(?:(?:\\text\w*\s*\{\s*)?[^\W\d_]{2,}(?:/[^\W\d_]+)?[.)\]}$]*\s*){0,4}[\s.!*$)\]}]*",
 )
-"""What may stand after it, its unit: "%", "square metres per second"; no single letter, which may be
-a variable, and no operator."""
+"""What may stand after it, its unit: "%", "square metres per second"; no single letter, which may
+be a variable, and no operator."""
 
 
 def reads_as_number(text: str) -> bool:

@@ -4,14 +4,17 @@ asked for. It is known once a plan is made, and is kept in the run folder for th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from faithscope.experiments.data.tasks.sources.rows import FileRead
+from faithscope.experiments.engine.reasons import in_words
 
 FILE = "intake.json"
 """In the run folder."""
+NO_LIMIT = "data.limit=null"
 MOST_NAMES = 12
 """Columns of a file that are named on one line."""
 
@@ -32,6 +35,18 @@ class Cut:
     @property
     def line(self) -> str:
         return f"{self.taken:,} of {self.of:,} {self.what} ({self.because})"
+
+
+def cuts_by(what: str, taken: int, reasons: Iterable[str], do: str = "") -> tuple[Cut, ...]:
+    """What is left out for some reasons; nothing where there are none.
+
+    Args:
+        reasons: one for each that is left out.
+    """
+    counts = Counter(reasons)
+    because = ", ".join(f"{n:,} {in_words(reason)}" for reason, n in counts.most_common())
+    cut = Cut(what, taken, taken + counts.total(), f"left out: {because}", do)
+    return (cut,) if counts else ()
 
 
 @dataclass(frozen=True)

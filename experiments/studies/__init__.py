@@ -7,11 +7,7 @@ _EDITED = ("trace", "written_edits")
 
 register(Study("slrc", f"{__name__}.slrc", "RunConfig", unnamed=True))
 register(Study("c2faith", f"{__name__}.c2faith", "C2FaithConfig"))
-register(
-    Study("rfeval", f"{__name__}.rfeval", "RFEvalConfig", texts=_OUTPUTS)
-)
+register(Study("rfeval", f"{__name__}.rfeval", "RFEvalConfig", texts=_OUTPUTS))
 register(Study("judge", f"{__name__}.judge", "JudgeStudyConfig"))
-register(
-    Study("faithcot", f"{__name__}.faithcot", "FaithCotConfig", texts=_EDITED)
-)
+register(Study("faithcot", f"{__name__}.faithcot", "FaithCotConfig", texts=_EDITED))
 register(Study("compare", f"{__name__}.compare", "CompareConfig"))

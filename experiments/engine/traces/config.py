@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -18,7 +18,8 @@ from faithscope.experiments.config.api import (
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany
 from faithscope.experiments.config.model import model_names
-from faithscope.experiments.data.tasks import TASKS, get_task
+from faithscope.experiments.data.tasks import TASKS, base_name, get_task
+from faithscope.experiments.data.tasks.own import OWN
 from faithscope.experiments.engine.traces.sections import (
     DataConfig,
     GenerationConfig,
@@ -82,6 +83,22 @@ class _TracesConfig(FolderConfig):
     """What is measured, by name (`faithscope list probes`)."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
+
+    @classmethod
+    def as_shipped(
+        cls, values: dict[str, Any], asked: Collection[tuple[str | int, ...]]
+    ) -> dict[str, Any]:
+        """A glance's `data.limit` does not hold for a user's own questions, unless it is theirs."""
+        tasks, data = values.get("tasks"), values.get("data")
+        named = tasks if isinstance(tasks, list) else [tasks]
+        theirs = any(key[:2] == ("data", "limit") or key == ("data",) for key in asked)
+        if theirs or not isinstance(data, dict) or OWN.name not in map(base_name, map(str, named)):
+            return values
+        limit = data.get("limit")
+        of_tasks = limit if isinstance(limit, dict) else {"default": limit}
+        if limit is None or OWN.name in of_tasks:
+            return values
+        return values | {"data": data | {"limit": {**of_tasks, OWN.name: None}}}
 
     @model_validator(mode="after")
     def _every_model_has_a_task(self) -> Self:

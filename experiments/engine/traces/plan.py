@@ -19,7 +19,7 @@ from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import Cut, Intake
+from faithscope.experiments.engine.intake import NO_LIMIT, Cut, Intake
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.models.prices import prices_of
@@ -224,7 +224,7 @@ def _questions(config: TracesConfig, task: Task, cuts: list[Cut]) -> list[Questi
     if settings.limit is not None and rows > len(questions):
         what = f"rows of {', '.join(dict.fromkeys(file.name for file in files))}"
         key = f"data.limit={settings.limit}"
-        cuts.append(Cut(what, len(questions), rows, f"{task.name}, {key}", "data.limit=null"))
+        cuts.append(Cut(what, len(questions), rows, f"{task.name}, {key}", NO_LIMIT))
     twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]
     if twice:
         raise ConfigError([f"task {task.name!r}: two questions have the id {twice[0]!r}"])
