@@ -18,6 +18,7 @@ from pydantic import (
     field_validator,
 )
 
+from faithscope.experiments.config.yaml_source import Key
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.settings import as_several, without_repeats
 
@@ -104,14 +105,15 @@ class FolderConfig(Section):
         return name
 
     @classmethod
-    def as_shipped(
-        cls, values: dict[str, Any], asked: Collection[tuple[str | int, ...]]
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """The values of a config that comes with us, changed where they are no choice of the user's
-        and do not suit what the user gives.
+        """The values of a config before they are checked, changed where what the user set would
+        else have no effect.
 
         Args:
-            asked: the keys that the user set, `("data", "path")`.
+            asked: the keys that the user set beside the file, `("data", "path")`.
+            shipped: whether the file is one of ours, whose values are no choice of the user's.
         """
         return values
 

@@ -50,8 +50,7 @@ def load_config(
         raise ConfigError([f"{path}: {what}, and cannot serve here as a {must_be.__name__}"])
     try:
         values = without_empty_sections(tree.values, kind)
-        if is_shipped(tree.path):
-            values = kind.as_shipped(values, tree.overridden)
+        values = kind.as_asked(values, tree.overridden, is_shipped(tree.path))
         return kind.model_validate(values, context={AT_HAND: at_hand})
     except ValidationError as error:
         raise ConfigError(explain(tree, error, kind)) from None

@@ -18,6 +18,7 @@ from faithscope.experiments.config.api import (
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany
 from faithscope.experiments.config.model import model_names
+from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.data.tasks import TASKS, base_name, get_task
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.experiments.engine.traces.sections import (
@@ -85,13 +86,13 @@ class _TracesConfig(FolderConfig):
     """Most tokens whose keys and values are held at once; null suits the device."""
 
     @classmethod
-    def as_shipped(
-        cls, values: dict[str, Any], asked: Collection[tuple[str | int, ...]]
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """A glance's `data.limit` does not hold for a user's own questions, unless it is theirs."""
+        """A shipped `data.limit` does not hold for a user's own questions."""
         tasks, data = values.get("tasks"), values.get("data")
         named = tasks if isinstance(tasks, list) else [tasks]
-        theirs = any(key[:2] == ("data", "limit") or key == ("data",) for key in asked)
+        theirs = not shipped or any(k[:2] == ("data", "limit") or k == ("data",) for k in asked)
         if theirs or not isinstance(data, dict) or OWN.name not in map(base_name, map(str, named)):
             return values
         limit = data.get("limit")
