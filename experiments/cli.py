@@ -235,6 +235,11 @@ def _carry_out(
         part = parse_shard(shard)
         for line in loaded.notes:
             _say(f"note: {line}")
+        if dry_run:
+            from faithscope.experiments.engine.models.at_hand import not_at_hand
+
+            for line in not_at_hand(loaded):
+                _say(f"note: {line}")
         whole = plan(loaded)
         forecast = whole.forecast()
         if dry_run:

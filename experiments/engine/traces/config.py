@@ -22,6 +22,7 @@ from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.data.tasks import TASKS, base_name, get_task
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.experiments.engine.traces.sections import (
+    SHORT,
     DataConfig,
     GenerationConfig,
     GivenConfig,
@@ -218,6 +219,12 @@ class _TracesConfig(FolderConfig):
             f"{', '.join(m for m in model_names() if fits(m, task))}, or take the task out"
             for task in self.idle_tasks
         ]
+        most = self.generation.max_new_tokens
+        if given is None and most is not None and most < SHORT:
+            notes.append(
+                f"generation.max_new_tokens={most}: reasoning that is longer is cut off before its "
+                f"answer; {SHORT} or more leave room for most"
+            )
         closed = [m for m in self.model.name if m.startswith(API)]
         inside = [p for p in self.probes if closed and p not in self.of(closed[0]).probes]
         if inside:

@@ -171,12 +171,17 @@ class DataConfig(Section):
         return expanded(_of_task(self.path, task))
 
 
+SHORT = 256
+"""Fewer tokens cut much reasoning off before its answer."""
+
+
 class GenerationConfig(BackendSection):
     """Who writes the traces, and how; with vLLM, `model.quantize` and `device_map` do not hold."""
 
-    max_new_tokens: StrictInt | None = Field(default=None, ge=256)
-    """Most tokens of reasoning and answer; below 256 most answers would be cut off. Null is 320,
-    or 8,192 of a model that marks its reasoning: it thinks in thousands."""
+    max_new_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens of reasoning and answer. Null is 320, or 8,192 of a model that marks its
+    reasoning: it thinks in thousands. Where it is below 256 a note says that much reasoning may be
+    cut off before its answer."""
     temperature: StrictFloat = Field(default=0.0, ge=0)
     """0 is greedy."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)

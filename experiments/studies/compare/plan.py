@@ -33,6 +33,7 @@ from faithscope.experiments.studies.compare.config import (
     CompareConfig,
     Source,
 )
+from faithscope.experiments.studies.compare.reading import readable_labels
 from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
 from faithscope.interp.errors import UserError
 
@@ -59,6 +60,7 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
             of_run = self._plans[item.item]
             summary = of_run if isinstance(of_run, str) else of_run.summary()
             lines += ["", f"source {item.item}", *summary.split("\n")]
+            lines += [f"note: {note}" for note in item.config.notes]
         return lines
 
     def forecast(self) -> Tally:
@@ -98,6 +100,8 @@ def plan(config: CompareConfig) -> ComparePlan:
     Raises:
         ConfigError: one cannot be read, or is of a study that has no scores.
     """
+    if config.labels is not None:
+        readable_labels(config.labels.path, "labels.path")
     made = []
     taken: set[str] = set()
     to_make = [source for source in config.sources if source.config is not None]

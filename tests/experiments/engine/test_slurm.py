@@ -1,4 +1,4 @@
-"""The scripts for a cluster, run by bash as Slurm runs them: which part, and a stop before the end."""
+"""The script for a cluster, run by bash as Slurm runs it: which part, and a clean stop."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from faithscope.experiments.engine.status import status
 
 SCRIPT = Path(faithscope.__file__).parents[1] / "slurm" / "run.sbatch"
 COMMAND = (
-    "#!/bin/bash\n"
-    'exec "{python}" -c "from faithscope.experiments.cli import main; main()" "$@"\n'
+    '#!/bin/bash\nexec "{python}" -c "from faithscope.experiments.cli import main; main()" "$@"\n'
 )
 
 
@@ -79,7 +78,7 @@ def test_the_tasks_of_an_array_do_a_run_whatever_their_indices(
 
 def test_without_an_array_the_script_does_the_whole(node: Path) -> None:
     ended = task(node, "data.limit=2")
-    out, err = ended.communicate(timeout=120)
+    _, err = ended.communicate(timeout=120)
     assert ended.returncode == 0, err
     assert "2 of 2 items measured" in err
     assert (node / "runs" / "parts" / "report.html").is_file()
@@ -99,7 +98,9 @@ def test_the_signal_before_the_end_stops_the_run_cleanly(node: Path) -> None:
     ended = task(node, "data.limit=4000", ID=1, MIN=1, MAX=2, STEP=1, COUNT=2)
     records = node / "runs" / "parts" / "records" / "traces.1of2.jsonl"
     deadline = time.monotonic() + 120
-    while not (records.is_file() and records.stat().st_size) and ended.poll() is None and time.monotonic() < deadline:
+    while not (records.is_file() and records.stat().st_size):
+        assert ended.poll() is None
+        assert time.monotonic() < deadline
         time.sleep(0.02)
     # Slurm's B: signals the shell alone, not what it started
     ended.send_signal(signal.SIGTERM)
