@@ -154,7 +154,11 @@ def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
         if section in kind.model_fields
         for key, value in getattr(config, section).items()
     }
-    values |= {key: _folder(config, value) for key, value in source.set.items()}
+    for key, value in source.set.items():
+        # a shared section that a source sets whole is set key by key, beside what is shared
+        whole = key in SHARED and isinstance(value, dict)
+        own = {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
+        values |= {name: _folder(config, v) for name, v in own.items()}
     values |= {"name": source.title, "out": str(config.run_dir / FOLDER)}
     overrides = [f"{key}={_yaml(value)}" for key, value in values.items()]
     with _named(source):
