@@ -18,7 +18,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from faithscope.interp import attention, prompts, sources, verify
+from faithscope.interp import attention, hub, prompts, sources, verify
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
 from faithscope.interp.language import Language
@@ -60,7 +60,7 @@ def load(
         UserError: the weights cannot be found, read, put where asked, or run there, or a check
             fails.
     """
-    source = sources.resolve(name, revision)
+    source = _source(name, revision)
     where = str(source.location)
     at = _device(device)
     if isinstance(device_map, str) and device_map not in _STRATEGIES:
@@ -112,7 +112,7 @@ def load_language(
     Raises:
         UserError: they cannot be found or read.
     """
-    source = sources.resolve(name, revision)
+    source = _source(name, revision)
     where = str(source.location)
     options: dict[str, Any] = {
         "revision": source.revision,
@@ -135,6 +135,22 @@ def load_language(
         source.revision or getattr(config, "_commit_hash", None),
         getattr(config.get_text_config(), "max_position_embeddings", None),
     )
+
+
+def _source(name: str, revision: str | None) -> sources.Source:
+    """Where the weights are.
+
+    Raises:
+        UserError: as `sources.resolve`; or they are on the hub alone, which cannot be reached.
+    """
+    source = sources.resolve(name, revision)
+    on_hub = source.kind == "hub" and not hub.is_cached(name, revision)
+    if on_hub and (problem := hub.unreachable()):
+        raise UserError(
+            f"model {name!r} is not in the cache, and {problem}; give a folder with its weights, "
+            f"or fetch it where there is a network: hf download {name}"
+        )
+    return source
 
 
 def _reading(name: str, where: str) -> AbstractContextManager[None]:

@@ -28,7 +28,6 @@ from typing import IO, Literal
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
-from faithscope.interp import hub
 from faithscope.interp.convert import RECIPE, convert
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.schemes import SCHEMES
@@ -156,11 +155,6 @@ def _resolve(name: str, revision: str | None, say: Say) -> Source:
         known = [f"bundled:{n}" for n in PACKAGED] + [f"{s}:…" for s in SCHEMES]
         more = f"; use a hub id (org/name), a folder, a .gguf file, or one of {', '.join(known)}"
         raise UserError(f"unknown model {name!r}{did_you_mean(name, known) or more}")
-    if not hub.is_cached(name, revision) and (problem := hub.unreachable()):
-        raise UserError(
-            f"model {name!r} is not in the cache, and {problem}; give a folder with its weights, "
-            f"or fetch it where there is a network: hf download {name}"
-        )
     return Source(name, "hub", name, revision)
 
 

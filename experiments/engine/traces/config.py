@@ -211,7 +211,8 @@ class _TracesConfig(FolderConfig):
         given = self.traces.path
         unasked = [] if given is None else self.tasks
         notes = [
-            f"tasks {', '.join(self.tasks)}: not asked; the chains are those of {given}"
+            f"tasks {', '.join(self.tasks)}: not asked, and section data is not used; the chains "
+            f"are those of {given}, which traces.limit would limit"
             for _ in unasked[:1]
         ]
         notes += [
