@@ -4,10 +4,12 @@ behind APIs would use. Reads no weights."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
@@ -41,8 +43,20 @@ if TYPE_CHECKING:
     from faithscope.experiments.engine.traces.work import TraceWork
 
 
-PLAIN = ("planted:", "bundled:smollm2")
-"""How the names of models begin that are known, before they are loaded, to mark no reasoning."""
+_PLAIN = ("planted:", "bundled:smollm2", API)
+_TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")
+_MARKS = re.compile(r"think|thought|reason|channel", re.IGNORECASE)
+"""Words of which every mark of reasoning has one."""
+
+
+def surely_plain(model: str) -> bool:
+    """Whether a model is known, before it is loaded, to mark no reasoning: by its name, or as its
+    folder has a template without such marks."""
+    folder = Path(model).expanduser()
+    files = [folder / name for name in _TEMPLATES if (folder / name).is_file()]
+    if model.startswith(_PLAIN):
+        return True
+    return bool(files) and not any(_MARKS.search(f.read_text("utf-8", "replace")) for f in files)
 
 
 @dataclass(frozen=True)
@@ -106,11 +120,12 @@ class TracePlan(RunPlan[TracesConfig, Item]):
     def _short(self) -> dict[str, list[str]]:
         """Unit of a trace -> the stretches of its chain, of given chains with too few steps."""
         steps = self.config.steps
+        plain_of = {model: surely_plain(model) for model in self.config.model.name}
         of_chain: dict[tuple[str, bool], list[tuple[str, bool]]] = {}
         short = {}
         for item in (i for i in self.items if i.given is not None):
             assert item.given is not None
-            plain = item.model.startswith((API, *PLAIN))
+            plain = plain_of[item.model]
             key = (item.given.sha256, plain)
             if key not in of_chain:
                 of_chain[key] = stretches(item.given.chain, steps, strip=plain)
