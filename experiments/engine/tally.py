@@ -14,7 +14,7 @@ from typing import Any
 
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
-from faithscope.experiments.engine.folder import read_config
+from faithscope.experiments.engine.folder import read_config, stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.intake import Intake
 from faithscope.experiments.engine.planfile import Planned, Shard
@@ -179,14 +179,15 @@ def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str])
 def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     """The tally of a run folder, or of one worker's part of it; of a run that is made of others a
     tally for each of those that is there."""
-    config = read_config(run_dir)
-    if runs := config.made_of:
-        there = {t: path for t, path in runs.items() if (path / planfile.FILE).is_file()}
+    stored = stored_config(run_dir)
+    study = study_of(stored)
+    if study.reads_runs:
+        runs = read_config(run_dir).made_of.items()
+        there = {title: path for title, path in runs if (path / planfile.FILE).is_file()}
         return Tally(0, 0, 0, {}, parts={t: tally_of_run(path) for t, path in there.items()})
-    planned, index = planfile.read(run_dir), Index.of(run_dir)
+    planned, index = planfile.read(run_dir), planfile.counted(run_dir)
     items = () if planned is None else planned.part(shard or Shard())
-    stored = config.model_dump(mode="json")
-    tally = tally_of(items, index, study_of(stored).texts)
+    tally = tally_of(items, index, study.texts)
     remedies = {FEW_STEPS: _min_chars(items, index, stored)}
     return replace(tally, intake=Intake.of(run_dir), remedies=remedies)
 
@@ -199,4 +200,4 @@ def _min_chars(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]
     if not short or not isinstance(steps, dict):
         return ""
     texts = [[step["text"] for step in index.records(key)[0]["steps"]] for key in short]
-    return min_chars_that_helps(texts, steps["min_chars"])
+    return min_chars_that_helps(texts, steps.get("min_chars", 0))

@@ -180,7 +180,7 @@ def test_a_shipped_limit_does_not_hold_for_own_questions(
     assert "1 of 5 rows of" in said
     assert "(own, data.limit=1)" in said
     assert "do: data.limit=null" in said
-    _, said = dry(capsys, "slrc", *asked, "data.limit.own=2")
+    _, said = dry(capsys, "slrc", *asked, "data.limit={own: 2, default: 1}")
     assert "2 of 5 rows of" in said
     # a limit in a config of one's own is one's own
     mine = write_yaml(
