@@ -161,7 +161,9 @@ def _from_hub(repository: str, task: Task, bare: bool) -> _Read:
             ) from error
     else:
         file = begin_file(name)
-        rows = [file.row(f"{task}-{i}", r, f"{name}, row {i + 1}") for i, r in enumerate(loaded)]
+        rows = [
+            file.row(f"{task}-{i}", dict(r), f"{name}, row {i + 1}") for i, r in enumerate(loaded)
+        ]
     read = [(row, item_of(row, task, bare)) for row in rows]
     digest = hashlib.sha256("\n".join(item.sha256 for _, item in read).encode()).hexdigest()
     return name, digest, cast("list[tuple[Row, Item]]", read)

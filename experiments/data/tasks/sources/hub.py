@@ -61,4 +61,6 @@ class HubData:
             ) from error
         where = f"{self.repository}, {split}"
         read = begin_file(where)
-        return [read.row(f"{split}-{i}", r, f"{where}, row {i + 1}") for i, r in enumerate(rows)]
+        return [
+            read.row(f"{split}-{i}", dict(r), f"{where}, row {i + 1}") for i, r in enumerate(rows)
+        ]
