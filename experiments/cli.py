@@ -26,7 +26,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible, without_passwords
 
 if TYPE_CHECKING:
-    from faithscope.experiments.engine.tally import Tally
+    from faithscope.experiments.engine.tallies.tally import Tally
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
@@ -267,7 +267,7 @@ def report(run: RunFolder) -> int:
     """Write tables, figures and page again from the records."""
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.run import write_outputs
-    from faithscope.experiments.engine.tally import tally_of_run
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
 
     folder = existing_run(run)
     path = write_outputs(folder)
@@ -295,7 +295,7 @@ def merge(
     """
     from faithscope.experiments.engine.merge import merge as merge_runs
     from faithscope.experiments.engine.run import write_outputs
-    from faithscope.experiments.engine.tally import tally_of_run
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
 
     run_dir, failures = merge_runs(runs, into)
     write_outputs(run_dir)
@@ -336,7 +336,7 @@ def compare(
 
     Prints the folder of the comparison. `faithscope run compare` makes the runs, too.
     """
-    from faithscope.experiments.engine.tally import tally_of_run
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
     from faithscope.experiments.studies.compare.api import compare as compare_runs
 
     folder = compare_runs(runs, into, labels=labels, same=same).path

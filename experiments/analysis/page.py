@@ -19,7 +19,7 @@ from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.html import Cell, HtmlTable, environment, html_table
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.engine.models.account import in_words
-from faithscope.experiments.engine.tally import tally_of_run
+from faithscope.experiments.engine.tallies.tally import tally_of_run
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.files import write_atomically
 from faithscope.interp.plain import visible

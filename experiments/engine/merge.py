@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from faithscope.experiments.config.study import study_of
-from faithscope.experiments.engine import intake, planfile
+from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line, whole_lines
 from faithscope.experiments.engine.arrays import beside, read_blob
 from faithscope.experiments.engine.folder import (
@@ -32,6 +32,7 @@ from faithscope.experiments.engine.models import account
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
 from faithscope.experiments.engine.store import hold, record_file
+from faithscope.experiments.engine.tallies import intake
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
 

@@ -18,8 +18,6 @@ from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import FILE as INTAKE
-from faithscope.experiments.engine.intake import Intake
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.planfile import (
     Planned,
@@ -28,7 +26,9 @@ from faithscope.experiments.engine.planfile import (
     failures,
     is_finished,
 )
-from faithscope.experiments.engine.tally import Tally, tally_of
+from faithscope.experiments.engine.tallies.intake import FILE as INTAKE
+from faithscope.experiments.engine.tallies.intake import Intake
+from faithscope.experiments.engine.tallies.tally import Tally, tally_of
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import make_folder, write_atomically
 

@@ -19,11 +19,11 @@ from faithscope.experiments.engine import made, planfile
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.folder import check_config, shown_otherwise, stored_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import unused_columns
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.store import Store, outputs_lock
-from faithscope.experiments.engine.tally import Tally, tally_of_run
+from faithscope.experiments.engine.tallies.intake import unused_columns
+from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.interp.plain import visible

@@ -11,7 +11,7 @@ from run_folders import every_study
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine import planfile
-from faithscope.experiments.engine.tally import tally_of_run
+from faithscope.experiments.engine.tallies.tally import tally_of_run
 
 FORECAST = re.compile(r"^(\d+) of (\d+) items can be measured", re.MULTILINE)
 MEASURED = re.compile(r"(\d+) of (\d+) items measured")

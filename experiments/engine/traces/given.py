@@ -13,8 +13,8 @@ from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.reading import AUTO, READERS, Chains, read_chains
 from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.experiments.engine.folder import existing_run, has_records
-from faithscope.experiments.engine.intake import Cut
 from faithscope.experiments.engine.planfile import counted
+from faithscope.experiments.engine.tallies.intake import Cut
 
 
 def _rows(path: Path) -> list[Row]:

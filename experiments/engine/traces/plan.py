@@ -21,13 +21,13 @@ from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import NO_LIMIT, Cut, Intake
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished, missing
-from faithscope.experiments.engine.reasons import FEW_STEPS, min_chars_that_helps
+from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake
+from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, unread_text
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, unanswerable, words

@@ -12,11 +12,11 @@ from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import NO_LIMIT, Cut, Intake, cuts_by
 from faithscope.experiments.engine.models.judges import READINGS, writing_as
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, PreparingPlan, RunPlan, below
 from faithscope.experiments.engine.planfile import is_finished
+from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
 from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.benchmark.build import Basis
 from faithscope.experiments.studies.c2faith.benchmark.items import perfect

@@ -23,7 +23,7 @@ from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import Shard, is_finished
 from faithscope.experiments.engine.run import plan as run_plan
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.tally import Tally, tally_of_run
+from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.compare.config import (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from faithscope.experiments.config.base import ConfigError, expanded, named
 from faithscope.experiments.engine.forms import TaskForm, as_files, trace_forms
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import Cut, Intake
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import PROMPTS, RunPlan, below
 from faithscope.experiments.engine.planfile import is_finished
+from faithscope.experiments.engine.tallies.intake import Cut, Intake
 from faithscope.experiments.engine.traces.given import cuts_of
 from faithscope.experiments.engine.units import NOTHING_ASKED, Key
 from faithscope.experiments.studies.judge.chains import (

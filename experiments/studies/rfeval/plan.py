@@ -13,13 +13,13 @@ from faithscope.experiments.config.base import expanded
 from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import NO_LIMIT, Cut, Intake, cuts_by
 from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.phases import Phases
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, RunPlan, below
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.building import (
     BuildPlan,

@@ -1,7 +1,7 @@
 """Columns of the tables, and reasons why items are left out, in words for readers."""
 
 from faithscope.experiments.analysis.columns import Column, by_name
-from faithscope.experiments.engine.reasons import WORDS
+from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.measures import SLICES
 
 COLUMNS = by_name(

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from faithscope.experiments.data.tasks.sources.rows import FileRead
-from faithscope.experiments.engine.reasons import in_words
+from faithscope.experiments.engine.tallies.reasons import in_words
 
 FILE = "intake.json"
 """In the run folder."""

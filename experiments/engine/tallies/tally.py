@@ -16,9 +16,9 @@ from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import read_config, stored_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.intake import Intake
 from faithscope.experiments.engine.planfile import Planned, Shard
-from faithscope.experiments.engine.reasons import (
+from faithscope.experiments.engine.tallies.intake import Intake
+from faithscope.experiments.engine.tallies.reasons import (
     FEW_STEPS,
     REMEDIES,
     in_words,
