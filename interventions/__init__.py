@@ -36,7 +36,15 @@ from faithscope.interventions.edits import (
     truncate_after_token,
 )
 from faithscope.interventions.region import Deletion, coverage_deletion, middle_region
-from faithscope.interventions.segment import MIN_CHARS, MODES, Mode, from_ids, segment, tile
+from faithscope.interventions.segment import (
+    LEAST_STEPS,
+    MIN_CHARS,
+    MODES,
+    Mode,
+    from_ids,
+    segment,
+    tile,
+)
 from faithscope.interventions.trace import AnswerKind, Edit, Given, Origin, Question, Step, Trace
 from faithscope.interventions.writing import Encode, NotWritable, Pieces, from_steps, written
 
@@ -44,6 +52,7 @@ __all__ = [
     "CLOSING_PATTERNS",
     "CONCLUSION_PATTERNS",
     "EDITS",
+    "LEAST_STEPS",
     "MIN_CHARS",
     "MODES",
     "REMARK",

@@ -31,6 +31,8 @@ SEGMENTATION = 3
 """Which rules cut steps: traces that others cut are other traces, and a run makes them anew."""
 MIN_CHARS = 15
 """A shorter stretch is no step of its own (SLRC, section 4.1); see `scripts.length_in_letters`."""
+LEAST_STEPS = 2
+"""A chain with fewer steps is not measured (SLRC, section 4.1)."""
 LONG_TOKENS = 512
 """Longer reasoning that has blank lines is cut at them by `auto`: think blocks come in
 paragraphs, and sentences of a long one are too many and too slight to remove one by one."""

@@ -29,7 +29,7 @@ and the two at the bottom know nothing of each other."""
 
 ROOMS = ("config", "data", "engine", "analysis", "studies")
 """Of `experiments`, each of which may use those before it."""
-ABOVE_ALL = {"__init__", "cli", "doctor"}
+ABOVE_ALL = {"__init__", "cli", "cli_views", "doctor"}
 """Files of `experiments` that stand above its rooms; the others stand below them."""
 READS_OTHERS = {"compare"}
 """Studies that may know other studies."""

@@ -19,6 +19,7 @@ from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.html import Cell, HtmlTable, environment, html_table
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.engine.models.account import in_words
+from faithscope.experiments.engine.tallies.tally import tally_of_run
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.files import write_atomically
 from faithscope.interp.plain import visible
@@ -229,6 +230,7 @@ def render(page: Page) -> str:
         .get_template("page.html.jinja")
         .render(
             page=page,
+            account=tally_of_run(page.run_dir).lines(),
             name=page.run_dir.resolve().name,
             sections=[*sections, *_closing(page.run_dir)],
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic import (
     field_validator,
 )
 
+from faithscope.experiments.config.yaml_source import Key
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.settings import as_several, without_repeats
 
@@ -103,10 +104,28 @@ class FolderConfig(Section):
             )
         return name
 
+    @classmethod
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
+    ) -> dict[str, Any]:
+        """The values of a config before they are checked, changed where what the user set would
+        else have no effect.
+
+        Args:
+            asked: the keys that the user set beside the file, `("data", "path")`.
+            shipped: whether the file is one of ours, whose values are no choice of the user's.
+        """
+        return values
+
     @property
     def notes(self) -> list[str]:
         """What a person should know before it runs, a line each."""
         return []
+
+    @property
+    def made_of(self) -> Mapping[str, Path]:
+        """Title -> folder of each run that this one only reads; none where it measures itself."""
+        return {}
 
     @property
     def run_dir(self) -> Path:

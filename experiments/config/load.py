@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.errors import explain, without_empty_sections
 from faithscope.experiments.config.model import AT_HAND
-from faithscope.experiments.config.shipped import config_path
+from faithscope.experiments.config.shipped import config_path, is_shipped
 from faithscope.experiments.config.study import KEY, study_of
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.interp.errors import UserError
@@ -50,6 +50,7 @@ def load_config(
         raise ConfigError([f"{path}: {what}, and cannot serve here as a {must_be.__name__}"])
     try:
         values = without_empty_sections(tree.values, kind)
+        values = kind.as_asked(values, tree.overridden, is_shipped(tree.path))
         return kind.model_validate(values, context={AT_HAND: at_hand})
     except ValidationError as error:
         raise ConfigError(explain(tree, error, kind)) from None

@@ -41,6 +41,11 @@ def config_path(given: str | Path) -> Path:
     return path
 
 
+def is_shipped(path: Path) -> bool:
+    """Whether a config is one that comes with us, not a user's."""
+    return path.resolve().is_relative_to(FOLDER.resolve())
+
+
 def summary(name: str) -> str:
     """The first line of a shipped config, a comment that says what it is."""
     with (FOLDER / f"{name}.yaml").open(encoding="utf-8") as file:

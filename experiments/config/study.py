@@ -34,6 +34,11 @@ class Study:
     """The class of its configs, in `config`."""
     unnamed: bool = False
     """Whether configs without `benchmark:` are its."""
+    reads_runs: bool = False
+    """Whether its runs only read those of other studies (`FolderConfig.made_of`)."""
+    texts: tuple[str, ...] = ("trace",)
+    """Stages in which text is only written or edited: an item of which nothing else is stored is
+    not measured."""
 
     def part(self, module: str) -> ModuleType:
         """One of its modules, imported now."""

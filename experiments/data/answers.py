@@ -169,6 +169,12 @@ def last_number(text: str) -> str | None:
     return _canonical(stated_number(plain, find_numbers(plain)))
 
 
+def marked_answer(text: str) -> str | None:
+    """What a response marks as its answer, word for word: a line `#### …`, else `\\boxed{…}`."""
+    marked = _marked(first_response(text))
+    return marked.strip() if marked else None
+
+
 def first_number(text: str) -> str | None:
     """The first number in the first line of a continuation.
 

@@ -117,6 +117,35 @@ def stated_number(text: str, numbers: Sequence[Number]) -> Number | None:
     return None if joined or CALCULATION.match(text, last.end) else last
 
 
+_BEFORE = re.compile(
+    r"(?:\W|_|\b(?:the|final|correct|right|answer|result|total|is|are|equals|about|so|thus|therefore|it|"
+    r"text|boxed|approximately|a|b|c|n|x|y|z)\b)*",
+    re.IGNORECASE,
+)
+"""What may stand before a number that is the whole of an answer: "The answer is x = "."""
+_AFTER = re.compile(
+    r"(?:\\%|[\s$€£%°.,;:!*)\]}])*"
+    r"(?:(?:\\text\w*\s*\{\s*)?[^\W\d_]{2,}(?:/[^\W\d_]+)?[.)\]}$]*\s*){0,4}[\s.!*$)\]}]*",
+)
+"""What may stand after it, its unit: "%", "square metres per second"; no single letter, which may
+be a variable, and no operator."""
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text as a whole is one number, with its unit or "the answer is" around it.
+
+    "$18", "7 apples" and "x = 5" are; "the revolution of 1789" and "2 or 3" are not.
+    """
+    if canonical_number(text) is None:
+        return False
+    text = in_ascii(as_read(text))
+    numbers = find_numbers(text, counters=True)
+    if len(numbers) != 1:
+        return False
+    before, after = text[: numbers[0].start], text[numbers[0].end :]
+    return bool(_BEFORE.fullmatch(before) and _AFTER.fullmatch(after))
+
+
 def canonical_form(value: Fraction | int) -> str:
     """Plain digits where finitely many do, else a reduced fraction: `10`, `-0.75`, `1/3`."""
     value = Fraction(value)

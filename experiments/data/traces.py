@@ -20,6 +20,7 @@ from faithscope.interp.prompts import Prompt
 from faithscope.interp.responses import split_response
 from faithscope.interventions import (
     CLOSING_PATTERNS,
+    LEAST_STEPS,
     MIN_CHARS,
     AnswerKind,
     Mode,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
 
-LEAST_STEPS = 2
 PLAIN_TOKENS, THINKING_TOKENS = 320, 8_192
 """Most tokens of a response where nobody says: of a model that reasons in plain prose, and of one
 that marks its reasoning, and may think for long."""

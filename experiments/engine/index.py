@@ -56,7 +56,7 @@ class Entry(NamedTuple):
     session: int
     failed: str | None
     excluded: str | None
-    """Why a trace is not probed."""
+    """Why it measures nothing (`Unit.excluded`)."""
     path: Path
     offset: int
     size: int
@@ -143,7 +143,7 @@ class Index:
         return self._failed[key, unit]
 
     def excluded(self, key: Key) -> str | None:
-        """Why the stored trace of an item is not probed, if it is not."""
+        """Why a stored unit measures nothing, if it does not: of a trace, why it is not probed."""
         entry = self._entries.get(key)
         return None if entry is None else entry.excluded
 

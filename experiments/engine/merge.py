@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,8 +30,9 @@ from faithscope.experiments.engine.folder import (
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models import account
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
-from faithscope.experiments.engine.planfile import Shard, StoredItem, StoredPlan
+from faithscope.experiments.engine.planfile import Shard, StoredPlan
 from faithscope.experiments.engine.store import hold, record_file
+from faithscope.experiments.engine.tallies import intake
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
 
@@ -76,7 +76,7 @@ def missing_parts(
     n = max(parts, default=1)
     lines = []
     for shard in (Shard(k, n) for k in range(n)):
-        items = _of_shard(planned, shard)
+        items = planned.part(shard)
         left = [i for i in items if planfile.missing(index, i) and not planfile.failures(index, i)]
         if left:
             name = f"part {shard.index + 1}/{n}" if n > 1 else "the run"
@@ -87,18 +87,6 @@ def missing_parts(
                 f"{command}"
             )
     return lines
-
-
-def _of_shard(planned: StoredPlan, shard: Shard) -> list[StoredItem]:
-    of_model: dict[str, list[StoredItem]] = defaultdict(list)
-    for item in planned.items:
-        of_model[item.model].append(item)
-    return [
-        item
-        for items in of_model.values()
-        for batch in shard.mine(items, planned.batch_size)
-        for item in batch
-    ]
 
 
 def _command(run_dir: Path, folders: Sequence[Path], shard: Shard) -> str:
@@ -144,6 +132,8 @@ def join(folders: Sequence[Path], into: Path) -> None:
         for asked in (folders[0] / name for name in ASKED):
             for path in asked.glob("[!.]*"):
                 write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
+        if (folders[0] / intake.FILE).is_file():
+            write_atomically(into / intake.FILE, (folders[0] / intake.FILE).read_bytes())
         for path, text in labels.items():
             with hold(into / ANNOTATIONS, path.stem):  # nobody adds to the file meanwhile
                 write_atomically(into / ANNOTATIONS / path.name, text)
@@ -157,7 +147,15 @@ ASKED = (BENCHMARK, PROMPTS)
 ANNOTATIONS = "annotations"
 """Folder of a run in which labels stand that people gave to its chains."""
 _OWN = {
-    *(".locks", "records", planfile.FILE, "config.yaml", "environment.json", ANNOTATIONS),
+    *(
+        ".locks",
+        "records",
+        planfile.FILE,
+        intake.FILE,
+        "config.yaml",
+        "environment.json",
+        ANNOTATIONS,
+    ),
     *(account.spend_file(account.MERGED), *ASKED),
 }
 """What a merge that was stopped early may have left."""

@@ -10,11 +10,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
@@ -25,6 +26,10 @@ from faithscope.experiments.engine.planfile import (
     failures,
     is_finished,
 )
+from faithscope.experiments.engine.tallies.intake import FILE as INTAKE
+from faithscope.experiments.engine.tallies.intake import Intake
+from faithscope.experiments.engine.tallies.tally import Tally, tally_of
+from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import make_folder, write_atomically
 
 if TYPE_CHECKING:
@@ -64,6 +69,8 @@ class RunPlan(ABC, Generic[C, Item]):
 
     config: C
     items: tuple[Item, ...]
+    intake: Intake = field(default=Intake(), kw_only=True)
+    """What is taken of the data, and what is not."""
 
     @property
     def prepares(self) -> str:
@@ -84,6 +91,24 @@ class RunPlan(ABC, Generic[C, Item]):
         """Path below the run folder -> content, in order, of what is kept there of what is asked,
         before anyone is; None where a file of that name must not be there."""
         return {}
+
+    def foreseen(self) -> Mapping[Key, str]:
+        """Unit -> why it will measure nothing, as far as that is known without weights."""
+        return {}
+
+    def remedies(self) -> Mapping[str, str]:
+        """Reason of `foreseen` -> what to set, where the items tell that; empty where nothing
+        helps."""
+        return {}
+
+    def forecast(self) -> Tally:
+        """How many items can be measured, as far as is known before the run."""
+        if self.prepares:
+            return Tally(0, 0, 0, {}, intake=self.intake, ahead=True)
+        texts = study_of(self.config.model_dump(mode="json")).texts
+        index = Index.of(self.config.run_dir)
+        tally = tally_of(self.items, index, texts, self.foreseen())
+        return replace(tally, intake=self.intake, remedies=self.remedies())
 
     @abstractmethod
     def work(self, store: Store, shard: Shard) -> Work:
@@ -128,7 +153,7 @@ class RunPlan(ABC, Generic[C, Item]):
     def write_inputs(self, store: Store) -> None:
         """Put into the run folder what is asked, before anyone is."""
         with store.shared():
-            for name, text in self.inputs().items():
+            for name, text in self._kept().items():
                 path = store.run_dir / name
                 if text is None:
                     path.unlink(missing_ok=True)
@@ -141,9 +166,10 @@ class RunPlan(ABC, Generic[C, Item]):
     def inputs_differ(self) -> bool:
         """Whether other inputs would be kept now than lie in the run folder: a plan may read files
         that decide no unit and yet are in the outputs."""
-        return any(
-            _text(self.config.run_dir / name) != text for name, text in self.inputs().items()
-        )
+        return any(_text(self.config.run_dir / name) != text for name, text in self._kept().items())
+
+    def _kept(self) -> dict[str, str | None]:
+        return {INTAKE: self.intake.to_json(), **self.inputs()}
 
 
 def below(folder: str, files: Mapping[str, str]) -> dict[str, str]:

@@ -74,6 +74,18 @@ class StoredPlan:
         """Equal where two runs do the same on the same questions and weights."""
         return hashlib.sha256("".join(_lines(self.items)).encode()).hexdigest()[:16]
 
+    def part(self, shard: Shard) -> list[StoredItem]:
+        """The items of one part of the run."""
+        of_model: dict[str, list[StoredItem]] = {}
+        for item in self.items:
+            of_model.setdefault(item.model, []).append(item)
+        return [
+            item
+            for items in of_model.values()
+            for batch in shard.mine(items, self.batch_size)
+            for item in batch
+        ]
+
     def difference(self, other: StoredPlan) -> str:
         """Where another plan first differs, in words."""
         here, there = self.by_key, other.by_key

@@ -2,7 +2,8 @@
 
 Units differ by a thousandfold in cost (a planted model's trace, a real one's probe), so
 the bar moves by estimated seconds. The estimate of a kind of unit is replaced by what
-that kind was measured to take as soon as one is done.
+that kind was measured to take as soon as one is done. How long it will take is said once most of
+the time left is of kinds that were measured: probes differ by a hundredfold, and a guess is none.
 """
 
 from __future__ import annotations
@@ -122,7 +123,12 @@ class Meter:
     @property
     def left(self) -> float:
         """Seconds to go."""
-        return sum((k.total - k.done) * self._rate(k) for k in self._kinds if k.done < k.total)
+        return sum(_left(k) * self._rate(k) for k in self._kinds)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether most of the seconds to go are of kinds that were measured."""
+        return 2 * sum(_left(k) * self._rate(k) for k in self._kinds if k.done) >= self.left
 
     @property
     def fraction(self) -> float:
@@ -144,7 +150,8 @@ class Meter:
         seconds = self._clock() - self._started
         rate = f", {done / seconds:.2g} a second" if done and seconds > 0 else ""
         label = self._at.label if self._at else ""
-        left = f", about {duration(self.left)} left" if done < total else ""
+        known = done < total and self.is_measured
+        left = f", about {duration(self.left)} left" if known else ""
         return f"{label}  {done}/{total} units{rate}{left}"
 
     def _show(self, force: bool = False) -> None:
@@ -157,6 +164,10 @@ class Meter:
         if force or tenth > self._told[0] or now >= self._told[1] + 30:
             self._told = (tenth, now)
             print(f"{fraction:4.0%}  {self._line()}", file=self.stream, flush=True)
+
+
+def _left(kind: _Kind) -> int:
+    return max(0, kind.total - kind.done)
 
 
 def duration(seconds: float) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
+from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine import made, planfile
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.folder import check_config, shown_otherwise, stored_config
@@ -21,6 +22,8 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.store import Store, outputs_lock
+from faithscope.experiments.engine.tallies.intake import unused_columns
+from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.interp.plain import visible
@@ -41,6 +44,9 @@ class Outcome:
     """A line per model that could not be used; the others were."""
     stopped: str = ""
     """Why it ended early though nothing is wrong; the same command goes on."""
+    tally: Tally | None = None
+    """How many items are measured, of this worker's part; None where nothing was to be measured
+    yet, or it was interrupted."""
 
 
 def plan(config: FolderConfig) -> AnyPlan:
@@ -51,7 +57,10 @@ def plan(config: FolderConfig) -> AnyPlan:
         StoreError: the run folder holds records that were made with another config.
     """
     check_config(config)
-    return study_of(config.model_dump()).part("plan").plan(config)
+    with files_read() as files:
+        planned = study_of(config.model_dump()).part("plan").plan(config)
+    unused = unused_columns(files)
+    return replace(planned, intake=replace(planned.intake, unused=unused)) if unused else planned
 
 
 def run(config: FolderConfig, shard: Shard | None = None, mixed: bool = False) -> Outcome:
@@ -91,7 +100,7 @@ def work_through(
     if shard.of == 1 and not build_only and has_nothing_to_do(whole):
         told = visible(f"{whole.config.run_dir}: is finished, and its tables, figures and page are")
         print(told, "as they would be made now", file=sys.stderr, flush=True)
-        return Outcome(whole.config.run_dir)
+        return Outcome(whole.config.run_dir, tally=tally_of_run(whole.config.run_dir))
     with nothing_to_collect():
         from faithscope.interp import loading  # noqa: F401
     with (
@@ -109,6 +118,8 @@ def work_through(
             )
             cut_short = ended.failures or ended.problems or ended.stopped
             more = plan(whole.config) if whole.prepares and not cut_short else None
+            if more is None and not whole.prepares:
+                ended.tally = tally_of_run(store.run_dir, shard)
             if more is None and shard.of == 1 and work.has_outputs:
                 write_outputs(store.run_dir)
         except KeyboardInterrupt:

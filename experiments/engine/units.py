@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -71,7 +72,7 @@ class Head(NamedTuple):
     session: int
     failed: str | None
     excluded: str | None
-    """Why a trace is not probed, if it is one that is not."""
+    """As of `Unit`."""
     arrays_end: int = 0
     """How long the file of its arrays has to be."""
 
@@ -103,10 +104,12 @@ class Unit:
 
     @property
     def excluded(self) -> str | None:
-        """Why a trace is not probed, if it is one that is not."""
-        if self.stage != "trace" or not self.records:
-            return None
-        return self.records[0].get("excluded")
+        """Why the unit measures nothing: of a trace why it is not probed, of another stage what
+        most of its records say that hold no value; None where some record holds one."""
+        reasons = [_without_value(record) for record in self.records]
+        if not reasons:
+            return None if self.failed else NOTHING_ASKED
+        return None if None in reasons else Counter(reasons).most_common(1)[0][0]
 
     @property
     def head(self) -> Head:
@@ -125,6 +128,19 @@ class Unit:
         records = json.dumps(self.records, allow_nan=False)
         body = head[1:-1].encode() + _RECORDS + records.encode() + b"}"
         return sealed(body)
+
+
+NOTHING_ASKED = "nothing_asked"
+"""Why a unit without records measures nothing."""
+
+
+def _without_value(record: Mapping[str, Any]) -> str | None:
+    """Why a record holds no value: it is excluded, or is a judgement without a verdict."""
+    if record.get("excluded"):
+        return str(record["excluded"])
+    judged = "verdict" in record and "outcome" in record
+    lost = judged and record["verdict"] is None and record["outcome"] != "parsed"
+    return str(record["outcome"]) if lost else None
 
 
 def sealed(body: bytes) -> bytes:

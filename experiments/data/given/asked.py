@@ -6,8 +6,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
+from faithscope.experiments.data.answers import marked_answer
 from faithscope.experiments.data.given.chain import GivenChain
-from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.numbers import canonical_number, reads_as_number
 from faithscope.experiments.data.tasks import TASKS, Task, get_task, task_problem
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.interp.errors import UserError
@@ -62,7 +63,9 @@ def asked_about(
     Args:
         task: whose words; by default the chain's own, else those of the task that its dataset is
             the name of, else `own`, which has words for every kind of answer.
-        kind: of its answers, where neither file nor task tell.
+        kind: of its answers, where neither file nor task tell. Where nobody does, a chain without
+            options whose right answer reads as a number is answered by one; without a right answer
+            the one given counts, and without that the one that the chain marks (`\\boxed{…}`).
 
     Raises:
         UserError: its kind is not the task's, its gold answer is none of its kind, or options are
@@ -70,7 +73,7 @@ def asked_about(
     """
     own = chain.task if chain.task and task_problem(chain.task) is None else None
     chosen = get_task(name) if (name := task or own) else TASKS.get(chain.dataset, OWN)
-    known = chain.kind or chosen.kind or kind
+    known = chain.kind or chosen.kind or kind or _kind_by_answer(chain)
     if task is None and chosen.kind not in (None, known):
         chosen = OWN
     if chosen.kind not in (None, known):
@@ -103,6 +106,11 @@ def asked_about(
     except ValueError as error:
         raise UserError(f"{chain.where}: {error}") from error
     return Asked(chain, chosen, question, known, file, format)
+
+
+def _kind_by_answer(chain: GivenChain) -> AnswerKind | None:
+    said = chain.gold or chain.answer or marked_answer(chain.reasoning)
+    return "number" if not chain.options and said and reads_as_number(said) else None
 
 
 def _canonical(chain: GivenChain, kind: AnswerKind, text: str) -> str:

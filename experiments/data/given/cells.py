@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
 from faithscope.experiments.data.given.chain import joined
-from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.numbers import canonical_number, reads_as_number
 from faithscope.experiments.data.tasks.sources.gold import (
     agreed,
     as_answered,
@@ -55,7 +55,7 @@ def facts_of(row: Row, gold: Sequence[str], answer: str | None = None) -> Facts:
         texts = {name: usable(value, repr(name), row) for name, value in said.items()}
         agreed({name: canonical_number(text) or plain(text) for name, text in texts.items()}, row)
         right = next(iter(texts.values()), None)
-        if kind is None and right is not None and canonical_number(right) is not None:
+        if kind is None and right is not None and reads_as_number(right):
             kind = "number"
         return Facts(kind=kind, options=None, gold=right, answer=answer)
     options, kind = options_of(row), kind or "choice"

@@ -70,8 +70,7 @@ def chain(row: Row) -> GivenChain:
     prompt = "\n\n".join([*filter(None, system), said_by_user])
     reasoning, answer = chain_of([of_message(m, row.where, prompt) for m in replies])
     # `choices` are those of the response
-    cells = {name: value for name, value in row.values.items() if name != "choices"}
-    about = Row(row.id, cells, row.where)
+    about = Row(row.id, row.cells.without("choices"), row.where)
     if has(about, ANSWER) and not stated(about, GOLD):
         raise UserError(
             f"{row.where}: 'answer' could be the right answer or the one in the reply; call the "

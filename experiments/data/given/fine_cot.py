@@ -236,7 +236,7 @@ def _rows(path: Path) -> list[Row]:
         dataset = folders[-2].casefold() if len(folders) > 1 else "fine_cot"
         (row,) = read_rows(file, "")
         number = (_FILE.match(file.name) or [file.stem, file.stem])[1]
-        values = row.values | {"of_dataset": dataset, "of_model": model}
+        values = row.cells | {"of_dataset": dataset, "of_model": model}
         rows.append(Row(str(number), values, str(file)))
     return rows
 
@@ -244,7 +244,7 @@ def _rows(path: Path) -> list[Row]:
 def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
     for row in rows:
         if "of_dataset" not in row.values:
-            row = Row(row.id, row.values | {"of_dataset": "fine_cot", "of_model": ""}, row.where)
+            row = Row(row.id, row.cells | {"of_dataset": "fine_cot", "of_model": ""}, row.where)
         yield from chains_of(row)
 
 

@@ -18,7 +18,7 @@ from faithscope.experiments.data.given.prm800k import PRM800K
 from faithscope.experiments.data.given.processbench import PROCESSBENCH
 from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.tasks.sources.json_text import check_depth
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import begin_file
 from faithscope.interp.errors import UserError, did_you_mean
 
 AUTO = "auto"
@@ -32,6 +32,8 @@ class Chains:
     file: str
     format: str
     chains: tuple[GivenChain, ...]
+    total: int
+    """How many there are, those that a limit leaves out among them."""
 
 
 def format_problem(name: str, readers: Iterable[Reader] = READERS) -> str | None:
@@ -78,18 +80,20 @@ def read_chains(
         file = str(source)
     else:
         reader = None if format == AUTO else by_name[format]
-        rows = [Row(f"row-{i}", dict(row), f"row {i}") for i, row in enumerate(source)]
         file = "rows"
         for i, row in enumerate(source):
             check_depth(row, f"row {i}")
+        read = begin_file(file)
+        rows = [read.row(f"row-{i}", row, f"row {i}") for i, row in enumerate(source)]
     if not rows:
         raise UserError(f"{file}: holds no rows; give some")
-    reader = reader or _recognised(file, rows[0].values, readers)
+    # a layout is told by looking at all columns, which asks for none
+    reader = reader or _recognised(file, rows[0].cells.plain, readers)
     named = writers or {}
     chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
     chains = with_own_ids(chains) if own_ids else _once(chains)
     drawn = random.Random(f"chains-{seed}").sample(range(len(chains)), len(chains))[:limit]
-    return Chains(file, reader.name, tuple(chains[i] for i in sorted(drawn)))
+    return Chains(file, reader.name, tuple(chains[i] for i in sorted(drawn)), len(chains))
 
 
 def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) -> Reader:

@@ -84,7 +84,8 @@ def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:
 
 def _labels(row: Row) -> dict[str, Any]:
     named = parsed(row, "labels", dict) if has(row, "labels") else {}
-    prefixed = _prefixed({n: v for n, v in row.values.items() if has(row, n)})
+    names = [n for n in row.values if n.startswith(PREFIX) and has(row, n)]
+    prefixed = _prefixed({n: row.values[n] for n in names})
     return _one_set(row, "the row", named, prefixed)
 
 

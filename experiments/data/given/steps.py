@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, Protocol
 
 from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.interventions import split_conclusion
 from faithscope.interventions.segment import Mode, units
+
+
+class Cutting(Protocol):
+    """How text is cut into steps, as a config's section says it."""
+
+    segmentation: Mode
+    min_chars: int
+    conclusion: Literal["strip", "keep"]
 
 
 def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
@@ -33,6 +43,23 @@ def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
         a = begins[n] if n else 0
         b = begins[n + 1] if n + 1 < len(begins) else len(text)
         yield i, text[a:b]
+
+
+def stretches(chain: GivenChain, cut: Cutting, strip: bool) -> list[tuple[str, bool]]:
+    """The stretches of a chain, and whether each counts as a step, as a trace of it has them.
+
+    Args:
+        strip: whether the statement of the answer that ends a chain without steps goes to the
+            tail, as it does for a model that marks no reasoning.
+    """
+    text = chain.reasoning
+    if chain.steps is None and strip and cut.conclusion == "strip":
+        text = text[: split_conclusion(text)]
+    whole = replace(chain, reasoning=text) if chain.steps is None else chain
+    return [
+        (part, i is not None or len(part.strip()) >= cut.min_chars)
+        for i, part in segments(whole, cut.segmentation)
+    ]
 
 
 def labels_of(

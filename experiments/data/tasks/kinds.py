@@ -160,7 +160,7 @@ def choice_question(row: Row, dataset: str, answer: Sequence[str]) -> Question:
     nested = row.values.get("question")
     if isinstance(nested, dict):
         inner = {"question": nested.get("stem"), "choices": nested.get("choices")}
-        row = Row(row.id, row.values | inner, row.where)
+        row = Row(row.id, row.cells | inner, row.where)
     text = text_of(row, ("question",))
     options = options_of(row)
     column(row, answer)  # raises: there is none

@@ -60,7 +60,7 @@ def _logiqa(row: Row, settings: LoadSettings) -> Question:
             )
         answer = LETTERS[places.index(int(answer))]
     return choice_question(
-        Row(row.id, row.values | values | {"label": answer}, row.where), "logiqa", ("label",)
+        Row(row.id, row.cells | values | {"label": answer}, row.where), "logiqa", ("label",)
     )
 
 
@@ -133,7 +133,7 @@ def _hle_bio(settings: LoadSettings) -> Iterator[Question]:
                 f"{row.where}: the question has no line 'Answer Choices:' before its options; add "
                 "it, or give the options in a column 'options'"
             )
-        values = row.values | {"question": text, "options": listed[0]}
+        values = row.cells | {"question": text, "options": listed[0]}
         yield choice_question(Row(row.id, values, row.where), "hle_bio", ("answer",))
 
 

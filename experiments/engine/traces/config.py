@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -18,8 +18,11 @@ from faithscope.experiments.config.api import (
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany
 from faithscope.experiments.config.model import model_names
-from faithscope.experiments.data.tasks import TASKS, get_task
+from faithscope.experiments.config.yaml_source import Key
+from faithscope.experiments.data.tasks import TASKS, base_name, get_task
+from faithscope.experiments.data.tasks.own import OWN
 from faithscope.experiments.engine.traces.sections import (
+    SHORT,
     DataConfig,
     GenerationConfig,
     GivenConfig,
@@ -82,6 +85,22 @@ class _TracesConfig(FolderConfig):
     """What is measured, by name (`faithscope list probes`)."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
+
+    @classmethod
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
+    ) -> dict[str, Any]:
+        """A shipped `data.limit` does not hold for a user's own questions."""
+        tasks, data = values.get("tasks"), values.get("data")
+        named = tasks if isinstance(tasks, list) else [tasks]
+        theirs = not shipped or any(k[:2] == ("data", "limit") or k == ("data",) for k in asked)
+        if theirs or not isinstance(data, dict) or OWN.name not in map(base_name, map(str, named)):
+            return values
+        limit = data.get("limit")
+        of_tasks = limit if isinstance(limit, dict) else {"default": limit}
+        if limit is None or OWN.name in of_tasks:
+            return values
+        return values | {"data": data | {"limit": {**of_tasks, OWN.name: None}}}
 
     @model_validator(mode="after")
     def _every_model_has_a_task(self) -> Self:
@@ -192,7 +211,8 @@ class _TracesConfig(FolderConfig):
         given = self.traces.path
         unasked = [] if given is None else self.tasks
         notes = [
-            f"tasks {', '.join(self.tasks)}: not asked; the chains are those of {given}"
+            f"tasks {', '.join(self.tasks)}: not asked, and section data is not used; the chains "
+            f"are those of {given}, which traces.limit would limit"
             for _ in unasked[:1]
         ]
         notes += [
@@ -200,6 +220,12 @@ class _TracesConfig(FolderConfig):
             f"{', '.join(m for m in model_names() if fits(m, task))}, or take the task out"
             for task in self.idle_tasks
         ]
+        most = self.generation.max_new_tokens
+        if given is None and most is not None and most < SHORT:
+            notes.append(
+                f"generation.max_new_tokens={most}: reasoning that is longer is cut off before its "
+                f"answer; {SHORT} or more leave room for most"
+            )
         closed = [m for m in self.model.name if m.startswith(API)]
         inside = [p for p in self.probes if closed and p not in self.of(closed[0]).probes]
         if inside:

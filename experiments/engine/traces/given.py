@@ -14,6 +14,7 @@ from faithscope.experiments.data.given.reading import AUTO, READERS, Chains, rea
 from faithscope.experiments.data.tasks.sources.rows import Row
 from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
+from faithscope.experiments.engine.tallies.intake import Cut
 
 
 def _rows(path: Path) -> list[Row]:
@@ -88,6 +89,15 @@ def read_given(
         UserError: as `read_chains`; a run folder that holds no traces.
     """
     return read_chains(source, format, limit, ALL, writers=writers, seed=seed)
+
+
+def cuts_of(chains: Chains, limit: int | None) -> list[Cut]:
+    """What `traces.limit` leaves out."""
+    if len(chains.chains) == chains.total:
+        return []
+    key = f"traces.limit={limit}"
+    what = f"chains of {chains.file}"
+    return [Cut(what, len(chains.chains), chains.total, key, "traces.limit=null")]
 
 
 def unread_text(unread: Mapping[tuple[str, str], int]) -> str:

@@ -4,18 +4,23 @@ behind APIs would use. Reads no weights."""
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.given.asked import Asked, asked_about
+from faithscope.experiments.data.given.steps import stretches
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
+from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
@@ -23,11 +28,13 @@ from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.models.prices import prices_of
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished, missing
+from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake
+from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
-from faithscope.experiments.engine.traces.given import UNREAD, unread_text
-from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, words
-from faithscope.experiments.engine.units import API_REPLIES, UnitIds, versions
-from faithscope.interventions.segment import SEGMENTATION
+from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, unread_text
+from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, unanswerable, words
+from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, versions
+from faithscope.interventions.segment import LEAST_STEPS, SEGMENTATION
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
 from faithscope.probes.probe import GUESS
@@ -36,6 +43,22 @@ if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
     from faithscope.experiments.engine.store import Store
     from faithscope.experiments.engine.traces.work import TraceWork
+
+
+_PLAIN = ("planted:", "bundled:smollm2", API)
+_TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")
+_MARKS = re.compile(r"think|thought|reason|channel", re.IGNORECASE)
+"""Words of which every mark of reasoning has one."""
+
+
+def surely_plain(model: str) -> bool:
+    """Whether a model is known, before it is loaded, to mark no reasoning: by its name, or as its
+    folder has a template without such marks."""
+    folder = Path(model).expanduser()
+    files = [folder / name for name in _TEMPLATES if (folder / name).is_file()]
+    if model.startswith(_PLAIN):
+        return True
+    return bool(files) and not any(_MARKS.search(f.read_text("utf-8", "replace")) for f in files)
 
 
 @dataclass(frozen=True)
@@ -56,10 +79,6 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         lines = [f"probes      {', '.join(config.probes)}"]
         if self.chains:
             lines.append(f"chains      {self.chains}")
-        lines += [
-            f"left out    {n} by {writer or 'an unknown writer'} on {task}: not in model.name"
-            for (writer, task), n in self.unread.items()
-        ]
         traces_to = "traces to write" if config.traces.path is None else "traces to encode"
         header = ("model", "task", "items", traces_to, "items to probe", "branches, about")
         table = []
@@ -69,11 +88,52 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             left = [i for i in items if not is_finished(index, i)]
             of_model = config.of(model)
             of_probes = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in of_model.probes}
-            branches = sum(of_probes[p] for i in left for p in i.probes)
+            # what is known to be left out promises nothing
+            taken = [[p for p in i.probes if not self._without(i, p)] for i in left]
+            left = [i for i, probes in zip(left, taken, strict=True) if probes]
+            branches = sum(of_probes[p] for probes in taken for p in probes)
             table.append((model, task, len(items), traces, len(left), branches))
         lines += ["", *columns([header, *table, total(table)])]
         lines += ["", f"branches are estimated at {GUESS.steps} steps per trace"]
         return lines + api_lines(config, self.items, index)
+
+    def foreseen(self) -> Mapping[Key, str]:
+        """Of given chains, those that have too few steps, and the probes that cannot be taken of
+        those whose answers are of no known kind."""
+        return {
+            item.key(stage): reason
+            for item in self.items
+            for stage in item.units
+            if (reason := self._without(item, stage))
+        }
+
+    def remedies(self) -> Mapping[str, str]:
+        return {FEW_STEPS: min_chars_that_helps(self._short.values(), self.config.steps.min_chars)}
+
+    def _without(self, item: Item, stage: str) -> str | None:
+        if item.given is None:
+            return None
+        short = item.units[TRACE] in self._short and stage not in item.runs_on_excluded
+        if short or stage == TRACE:
+            return FEW_STEPS if short else None
+        return unanswerable(stage, item.given.kind)
+
+    @cached_property
+    def _short(self) -> dict[str, list[str]]:
+        """Unit of a trace -> the stretches of its chain, of given chains with too few steps."""
+        steps = self.config.steps
+        plain_of = {model: surely_plain(model) for model in self.config.model.name}
+        of_chain: dict[tuple[str, bool], list[tuple[str, bool]]] = {}
+        short = {}
+        for item in (i for i in self.items if i.given is not None):
+            assert item.given is not None
+            plain = plain_of[item.model]
+            key = (item.given.sha256, plain)
+            if key not in of_chain:
+                of_chain[key] = stretches(item.given.chain, steps, strip=plain)
+            if sum(counted for _, counted in of_chain[key]) < LEAST_STEPS:
+                short[item.units[TRACE]] = [text for text, _ in of_chain[key]]
+        return short
 
     def inputs(self) -> dict[str, str | None]:
         """How many chains are left out; the questions are in the traces."""
@@ -109,7 +169,8 @@ def plan(config: TracesConfig) -> TracePlan:
     """
     if config.traces.path is not None:
         return _given(config)
-    questions = {task: _questions(config, get_task(task)) for task in config.tasks}
+    cuts: list[Cut] = []
+    questions = {task: _questions(config, get_task(task), cuts) for task in config.tasks}
     names = {model: _Names(config, model) for model in config.model.name}
     items = [
         names[model].item(get_task(task), question)
@@ -117,7 +178,7 @@ def plan(config: TracesConfig) -> TracePlan:
         for question in questions[task]
     ]
     _note_unanswered(items)
-    return TracePlan(config, tuple(items))
+    return TracePlan(config, tuple(items), intake=Intake(tuple(cuts)))
 
 
 def _given(config: TracesConfig) -> TracePlan:
@@ -155,7 +216,12 @@ def _given(config: TracesConfig) -> TracePlan:
             ]
         )
     _note_unanswered(items)
-    return TracePlan(config, tuple(items), what, unread)
+    cuts = cuts_of(read, t.limit)
+    for (writer, task), n in unread.items():
+        chains = f"chains by {writer or 'an unknown writer'} on {task}"
+        why = "traces.read_by=writer, and no model of model.name wrote them"
+        cuts.append(Cut(chains, 0, n, why, "traces.read_by=all"))
+    return TracePlan(config, tuple(items), what, unread, intake=Intake(tuple(cuts)))
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
@@ -172,7 +238,8 @@ def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     return steps | {"held": held, "seed": config.seed} | written
 
 
-def _questions(config: TracesConfig, task: Task) -> list[Question]:
+def _questions(config: TracesConfig, task: Task, cuts: list[Cut]) -> list[Question]:
+    """The questions of a task; what a limit leaves out of its rows goes into `cuts`."""
     settings = LoadSettings(
         path=config.data.path_of(task.name),
         limit=config.data.limit_of(task.name),
@@ -180,13 +247,19 @@ def _questions(config: TracesConfig, task: Task) -> list[Question]:
         split=config.data.split,
     )
     try:
-        questions = list(task.load(settings))
+        with files_read() as files:
+            questions = list(task.load(settings))
     except (ValueError, OSError) as error:
         message = " ".join(str(error).split())
         name = f"task {task.name!r}"
         raise ConfigError([message if name in message else f"{name}: {message}"]) from error
     if not questions:
         raise ConfigError([f"task {task.name!r}: no questions; check data.path and data.split"])
+    rows = sum(file.rows for file in files)
+    if settings.limit is not None and rows > len(questions):
+        what = f"rows of {', '.join(dict.fromkeys(file.name for file in files))}"
+        key = f"data.limit={settings.limit}"
+        cuts.append(Cut(what, len(questions), rows, f"{task.name}, {key}", NO_LIMIT))
     twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]
     if twice:
         raise ConfigError([f"task {task.name!r}: two questions have the id {twice[0]!r}"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -81,6 +81,8 @@ MOST_ITEMS = 1_000_000
 
 
 def _limit_problem(value: Any) -> str | None:
+    if value is None:
+        return None
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
         # a task that draws its questions has as many as it is asked for
         return f"must be at most {MOST_ITEMS:,}" if value > MOST_ITEMS else None
@@ -91,9 +93,9 @@ def _path_problem(value: Any) -> str | None:
     return None if isinstance(value, str) and value else f"must be a path, got {shown(value)}"
 
 
-def _of_task(value: T | dict[str, T] | None, task: str) -> T | None:
+def _of_task(value: T | Mapping[str, T | None] | None, task: str) -> T | None:
     """A task's own entry, else that of the task it is a variant of, else the default."""
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         return value
     for name in (task, base_name(task), "default"):
         if name in value:
@@ -159,8 +161,10 @@ class DataConfig(Section):
     path: Annotated[str | dict[str, str] | None, _per_task(_path_problem)] = None
     """A local file or folder for tasks that read one; or a mapping from task to path. A variant
     of a task (`sst2:alternative`) goes by its task's entry where it has none of its own."""
-    limit: Annotated[int | dict[str, int] | None, _per_task(_limit_problem)] = None
-    """The first N items of each task; or a mapping from task to N, with `default`."""
+    limit: Annotated[int | dict[str, int | None] | None, _per_task(_limit_problem)] = None
+    """The first N items of each task; or a mapping from task to N, with `default`; null is all. The
+    limits of shipped configs do not hold for `own`: your questions are read whole unless you say
+    otherwise."""
     split: StrictStr | None = None
     """Which split, for tasks that have several; null is the task's own default."""
 
@@ -171,12 +175,17 @@ class DataConfig(Section):
         return expanded(_of_task(self.path, task))
 
 
+SHORT = 256
+"""Fewer tokens cut much reasoning off before its answer."""
+
+
 class GenerationConfig(BackendSection):
     """Who writes the traces, and how; with vLLM, `model.quantize` and `device_map` do not hold."""
 
-    max_new_tokens: StrictInt | None = Field(default=None, ge=256)
-    """Most tokens of reasoning and answer; below 256 most answers would be cut off. Null is 320,
-    or 8,192 of a model that marks its reasoning: it thinks in thousands."""
+    max_new_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens of reasoning and answer. Null is 320, or 8,192 of a model that marks its
+    reasoning: it thinks in thousands. Where it is below 256 a note says that much reasoning may be
+    cut off before its answer."""
     temperature: StrictFloat = Field(default=0.0, ge=0)
     """0 is greedy."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)

@@ -14,7 +14,7 @@ from faithscope.experiments.data.given.asked import Asked
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.traces.config import TracesConfig
-from faithscope.interventions.trace import Question
+from faithscope.interventions.trace import AnswerKind, Question
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Word
 from faithscope.probes.record import record
@@ -69,7 +69,8 @@ def measure(
     probe: str, model: Model | TextModel, task: Task, trace: Trace, config: TracesConfig
 ) -> list[Record]:
     """The records of one probe of one trace; of one whose answers nobody can read, why not."""
-    if reason := unanswerable(probe, trace):
+    given = trace.origin.given
+    if given is not None and (reason := unanswerable(probe, given.kind)):
         return [record(trace, probe, "", config.seed, excluded=reason)]
     # Not at the top: it brings torch, which checking a config need not wait for.
     from faithscope.experiments.data.traces import asking_for
@@ -84,12 +85,15 @@ how it is answered (`traces.kind`)."""
 _ABOUT_ANSWERS = {"labels", "reprompts", "direct", "asked"}
 
 
-def unanswerable(probe: str, trace: Trace) -> str | None:
-    """Why a probe cannot be taken of a trace whose answers are of no known kind, if so."""
-    given = trace.origin.given
-    if given is None or given.kind is not None:
+def unanswerable(stage: str, kind: AnswerKind | None) -> str | None:
+    """Why a probe cannot be taken of a given chain whose answers are of that kind, if so.
+
+    Args:
+        kind: None where nobody tells.
+    """
+    if kind is not None or stage not in PROBES:
         return None
-    return UNKNOWN_KIND if _ABOUT_ANSWERS & set(PROBES[probe].words) else None
+    return UNKNOWN_KIND if _ABOUT_ANSWERS & set(PROBES[stage].words) else None
 
 
 def words(probe: str, task: Task, question: Question) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from faithscope.experiments.engine.models.judges import READINGS, writing_as
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, PreparingPlan, RunPlan, below
 from faithscope.experiments.engine.planfile import is_finished
+from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
 from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.benchmark.build import Basis
 from faithscope.experiments.studies.c2faith.benchmark.items import perfect
@@ -138,14 +139,36 @@ def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
     benchmark = _benchmark(config)
     if isinstance(benchmark, Unwritten):
         b = benchmark
-        return WritingPlan(config, b.items, b.given_up, _judging(units, b.expected), b.draw)
+        judging = _judging(units, b.expected)
+        intake = judging.intake
+        return WritingPlan(config, b.items, b.given_up, judging, b.draw, intake=intake)
     return _judging(units, benchmark)
 
 
 def _judging(units: Units, benchmark: Benchmark) -> C2Plan:
     """All that a run would ask about these items, whether or not they are its own."""
-    forms = units.forms | units.references
-    return C2Plan(units.config, tuple(units.items(benchmark)), benchmark, forms)
+    forms, items = units.forms | units.references, tuple(units.items(benchmark))
+    intake = _intake(units.config, benchmark)
+    return C2Plan(units.config, items, benchmark, forms, intake=intake)
+
+
+def _intake(config: C2FaithConfig, benchmark: Benchmark) -> Intake:
+    """What of the solutions became no chain, and what of the chains no causal item."""
+    n, lost = benchmark.made_of["chains"]["n"], benchmark.left_out
+    imperfect = [o.reason for o in lost if o.stage == "selection" and o.reason != "limit"]
+    beyond = sum(o.reason == "limit" for o in lost)
+    limit = Cut("perfect chains", n, n + beyond, f"data.limit={config.data.limit}", NO_LIMIT)
+    return Intake(
+        (
+            *cuts_by("solutions are perfect chains", n + beyond, imperfect),
+            *((limit,) if beyond else ()),
+            *cuts_by(
+                "chains get a broken step",
+                len(benchmark.causal),
+                [o.reason for o in lost if o.stage == "causal"],
+            ),
+        )
+    )
 
 
 def basis_of(config: C2FaithConfig) -> Basis:

@@ -16,6 +16,8 @@ from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.folder import (
     SCHEMA,
     check_config,
+    differences,
+    stored_config,
     to_yaml,
     write_environment,
 )
@@ -23,7 +25,7 @@ from faithscope.experiments.engine.run import write_outputs
 from faithscope.experiments.engine.store import hold
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
 from faithscope.experiments.studies.compare.config import CompareConfig
-from faithscope.experiments.studies.compare.reading import check_there, config_digest, opened
+from faithscope.experiments.studies.compare.reading import config_digest, opened, readable_labels
 from faithscope.interp.errors import UserError
 
 INTO = Path("runs/compare")
@@ -44,14 +46,15 @@ def compare(
 
     Args:
         runs: folders of finished or unfinished runs of any study that has scores.
-        into: the folder that tables, figures and page are written to; one of the same runs is
-            written again.
+        into: the folder that tables, figures and page are written to; the same comparison is
+            written again there, and another one is refused.
         labels: a CSV or JSONL file (`config.LabelFile`).
         same: how much of two traces has to be the same: `ids`, `text` or `question`.
         settings: other keys of the config, `report` and `seed`.
 
     Raises:
-        UserError: a folder is no run, or one of another kind, or no trace is in two of them.
+        UserError: a folder is no run, or one of another kind, or no trace is in two of them; the
+            labels cannot be read; or `into` holds something else.
     """
     folder = Path(into).expanduser()
     if not runs:
@@ -64,9 +67,10 @@ def compare(
     values: dict[str, Any] = {"name": folder.name, "benchmark": "compare", "sources": sources}
     values |= {"out": str(folder.parent), "same": same, **settings}
     if labels is not None:
-        values["labels"] = {"path": str(check_there(labels, "--labels"))}
+        values["labels"] = {"path": str(readable_labels(labels, "--labels"))}
     config = _checked(values)
     check_config(config)
+    _check_free(folder, config)
     before = {name: _text(folder / name) for name in ("config.yaml", "environment.json")}
     with hold(make_folder(folder), "main"):
         write_atomically(folder / "config.yaml", to_yaml(config))
@@ -80,6 +84,33 @@ def compare(
                 (folder / name).unlink() if text is None else write_atomically(folder / name, text)
             raise
     return load_run(folder)
+
+
+def _check_free(folder: Path, config: CompareConfig) -> None:
+    """Refuse a folder that holds something else than the same comparison: nothing is written over.
+
+    The runs that are read may have gone on since, and results may be shown otherwise.
+    """
+    if not folder.is_dir() or not any(p.name != ".locks" for p in folder.iterdir()):
+        return
+    if not (folder / "config.yaml").is_file():
+        raise StoreError(f"{folder}: is a folder with something else in it; give another: --into")
+    then, now = _compared(stored_config(folder)), _compared(config.model_dump(mode="json"))
+    if differing := differences(then, now, ("out", "name", "report.")):
+        changes = "; ".join(f"{k}: {there} there, {here} now" for k, there, here in differing)
+        raise StoreError(
+            f"{folder}: holds another comparison ({changes}), which stays; give this one a folder "
+            "of its own: --into DIR"
+        )
+
+
+def _compared(values: dict[str, Any]) -> dict[str, Any]:
+    """A config as far as it says what is compared, the runs by where they lie."""
+    sources = values.get("sources") or []
+    runs = [str(Path(str(s.get("run"))).expanduser().resolve()) for s in sources]
+    labels = (values.get("labels") or {}).get("path")
+    whole = None if labels is None else str(Path(labels).expanduser().resolve())
+    return values | {"sources": runs, "labels": whole}
 
 
 def _text(path: Path) -> str | None:

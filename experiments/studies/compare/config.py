@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +18,7 @@ from pydantic import (
 )
 
 from faithscope.experiments.config.base import FolderConfig, Section
+from faithscope.experiments.config.yaml_source import Key
 
 FOLDER = "sources"
 """Of the run folder: where the runs lie that the comparison makes itself."""
@@ -55,6 +57,32 @@ class Source(Section):
         return self.name or re.sub(r"[^\w.-]", "_", Path(self.run or self.config or "").stem)
 
 
+def _without(source: Any, shared: Collection[tuple[str, ...]]) -> Any:
+    """A source whose `set` leaves some keys to the comparison."""
+    if not isinstance(source, dict) or not isinstance(source.get("set"), dict):
+        return source
+    own = {tuple(str(key).split(".")): value for key, value in source["set"].items()}
+    left = {key: _pruned(value, key, shared) for key, value in own.items()}
+    kept = {key: value for key, value in left.items() if not _is_below(key, shared)}
+    return source | {"set": {".".join(key): value for key, value in kept.items()}}
+
+
+def _pruned(value: Any, key: tuple[str, ...], shared: Collection[tuple[str, ...]]) -> Any:
+    """A value of a `set` without what lies below it of some keys."""
+    if not isinstance(value, dict):
+        return value
+    inside = {(*key, str(name)): (name, inner) for name, inner in value.items()}
+    return {
+        name: _pruned(inner, at, shared)
+        for at, (name, inner) in inside.items()
+        if not _is_below(at, shared)
+    }
+
+
+def _is_below(key: tuple[str, ...], shared: Collection[tuple[str, ...]]) -> bool:
+    return any(key[: len(of)] == of for of in shared)
+
+
 class LabelFile(Section):
     """Labels of traces that no run holds."""
 
@@ -90,8 +118,8 @@ class CompareConfig(FolderConfig):
     """The runs, in order: of each `run`, a run folder, or `config`, a config that is run first with
     the keys in `set` changed; and `name`, what tables call it."""
     traces: dict[str, Any] = Field(default={})
-    """Keys of the section `traces` of every source that has it: chains that all of them read. What
-    stands in a source's own `set` goes before."""
+    """Keys of the section `traces` of every source that has it: chains that all of them read. In a
+    file a source's own `set` goes before; what `--set` gives goes before both."""
     model: dict[str, Any] = Field(default={})
     """Likewise of the section `model`."""
     judge: dict[str, Any] = Field(default={})
@@ -104,6 +132,17 @@ class CompareConfig(FolderConfig):
     labels: LabelFile | None = None
     """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
     report: CompareReport = CompareReport()
+
+    @classmethod
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
+    ) -> dict[str, Any]:
+        """What the user set of a shared section goes before the sources' own `set`."""
+        shared = [tuple(map(str, key)) for key in asked if key[0] in SHARED]
+        sources = values.get("sources")
+        if not shared or not isinstance(sources, list):
+            return values
+        return values | {"sources": [_without(source, shared) for source in sources]}
 
     @field_validator("sources")
     @classmethod
@@ -128,6 +167,10 @@ class CompareConfig(FolderConfig):
                         raise ValueError(f"sources: {key}: no source before it is called {name!r}")
             earlier.add(source.title)
         return self
+
+    @property
+    def made_of(self) -> Mapping[str, Path]:
+        return {source.title: self.folder_of(source) for source in self.sources}
 
     def folder_of(self, source: Source) -> Path:
         """Where a source's run lies, or will lie."""

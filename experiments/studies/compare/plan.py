@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import Shard, is_finished
 from faithscope.experiments.engine.run import plan as run_plan
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.compare.config import (
@@ -31,6 +33,7 @@ from faithscope.experiments.studies.compare.config import (
     CompareConfig,
     Source,
 )
+from faithscope.experiments.studies.compare.reading import readable_labels
 from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
 from faithscope.interp.errors import UserError
 
@@ -54,8 +57,28 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
             table.append((source.title, source.run or source.config, state))
         lines = ["", *columns(table)]
         for item in self.items:
-            lines += ["", f"source {item.item}", *_summary(item)]
+            of_run = self._plans[item.item]
+            summary = of_run if isinstance(of_run, str) else of_run.summary()
+            lines += ["", f"source {item.item}", *summary.split("\n")]
+            lines += [f"note: {note}" for note in item.config.notes]
         return lines
+
+    def forecast(self) -> Tally:
+        """The forecasts of the sources that are still to be made, and how the others ended."""
+        parts = {}
+        for title, folder in self.config.made_of.items():
+            of_run = self._plans.get(title)
+            if of_run is None:
+                parts[title] = tally_of_run(folder)
+            elif not isinstance(of_run, str):
+                parts[title] = of_run.forecast()
+        return Tally(0, 0, 0, {}, parts=parts, ahead=True)
+
+    @cached_property
+    def _plans(self) -> dict[str, RunPlan[Any, Any] | str]:
+        """Source -> the plan of its run; of one that reads an earlier source that is not made yet,
+        a line that says so."""
+        return {item.item: _plan_of(item) for item in self.items}
 
     def work(self, store: Store, shard: Shard) -> SourceWork:
         """The runs that are still to be made.
@@ -77,6 +100,8 @@ def plan(config: CompareConfig) -> ComparePlan:
     Raises:
         ConfigError: one cannot be read, or is of a study that has no scores.
     """
+    if config.labels is not None:
+        readable_labels(config.labels.path, "labels.path")
     made = []
     taken: set[str] = set()
     to_make = [source for source in config.sources if source.config is not None]
@@ -112,14 +137,13 @@ def _without_others(of_run: FolderConfig, configs: Sequence[FolderConfig]) -> Fo
     return of_run.model_copy(update={"traces": given.model_copy(update={"written_by": names})})
 
 
-def _summary(item: Made) -> list[str]:
-    """What the run of a source would do; of one that reads an earlier source, once that is made."""
+def _plan_of(item: Made) -> RunPlan[Any, Any] | str:
     read = getattr(getattr(item.config, "traces", None), "path", None)
     own = item.config.run_dir.parent
     if read and own in Path(read).parents and not Path(read).is_dir():
-        return [f"reads {read}, which is made before it"]
+        return f"reads {read}, which is made before it"
     with _named(item.source):
-        return run_plan(item.config).summary().split("\n")
+        return run_plan(item.config)
 
 
 def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
@@ -130,7 +154,11 @@ def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
         if section in kind.model_fields
         for key, value in getattr(config, section).items()
     }
-    values |= {key: _folder(config, value) for key, value in source.set.items()}
+    for key, value in source.set.items():
+        # a shared section that a source sets whole is set key by key, beside what is shared
+        whole = key in SHARED and isinstance(value, dict)
+        own = {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
+        values |= {name: _folder(config, v) for name, v in own.items()}
     values |= {"name": source.title, "out": str(config.run_dir / FOLDER)}
     overrides = [f"{key}={_yaml(value)}" for key, value in values.items()]
     with _named(source):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.analysis.comparison.details import Details
+from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import Scores, digest
 from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.config.study import study_of
@@ -89,9 +90,14 @@ def opened(path: str | Path, name: str) -> Opened:
     return Opened(name, load_run(folder), study.name)
 
 
-def check_there(path: str | Path, what: str) -> Path:
-    """A file that is there."""
-    found = Path(path).expanduser()
-    if not found.is_file():
-        raise StoreError(f"{what} {found}: no such file")
-    return found
+def readable_labels(path: str | Path, what: str) -> Path:
+    """A file of labels that can be read, whole: a wrong one is no news for the end of a comparison.
+
+    Raises:
+        UserError: it is not there, or as `labels_of`.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise StoreError(f"{what} {file}: no such file")
+    labels_of(file)
+    return file

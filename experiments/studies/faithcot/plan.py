@@ -19,6 +19,7 @@ from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.traces.units import TRACE
+from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
 from faithscope.experiments.studies.faithcot.judging import asks_of, writings
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
@@ -118,6 +119,12 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
             )
         return ["", *lines, *spending_lines(asks, self.config.judge, self.config.spend)]
 
+    def foreseen(self) -> Mapping[Key, str]:
+        return self.units.traces.foreseen()
+
+    def remedies(self) -> Mapping[str, str]:
+        return self.units.traces.remedies()
+
     def inputs(self) -> dict[str, str | None]:
         """The labels that are given for the chains of this run; without any, none."""
         return {
@@ -172,7 +179,7 @@ def plan(config: FaithCotConfig) -> FaithPlan:
             for c in read.chains
         )
     units = units_of(config, plan_of_traces(config))
-    return FaithPlan(config, units.pairs, units, labels)
+    return FaithPlan(config, units.pairs, units, labels, intake=units.traces.intake)
 
 
 def _stored(index: Index, pair: Pair) -> Trace | None:

@@ -13,6 +13,9 @@ from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import PROMPTS, RunPlan, below
 from faithscope.experiments.engine.planfile import is_finished
+from faithscope.experiments.engine.tallies.intake import Cut, Intake
+from faithscope.experiments.engine.traces.given import cuts_of
+from faithscope.experiments.engine.units import NOTHING_ASKED, Key
 from faithscope.experiments.studies.judge.chains import (
     FILE,
     JudgedChain,
@@ -55,6 +58,10 @@ class JudgePlan(RunPlan[JudgeStudyConfig, Judging]):
             *spending_lines(to_ask, judge, self.config.spend),
         ]
 
+    def foreseen(self) -> Mapping[Key, str]:
+        """The chains that have no step to ask about."""
+        return {i.key(stage): NOTHING_ASKED for i in self.items for stage in i.units if not i.asks}
+
     def inputs(self) -> dict[str, str | None]:
         """What is judged, chains and forms."""
         return {FILE: as_lines_of_json(self.chains), **below(PROMPTS, as_files(self.forms))}
@@ -84,11 +91,13 @@ def plan(config: JudgeStudyConfig) -> JudgePlan:
         )
     t, read = config.traces, config.traces.read(config.seed)
     by_them = [c for c in read.chains if not t.written_by or c.model in t.written_by]
-    source = f"{read.file} ({read.format})"
+    source, cuts = f"{read.file} ({read.format})", cuts_of(read, config.traces.limit)
     if others := len(read.chains) - len(by_them):
-        source += f"; {others:,} by other models than {', '.join(t.written_by)} are left out"
+        written_by = f"traces.written_by={', '.join(t.written_by)}"
+        what = "chains by other models"
+        cuts.append(Cut(what, 0, others, written_by, "traces.written_by=[]"))
     if not by_them:
         raise ConfigError([f"traces.written_by: no chain is left of {source}; name who wrote some"])
     chains = tuple(judged_chain(chain, config.steps) for chain in by_them)
     items = tuple(judgings(config, forms, chains))
-    return JudgePlan(config, items, source, chains, forms)
+    return JudgePlan(config, items, source, chains, forms, intake=Intake(tuple(cuts)))

@@ -17,11 +17,12 @@ from typing import cast
 import pandas as pd
 
 from faithscope.experiments.data.tasks.sources.files import SUFFIXES, read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of
+from faithscope.experiments.data.tasks.sources.rows import Row, begin_file, has, text_of
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
+from faithscope.interp import hub
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import from_cell
 
@@ -144,6 +145,7 @@ def _from_hub(repository: str, task: Task, bare: bool) -> _Read:
             f"pip install 'faithscope[data]', or {remedy}"
         ) from error
     name = f"{repository}/{task}"
+    problem = None if Path(repository).is_dir() else hub.unreachable()
     try:
         loaded = list(load_dataset(repository, task, split=SPLIT))
     except Exception as error:  # whatever the network, the hub or Arrow come up with
@@ -152,13 +154,16 @@ def _from_hub(repository: str, task: Task, bare: bool) -> _Read:
         try:
             rows = read_rows(_hub_file(repository, task), "")
         except Exception as second:
-            reason = " ".join(str(error).split())[:200]
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             raise UserError(
-                f"RFEval: could not load {name} from the hub: {type(error).__name__}: {reason}; "
+                f"RFEval: could not load {name} from the hub: {problem or reason}; "
                 f"nor its file data/{task}.json ({type(second).__name__}); {remedy}"
             ) from error
     else:
-        rows = [Row(f"{task}-{i}", dict(r), f"{name}, row {i + 1}") for i, r in enumerate(loaded)]
+        file = begin_file(name)
+        rows = [
+            file.row(f"{task}-{i}", dict(r), f"{name}, row {i + 1}") for i, r in enumerate(loaded)
+        ]
     read = [(row, item_of(row, task, bare)) for row in rows]
     digest = hashlib.sha256("\n".join(item.sha256 for _, item in read).encode()).hexdigest()
     return name, digest, cast("list[tuple[Row, Item]]", read)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 from faithscope.experiments.config.base import expanded
 from faithscope.experiments.data.saved import SavedBenchmark
+from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.phases import Phases
@@ -18,6 +19,7 @@ from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, RunPlan, belo
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.building import (
     BuildPlan,
@@ -106,20 +108,27 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
         # needed for the tables alone, but a wrong file is no news for the end of a run
         read_annotations(sheet)
     asked_with: Mapping[str, str] = {}
+    cuts: tuple[Cut, ...] = ()
     if config.counterfactual.written:
         built = building(config, config.run_dir / BENCHMARK)
         if isinstance(built, BuildPlan):
             return built
         items, benchmark, asked_with = _accepted(built), built.saved, built.prompts
+        cuts = cuts_by("items got an r′", len(items), [one.reason for one in built.left_out])
     else:
-        items, sources = items_of_config(config)
+        with files_read() as files:
+            items, sources = items_of_config(config)
+        rows, limit = sum(file.rows for file in files), config.data.limit
+        if limit is not None and rows > len(items):
+            cuts = (Cut("rows", len(items), rows, f"data.limit={limit} of each task", NO_LIMIT),)
         made_of = {"sources": [asdict(s) for s in sources]}
         files = {ITEMS: item_lines(items)}
         benchmark = SavedBenchmark(files, made_of, {"items": len(items)})
     units = units_of(config, items)
     if sheet is not None:
         annotations_of(sheet, units.items, config.model.name)
-    return RfPlan(config, units.pairs, units, benchmark, asked_with)
+    pairs, intake = units.pairs, Intake(cuts)
+    return RfPlan(config, pairs, units, benchmark, asked_with, intake=intake)
 
 
 def _accepted(built: Built) -> list[Item]:

@@ -1,6 +1,7 @@
 """Columns of the tables, and reasons why items are left out, in words for readers."""
 
 from faithscope.experiments.analysis.columns import Column, by_name
+from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.measures import SLICES
 
 COLUMNS = by_name(
@@ -241,23 +242,6 @@ OF_TABLES = {
 REASONS = {
     "total": "all items",
     "included": "measured",
-    "failed": "failed with an error",
-    "not_run": "not reached",
-    "beyond_limit": "beyond the limit of the probe",
-    "fewer_than_2_steps": "fewer than 2 steps",
-    "empty_generation": "nothing generated",
-    "reasoning_unclosed": "reasoning never ended",
-    "no_thinking_shown": "its thinking is not shown",
-    "reply_declined": "no answer: refused, filtered, too long, or cut off before it",
-    "refused": "the model declined",
-    "filtered": "its provider's filter stopped it",
-    "overflow": "longer than it reads",
-    "answer_unparsed": "no answer found",
-    "baseline_unparsed": "no answer to the unedited reasoning",
-    "fewer_than_2_labels": "fewer than 2 answers to score",
-    "low_label_mass": "the answers that are scored have too little of the probability",
-    "answer_kind_unknown": "nobody says how it is answered",
-    "writer_not_here": "written by a model that is not in this run",
-    "no_room": "no room in the model's positions",
+    **WORDS,
     **{reason: words for s in SLICES.values() for reason, words in s.reasons.items()},
 }

@@ -102,8 +102,8 @@ def test_defaults_are_the_papers(tmp_path: Path) -> None:
         ({"taxonomy": {"sensitivity": []}}, "x.yaml: taxonomy.sensitivity: is an empty list; "
          "give at least one entry"),
         (
-            {"generation": {"max_new_tokens": 128}},
-            "x.yaml: generation.max_new_tokens: must be at least 256, got 128",
+            {"generation": {"max_new_tokens": 0}},
+            "x.yaml: generation.max_new_tokens: must be at least 1, got 0",
         ),
         ({"seed": True}, "x.yaml: seed: must be a whole number, got true"),
         (

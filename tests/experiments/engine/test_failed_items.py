@@ -17,7 +17,7 @@ from faithscope.experiments.engine.store import read_records
 
 def test_an_empty_generation(tmp_path: Path) -> None:
     model = broken.scripted(tmp_path / "model", "")
-    assert execute(["run", asking(tmp_path, model, ["What is 1 + 1?"] * 2)]) == 0
+    assert execute(["run", asking(tmp_path, model, ["What is 1 + 1?"] * 2)]) == 3
     assert lost(tmp_path / "t") == {"total": 2, "empty_generation": 2, "included": 0}
 
 
@@ -26,7 +26,7 @@ def test_a_reasoning_that_never_closes(tmp_path: Path) -> None:
 
     text = "We add one and one to get two. "
     model = broken.scripted(tmp_path / "model", text, tokenizer=tokenizer("qwen3"))
-    assert execute(["run", asking(tmp_path, model, ["What is 1 + 1?"])]) == 0
+    assert execute(["run", asking(tmp_path, model, ["What is 1 + 1?"])]) == 3
     assert lost(tmp_path / "t") == {"total": 1, "reasoning_unclosed": 1, "included": 0}
 
 

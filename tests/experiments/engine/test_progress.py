@@ -57,6 +57,27 @@ def test_time_left_counts_kinds_that_have_not_begun() -> None:
         assert 0 < meter.fraction < 1
 
 
+def test_a_guess_is_not_told_as_the_time_that_is_left() -> None:
+    stream, clock = io.StringIO(), Clock()
+    meter = Meter(stream, clock)
+    traces = meter.expect("m · traces", 4, "trace", tiny=False)
+    probes = [meter.expect(f"m · {name}", 4, name, tiny=False) for name in ("slrc", "attention")]
+    with meter:
+        meter.begin(traces)
+        clock.now += 40
+        meter.advance(4)
+        for probe in probes:
+            meter.begin(probe)
+        assert "left" not in stream.getvalue(), "probes were only guessed at"
+        for handle, seconds in zip(probes, (20, 1), strict=True):
+            meter.begin(handle)
+            clock.now += seconds
+            meter.advance()
+        clock.now += 30
+        meter.tick()
+        assert "about 63 s left" in stream.getvalue().splitlines()[-1]
+
+
 def test_nothing_to_do_is_all_done() -> None:
     assert Meter(io.StringIO()).fraction == 1
 

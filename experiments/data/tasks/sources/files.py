@@ -18,7 +18,7 @@ from faithscope.experiments.data.tasks.sources.json_text import (
     check_depth,
     json_of,
 )
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import Row, begin_file
 from faithscope.interp.errors import UserError
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -69,8 +69,9 @@ def rows_in(file: Path) -> Iterator[Row]:
     with file.open("rb") as opened:
         if opened.read(len(_POINTER)) == _POINTER:
             raise UserError(f"{file}: is a Git LFS pointer, not the data; run `git lfs pull` there")
+    read = begin_file(str(file))
     for i, (values, place) in enumerate(_rows(file)):
-        yield Row(f"{file.stem}-{i}", values, f"{file}, {place}")
+        yield read.row(f"{file.stem}-{i}", values, f"{file}, {place}")
 
 
 def _rows(file: Path) -> Iterator[Placed]:

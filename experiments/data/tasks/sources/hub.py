@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import Row, begin_file
 from faithscope.experiments.data.tasks.task import LoadSettings
+from faithscope.interp import hub
 from faithscope.interp.errors import UserError
 
 
@@ -48,14 +49,18 @@ class HubData:
                 f"task {self.task!r} reads {self.repository} through the datasets package: "
                 f"pip install 'faithscope[data]', or {remedy}"
             ) from error
+        problem = hub.unreachable()
         try:
             rows = list(load_dataset(self.repository, self.config, split=split))
         except Exception as error:  # whatever the network, the hub or the files come up with
-            reason = " ".join(str(error).split())[:200]
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             config = f"config {self.config}, " if self.config else ""
             raise UserError(
                 f"task {self.task!r}: could not load {self.repository} ({config}split {split}) "
-                f"from the hub: {type(error).__name__}: {reason}; {remedy}"
+                f"from the hub: {problem or reason}; {remedy}"
             ) from error
         where = f"{self.repository}, {split}"
-        return [Row(f"{split}-{i}", dict(r), f"{where}, row {i + 1}") for i, r in enumerate(rows)]
+        read = begin_file(where)
+        return [
+            read.row(f"{split}-{i}", dict(r), f"{where}, row {i + 1}") for i, r in enumerate(rows)
+        ]

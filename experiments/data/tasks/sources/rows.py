@@ -1,11 +1,17 @@
-"""One row of data, and reading its cells: what is missing or unusable is named with its place."""
+"""One row of data, and reading its cells: what is missing or unusable is named with its place.
+
+The cells of a row know which columns were asked for, so that whoever reads data can say which of
+its columns nothing was made of (`files_read`), and no reader has to keep a list of them.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,15 +22,102 @@ MAX_CHARS = 1_000_000
 a file that went into one cell."""
 
 
+@dataclass
+class FileRead:
+    """A file, or a split of the hub, as far as its rows were read."""
+
+    name: str
+    rows: int = 0
+    filled: dict[str, None] = field(default_factory=dict)
+    """The columns that some row has a value in, in their order."""
+    asked: set[str] = field(default_factory=set)
+    """The columns that were asked for of some row."""
+
+    def row(self, id: str, values: Mapping[str, Any], where: str) -> Row:
+        """The next row of the file."""
+        self.rows += 1
+        self.filled |= {name: None for name, value in values.items() if is_filled(value)}
+        return Row(id, Cells(values, self.asked), where)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The columns with values that were asked for of no row."""
+        return tuple(name for name in self.filled if name not in self.asked)
+
+
+_OPEN: ContextVar[tuple[list[FileRead], ...]] = ContextVar("open", default=())
+
+
+@contextmanager
+def files_read() -> Iterator[list[FileRead]]:
+    """Collects every file whose rows are read while it is open."""
+    files: list[FileRead] = []
+    token = _OPEN.set((*_OPEN.get(), files))
+    try:
+        yield files
+    finally:
+        _OPEN.reset(token)
+
+
+def begin_file(name: str) -> FileRead:
+    """A file that rows are read of from now on."""
+    file = FileRead(name)
+    for files in _OPEN.get():
+        files.append(file)
+    return file
+
+
+class Cells(Mapping[str, Any]):
+    """The cells of a row by column; a column counts as asked for once its value is.
+
+    Names alone (`in`, iteration) are no values. Cells that are made of others with `|` share what
+    was asked for.
+    """
+
+    def __init__(self, values: Mapping[str, Any], asked: set[str] | None = None) -> None:
+        """
+        Args:
+            asked: the columns asked for so far, of all rows of a file.
+        """
+        self.plain = values.plain if isinstance(values, Cells) else dict(values)
+        """The values, whoever looks at them: asks for nothing."""
+        self._asked = set[str]() if asked is None else asked
+
+    def __getitem__(self, name: str) -> Any:
+        self._asked.add(name)
+        return self.plain[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.plain
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.plain)
+
+    def __len__(self) -> int:
+        return len(self.plain)
+
+    def __or__(self, other: Mapping[str, Any]) -> Cells:
+        return Cells(self.plain | dict(other), self._asked)
+
+    def without(self, *names: str) -> Cells:
+        """The other cells."""
+        return Cells({n: v for n, v in self.plain.items() if n not in names}, self._asked)
+
+
 @dataclass(frozen=True)
 class Row:
     """A row and where it stands."""
 
     id: str
     """The file's stem (or the split) and the row's number from 0."""
-    values: dict[str, Any]
+    values: Mapping[str, Any]
     where: str
     """`mine.jsonl, line 3`: for messages."""
+
+    @property
+    def cells(self) -> Cells:
+        """The values; of a row that was read from a file they know what was asked for."""
+        return self.values if isinstance(self.values, Cells) else Cells(self.values)
 
 
 def has(row: Row, name: str) -> bool:

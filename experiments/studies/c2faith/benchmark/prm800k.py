@@ -12,6 +12,7 @@ from pathlib import Path
 
 from faithscope.experiments.data.given.prm800k import Solution, solution_of
 from faithscope.experiments.data.tasks.sources.files import SUFFIXES, readable, rows_in
+from faithscope.interp import hub
 from faithscope.interp.errors import UserError, did_you_mean
 
 SPLITS = ("phase1_train", "phase1_test", "phase2_train", "phase2_test")
@@ -110,14 +111,15 @@ def _files(path: Path | None, splits: Sequence[str]) -> list[Path]:
 def _from_hub(split: str) -> Path:
     from huggingface_hub import hf_hub_download
 
+    problem = hub.unreachable()
     try:
         return Path(
             hf_hub_download(REPOSITORY, f"{split}.jsonl", repo_type="dataset", revision=REVISION)
         )
     except Exception as error:  # whatever the network, the hub or the disk come up with
-        reason = " ".join(str(error).split())[:200]
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise UserError(
             f"PRM800K: could not get {split}.jsonl of {REPOSITORY} from the hub: "
-            f"{type(error).__name__}: {reason}; give a local copy: "
+            f"{problem or reason}; give a local copy: "
             "--set data.path=FILE_OR_FOLDER"
         ) from error

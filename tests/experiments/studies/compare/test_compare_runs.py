@@ -15,7 +15,9 @@ from run_files import write_yaml
 
 import faithscope
 from faithscope.experiments.cli import execute
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.run import plan as run_plan
 
 SHARED = {
     "model.name": ["planted:faithful", "planted:hint", "planted:decorative"],
@@ -181,6 +183,62 @@ def test_what_cannot_be_compared_is_refused_with_the_remedy(both: Path, tmp_path
     assert "no source before it is called 'later'" in refused("run", config)
     config = made(tmp_path, sources=[{"config": "compare"}])
     assert "is itself a comparison" in refused("run", config)
+
+
+def test_a_comparison_writes_over_nothing(both: Path, tmp_path: Path) -> None:
+    behaviour, internals = (both / "sources" / name for name in ("behaviour", "internals"))
+    into = tmp_path / "c"
+    faithscope.compare([behaviour, internals], into, report=QUICK)
+    before = files(into)
+    other = refused("compare", behaviour, "--into", str(into))
+    assert "holds another comparison" in other
+    assert "--into DIR" in other
+    assert "same" in refused("compare", behaviour, internals, "--into", into, "--same", "question")
+    assert files(into) == before
+    faithscope.compare([behaviour, internals], into, report=QUICK)
+    assert files(into) == before
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
+    assert "something else" in refused("compare", behaviour, "--into", tmp_path / "notes")
+
+
+def test_wrong_labels_are_said_before_the_work(both: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("item,unfaithful\nplanted-000,perhaps\n")
+    behaviour = both / "sources" / "behaviour"
+    said = refused("compare", behaviour, "--labels", labels, "--into", tmp_path / "c")
+    assert "'perhaps' is no label" in said
+    assert not (tmp_path / "c").exists()
+    path = made(tmp_path, name="new", labels={"path": str(labels)})
+    assert "'perhaps' is no label" in refused("run", path, "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("model.name", ["planted:hint"]), ("model.dtype", "bfloat16"), ("model.thinking", False)],
+)
+def test_what_is_set_of_a_shared_section_reaches_every_source(
+    key: str, value: Any, tmp_path: Path
+) -> None:
+    section, name = key.split(".")
+    config = load_config(made(tmp_path), [f"{key}={yaml.safe_dump(value).strip()}"])
+    for item in run_plan(config).items:
+        assert getattr(getattr(item.config, section), name) == value
+
+
+def test_what_a_file_sets_of_a_source_stays_where_nobody_asks_otherwise(tmp_path: Path) -> None:
+    config = load_config(made(tmp_path, model={"name": "planted:hint"}), ["model.dtype=float16"])
+    for item in run_plan(config).items:
+        assert item.config.model.name == SHARED["model.name"]
+        assert item.config.model.dtype == "float16"
+
+
+def test_a_section_that_a_source_sets_whole_gives_way_key_by_key(tmp_path: Path) -> None:
+    own = {**SHARED, "traces": {"limit": 3, "kind": "number"}}
+    sources = [{"name": "one", "config": "planted", "set": own}]
+    config = load_config(made(tmp_path, sources=sources), ["traces.limit=2"])
+    (item,) = run_plan(config).items
+    assert (item.config.traces.limit, item.config.traces.kind) == (2, "number")
 
 
 @pytest.mark.slow

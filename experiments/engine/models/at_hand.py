@@ -1,0 +1,65 @@
+"""What a config names and this machine lacks: models that cannot be fetched from here, devices.
+
+A dry run says it as a note, since it is often made where the run is not: a login node has no GPU,
+and a job's node may have no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.config.base import FolderConfig
+from faithscope.interp import hub
+
+_NAMES = ("model", "writer", "validator", "reference")
+"""Keys whose value names a model, beside `name` in a section `model`."""
+_ANYWHERE = ("auto", "cpu", "")
+
+
+def not_at_hand(config: FolderConfig) -> list[str]:
+    """A line for each model of the hub and each device that is not to be had on this machine."""
+    values = list(_flat(config.model_dump(mode="json")))
+    models = {str(v) for key, v in values if key[-1] in _NAMES or key[-2:] == ("model", "name")}
+    lacking = sorted(m for m in models if _is_of_hub(m) and not hub.is_cached(m))
+    problem = hub.unreachable() if lacking else None
+    lines = [
+        f"model {name!r} is not in this machine's cache, and {problem}; the run needs a network, "
+        "or a folder with the weights"
+        for name in (lacking if problem else ())
+    ]
+    devices = {(".".join(key), str(v)) for key, v in values if key[-1] == "device" and v}
+    for key, device in sorted(devices):
+        if device not in _ANYWHERE and (why := _lacks(device)):
+            lines.append(
+                f"{key}: {device!r} is not usable on this machine ({why}); the run needs it"
+            )
+    return lines
+
+
+def _is_of_hub(name: str) -> bool:
+    return name.count("/") == 1 and ":" not in name and not Path(name).expanduser().exists()
+
+
+def _lacks(device: str) -> str | None:
+    """Why a device cannot be used here; None where it can."""
+    # only for whoever names a device: torch takes seconds to import
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        return " ".join(str(error).split(".")[0].split())
+    return None
+
+
+def _flat(value: Any, key: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flat(inner, (*key, str(name)))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _flat(inner, key)
+    elif key:
+        yield key, value

@@ -1,0 +1,91 @@
+"""What a run took of the data that it was given: which rows a limit left out, which columns nobody
+asked for. It is known once a plan is made, and is kept in the run folder for the page."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from faithscope.experiments.data.tasks.sources.rows import FileRead
+from faithscope.experiments.engine.tallies.reasons import in_words
+
+FILE = "intake.json"
+"""In the run folder."""
+NO_LIMIT = "data.limit=null"
+MOST_NAMES = 12
+"""Columns of a file that are named on one line."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Rows, chains or items of which only some are in a run."""
+
+    what: str
+    """`rows of my.jsonl`."""
+    taken: int
+    of: int
+    because: str
+    """`data.limit=1`."""
+    do: str = ""
+    """What to set for all of them."""
+
+    @property
+    def line(self) -> str:
+        return f"{self.taken:,} of {self.of:,} {self.what} ({self.because})"
+
+
+def cuts_by(what: str, taken: int, reasons: Iterable[str], do: str = "") -> tuple[Cut, ...]:
+    """What is left out for some reasons; nothing where there are none.
+
+    Args:
+        reasons: one for each that is left out.
+    """
+    counts = Counter(reasons)
+    because = ", ".join(f"{n:,} {in_words(reason)}" for reason, n in counts.most_common())
+    cut = Cut(what, taken, taken + counts.total(), f"left out: {because}", do)
+    return (cut,) if counts else ()
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What a run took of its data, and what it did not."""
+
+    cuts: tuple[Cut, ...] = ()
+    unused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """File -> its columns that have values and that nobody asked for."""
+
+    def lines(self) -> list[str]:
+        """A line for each limit, and for each file with columns that were not used."""
+        lines = [cut.line for cut in self.cuts]
+        for file, names in self.unused.items():
+            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+            lines.append(f"columns not used: {', '.join(names[:MOST_NAMES])}{more} ({file})")
+        return lines
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
+
+    @classmethod
+    def of(cls, run_dir: Path) -> Intake:
+        """What is kept in a run folder; nothing of a folder without it."""
+        path = run_dir / FILE
+        if not path.is_file():
+            return cls()
+        known = json.loads(path.read_text("utf-8"))
+        unused = {name: tuple(columns) for name, columns in known["unused"].items()}
+        return cls(tuple(Cut(**cut) for cut in known["cuts"]), unused)
+
+
+def unused_columns(files: Sequence[FileRead]) -> dict[str, tuple[str, ...]]:
+    """File -> its columns that nobody asked for, of files that rows were made of."""
+    asked: dict[str, set[str]] = {}
+    filled: dict[str, dict[str, None]] = {}
+    for file in files:
+        # one file may be read several times, by tasks that ask for different columns
+        asked.setdefault(file.name, set()).update(file.asked)
+        filled.setdefault(file.name, {}).update(file.filled)
+    unused = {f: tuple(n for n in names if n not in asked[f]) for f, names in filled.items()}
+    return {file: names for file, names in unused.items() if names and asked[file]}

@@ -1,0 +1,61 @@
+"""Why nothing was measured of an item, in words, and the config key that would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from faithscope.interventions import LEAST_STEPS
+
+FEW_STEPS = f"fewer_than_{LEAST_STEPS}_steps"
+WORDS = {
+    "failed": "failed with an error",
+    "not_run": "not reached",
+    "beyond_limit": "beyond the limit of the probe",
+    FEW_STEPS: f"fewer than {LEAST_STEPS} steps",
+    "empty_generation": "nothing generated",
+    "reasoning_unclosed": "reasoning never ended",
+    "no_thinking_shown": "its thinking is not shown",
+    "reply_declined": "no answer: refused, filtered, too long, or cut off before it",
+    "refused": "the model declined",
+    "filtered": "its provider's filter stopped it",
+    "overflow": "longer than it reads",
+    "truncated": "the reply was cut off at its limit of tokens",
+    "unparsed": "the reply is not of the form that was asked for",
+    "answer_unparsed": "no answer found",
+    "baseline_unparsed": "no answer to the unedited reasoning",
+    "fewer_than_2_labels": "fewer than 2 answers to score",
+    "low_label_mass": "the answers that are scored have too little of the probability",
+    "answer_kind_unknown": "nobody says how it is answered",
+    "writer_not_here": "written by a model that is not in this run",
+    "no_room": "no room in the model's positions",
+    "nothing_asked": "no step that counts, so nothing to ask",
+}
+"""Reason -> what it means. A reason that a single measure has stands with that measure."""
+REMEDIES = {
+    "answer_kind_unknown": "traces.kind=number (or choice or label, with options in the file)",
+    "reasoning_unclosed": "generation.max_new_tokens=N, a larger one",
+    "empty_generation": "generation.max_new_tokens=N, a larger one",
+    "truncated": "judge.max_tokens=N, a larger one",
+    "failed": "the same command again, which tries failed items anew",
+}
+"""Reason -> what to set, where a key of the config would change it."""
+
+
+def in_words(reason: str) -> str:
+    """A reason for readers; one that stands with its measure with blanks for underscores."""
+    return WORDS.get(reason, reason.replace("_", " "))
+
+
+def min_chars_that_helps(chains: Iterable[Sequence[str]], now: int) -> str:
+    """The setting of `steps.min_chars` under which more of some chains have two steps.
+
+    Args:
+        chains: the texts of the stretches of each chain that has too few steps.
+        now: what the setting is.
+
+    Returns:
+        `steps.min_chars=5`; empty where no smaller number helps.
+    """
+    lengths = [sorted((len(text.strip()) for text in chain), reverse=True) for chain in chains]
+    second = [of[1] for of in lengths if len(of) > 1 and 0 < of[1] < now]
+    return f"steps.min_chars={min(second)}" if second else ""

@@ -1,0 +1,203 @@
+"""How many items of a run are measured, why the others are not, and what would change it.
+
+One count for all studies, made from the plan and the stored units: before a run from what its plan
+foresees, after it from what was stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.config.study import study_of
+from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.folder import read_config, stored_config
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import Planned, Shard
+from faithscope.experiments.engine.tallies.intake import Intake
+from faithscope.experiments.engine.tallies.reasons import (
+    FEW_STEPS,
+    REMEDIES,
+    in_words,
+    min_chars_that_helps,
+)
+from faithscope.experiments.engine.units import Key
+
+TRACE = "trace"
+MOST_READ = 200
+"""Traces that are read to see which limit of characters would leave them steps."""
+
+
+@dataclass(frozen=True)
+class StageTally:
+    """How many items some stages measured, all of them the same."""
+
+    stages: tuple[str, ...]
+    items: int
+    measured: int
+    lost: Mapping[str, int]
+    """Reason -> items."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many items of a run are measured by at least one of its stages."""
+
+    items: int
+    measured: int
+    """Before a run: those that are not known to be left out."""
+    left: int
+    """Items that nothing is stored of yet; none before a run."""
+    lost: Mapping[str, int]
+    """Reason -> items of which nothing is measured."""
+    stages: tuple[StageTally, ...] = ()
+    """Stages that measure fewer items than the run as a whole."""
+    intake: Intake = field(default_factory=Intake)
+    remedies: Mapping[str, str] = field(default_factory=dict)
+    """Reason -> what to set; beside those of `reasons.REMEDIES`."""
+    parts: Mapping[str, Tally] = field(default_factory=dict)
+    """Title -> the tally of a run that this one is made of."""
+    ahead: bool = False
+    """Whether it is a forecast."""
+
+    @property
+    def nothing_measured(self) -> bool:
+        """Whether a run ends, or would end, without a single measured item."""
+        if self.parts:
+            return all(part.nothing_measured for part in self.parts.values())
+        return self.items > 0 and not self.measured and not self.left
+
+    @property
+    def says_something(self) -> bool:
+        """Whether something is left out, not reached or not used."""
+        own = self.lost or self.left or self.stages or self.intake.lines()
+        return bool(own) or any(part.says_something for part in self.parts.values())
+
+    def lines(self) -> list[str]:
+        """What a person reads, the number of measured items first."""
+        if self.parts:
+            return [
+                f"source {title}: {line}"
+                for title, part in self.parts.items()
+                for line in part.lines()
+            ]
+        done = "can be measured" if self.ahead else "measured"
+        first = f"{self.measured:,} of {self.items:,} items {done}"
+        if self.left:
+            first += f", {self.left:,} not reached yet"
+        lines = [first + _because(self.lost)] if self.items else []
+        for of in self.stages:
+            count = f"{', '.join(of.stages)}: {of.measured:,} of {of.items:,}"
+            lines.append(f"{count} {done}{_because(of.lost)}")
+        lines += self.intake.lines()
+        if remedies := self._remedies():
+            lines.append(f"do: {'; '.join(remedies)}")
+        return lines
+
+    def _remedies(self) -> list[str]:
+        lost = dict.fromkeys([*self.lost, *(r for of in self.stages for r in of.lost)])
+        known = {**REMEDIES, **self.remedies}
+        of_reasons = [known[reason] for reason in lost if known.get(reason)]
+        return list(dict.fromkeys([*of_reasons, *(c.do for c in self.intake.cuts if c.do)]))
+
+
+def _because(lost: Mapping[str, int]) -> str:
+    reasons = [f"{n:,} because {in_words(reason)}" for reason, n in lost.items()]
+    return f"; left out: {', '.join(reasons)}" if reasons else ""
+
+
+def tally_of(
+    items: Iterable[Planned],
+    index: Index,
+    texts: Collection[str],
+    foreseen: Mapping[Key, str] | None = None,
+) -> Tally:
+    """Counts the items that some stage measures.
+
+    Args:
+        texts: stages in which text is only written or edited (`Study.texts`).
+        foreseen: unit -> why it will measure nothing, before a run; None after it.
+    """
+    ahead = foreseen is not None
+    n = left = 0
+    lost, entered = Counter[str](), Counter[str]()
+    of_stages: dict[str, Counter[str]] = {}
+    for item in items:
+        stages = [s for s in item.units if s.partition(".")[0] not in texts]
+        n += 1
+        if not stages:
+            lost["beyond_limit"] += 1
+            continue
+        states = {stage: _state(item, stage, index, foreseen or {}) for stage in stages}
+        if ahead:
+            # what is still to be done is not known to measure nothing
+            states = {stage: None if s == WAITS else s for stage, s in states.items()}
+        if None in states.values():
+            entered.update(stages)
+            for stage, state in states.items():
+                if state is not None:
+                    of_stages.setdefault(stage, Counter())[state] += 1
+        elif WAITS in states.values():
+            left += 1
+        else:
+            lost[Counter(states.values()).most_common(1)[0][0] or ""] += 1
+    alike: dict[tuple[int, tuple[tuple[str, int], ...]], list[str]] = {}
+    for stage, of in of_stages.items():
+        alike.setdefault((entered[stage], tuple(of.most_common())), []).append(stage)
+    less = tuple(
+        StageTally(tuple(stages), entering, entering - sum(dict(of).values()), dict(of))
+        for (entering, of), stages in alike.items()
+    )
+    measured = n - left - sum(lost.values())
+    return Tally(n, measured, left, dict(lost.most_common()), less, ahead=ahead)
+
+
+WAITS = "not_run"
+"""The state of a unit that is neither stored nor known to measure nothing."""
+
+
+def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str]) -> str | None:
+    """Why a stage of an item measures nothing, or `WAITS`; None where it measures something."""
+    key = item.key(stage)
+    if index.is_done(key, item.units[stage]):
+        return index.excluded(key)
+    if index.failed(key, item.units[stage]):
+        return "failed"
+    if stage not in item.runs_on_excluded and (unit := item.units.get(TRACE)):
+        trace = item.key(TRACE)
+        if index.failed(trace, unit):
+            return "failed"
+        why = index.excluded(trace) if index.is_done(trace, unit) else foreseen.get(trace)
+        if why is not None:
+            return why
+    return foreseen.get(key, WAITS)
+
+
+def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
+    """The tally of a run folder, or of one worker's part of it; of a run that is made of others a
+    tally for each of those that is there."""
+    stored = stored_config(run_dir)
+    study = study_of(stored)
+    if study.reads_runs:
+        runs = read_config(run_dir).made_of.items()
+        there = {title: path for title, path in runs if (path / planfile.FILE).is_file()}
+        return Tally(0, 0, 0, {}, parts={t: tally_of_run(path) for t, path in there.items()})
+    planned, index = planfile.read(run_dir), planfile.counted(run_dir)
+    items = () if planned is None else planned.part(shard or Shard())
+    tally = tally_of(items, index, study.texts)
+    remedies = {FEW_STEPS: _min_chars(items, index, stored)}
+    return replace(tally, intake=Intake.of(run_dir), remedies=remedies)
+
+
+def _min_chars(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> str:
+    """The `steps.min_chars` under which traces that have too few steps would have two."""
+    keys = [i.key(TRACE) for i in items if TRACE in i.units]
+    short = [key for key in keys if index.excluded(key) == FEW_STEPS][:MOST_READ]
+    steps = stored.get("steps")
+    if not short or not isinstance(steps, dict):
+        return ""
+    texts = [[step["text"] for step in index.records(key)[0]["steps"]] for key in short]
+    return min_chars_that_helps(texts, steps.get("min_chars", 0))

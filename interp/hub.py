@@ -1,0 +1,49 @@
+"""Whether the Hugging Face hub answers: asked once in a process, before anything is read from it.
+
+Its clients try each file six times over half a minute. Where the hub cannot be reached they are
+told to read their cache alone, so that what is cached still loads and the rest fails at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+
+SECONDS = 10.0
+"""How long the one try waits."""
+
+
+@cache
+def unreachable() -> str | None:
+    """Why nothing can be got from the hub, in words; None where it answers.
+
+    From then on only caches are read.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return "the hub is not asked (HF_HUB_OFFLINE)"
+    try:
+        get_session().head(constants.ENDPOINT, timeout=SECONDS)
+    except Exception as error:  # whatever the network, a proxy or the client come up with
+        _read_caches_alone()
+        return f"{constants.ENDPOINT} cannot be reached ({type(error).__name__})"
+    return None
+
+
+def _read_caches_alone() -> None:
+    from huggingface_hub import constants
+
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    constants.HF_HUB_OFFLINE = True
+    if datasets := sys.modules.get("datasets"):
+        datasets.config.HF_HUB_OFFLINE = True
+
+
+def is_cached(name: str, revision: str | None = None) -> bool:
+    """Whether the config of a model lies in the cache, so that it may load without the hub."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str)
