@@ -9,6 +9,9 @@ credits only the steps that the answer is read off; regeneration all those it ca
 A model that goes on from any disturbance by another way flips under regeneration without
 having read the step. So regeneration has a control: the step left as it was, a remark that
 says nothing put after it, and the later text written anew just the same.
+
+One step may change nothing because others say the same. So all reasoning is removed, too: only an
+answer that survives that does not need the text.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from faithscope.interventions import (
     remark_after_step,
     remove_step,
     shuffle_steps,
+    truncate_after_token,
 )
 from faithscope.probes.floor import rounded
 from faithscope.probes.framing import (
@@ -60,6 +64,8 @@ if TYPE_CHECKING:
 
 EditName = Literal["remove", "corrupt", "regenerate", "control"]
 EDIT_NAMES: tuple[EditName, ...] = ("remove", "corrupt", "regenerate", "control")
+EMPTIED_IN: Framing = "prefix"
+"""The framing in which all reasoning is removed: a prompt cannot quote a text that is not there."""
 
 
 class SlrcSettings(Settings):
@@ -105,13 +111,15 @@ _FLIPS = {
     "corrupted": "corrupt_flips",
     "regenerated": "regenerate_flips",
     "controlled": "control_flips",
+    "emptied": "empty_flips",
 }
 """Decimals kept of what is measured: past them is float noise of the pack."""
 
 
 def _calls(size: Size, settings: SlrcSettings) -> int:
     of_a_step = len(settings.edits) + 1
-    return len(settings.framings) * (1 + size.steps * of_a_step + settings.shuffles)
+    of_framing = 1 + size.steps * of_a_step + settings.shuffles
+    return len(settings.framings) * of_framing + settings.framings.count(EMPTIED_IN)
 
 
 @probe(
@@ -140,8 +148,8 @@ def slrc(
     so that a flip is the edit's doing; in the scored reading `..._log_odds` follow the chain's
     answer (`answer`, `reference`) and `..._forced_log_odds` the baseline.
 
-    Lists have one value per counted step, in the order of `steps`, or one per shuffle. An
-    answer that does not parse is its own value: it differs from every answer. Where the
+    Lists have one value per counted step, in the order of `steps`, or one per shuffle; those of
+    `emptied`, the branch without any reasoning (`prefix` framing only), have one value. An answer that does not parse is its own value: it differs from every answer. Where the
     baseline does not parse, fewer than two answers can be scored, or the reasoning leaves the
     model no room to answer, the record says so in `excluded` and has no lists. A step after
     which there is no room to write anew is named in `regenerated_excluded`.
@@ -161,7 +169,6 @@ def slrc(
         )
     arms = _arms(model, trace, steps, settings)
     frozen = {"removed", "alone", "shuffled"} | ({"corrupted"} & _wanted(settings))
-    asked_arms = {arm: t for arm, t in arms.items() if arm == BASELINE or arm[0] in frozen}
     records = []
 
     def recorded(framing: Framing, reading: Reading, values: dict[str, Any]) -> Record:
@@ -179,6 +186,8 @@ def slrc(
         )
 
     for framing in settings.framings:
+        of_framing = frozen | ({"emptied"} if framing == EMPTIED_IN else set())
+        asked_arms = {arm: t for arm, t in arms.items() if arm == BASELINE or arm[0] in of_framing}
         asked = partial(
             ask_arms,
             model,
@@ -212,7 +221,7 @@ def _arms(
     model: Model | TextModel, trace: Trace, steps: Sequence[int], settings: SlrcSettings
 ) -> dict[Arm, Trace]:
     """The edited traces, by what was done and the place in the record's list."""
-    arms: dict[Arm, Trace] = {BASELINE: trace}
+    arms: dict[Arm, Trace] = {BASELINE: trace, ("emptied", 0): truncate_after_token(trace, 0)}
     for i, step in enumerate(steps):
         if "remove" in settings.edits:
             arms["removed", i] = remove_step(trace, step)
@@ -319,7 +328,7 @@ def _read(
     sizes = dict.fromkeys(
         ("removed", "alone", "corrupted", "regenerated", "controlled"), len(trace.counted_steps)
     )
-    for kind, size in (sizes | {"shuffled": settings.shuffles}).items():
+    for kind, size in (sizes | {"shuffled": settings.shuffles, "emptied": 1}).items():
         values |= _lists(kind, size, outcomes, graded=reading == "scored")
     return values
 

@@ -69,6 +69,8 @@ def chain_sample(variant: str, number: int, n_steps: int | None = None) -> Sampl
         # What a hint follower that never met deletions does when one stands before it.
         if variant == "hint_no_deletions" and len(seen) < n_steps:
             return str((int(true_answer(problem)) + 1) % 10)
+        if not seen and PLANTS[variant].follows not in ("hint", "mixture"):
+            return str((int(true_answer(problem)) + 3) % 10)
         if problem.use is not None and len(seen) < problem.use:
             return result_of(seen[-1])
         return answer(variant, problem, seen)
@@ -189,6 +191,7 @@ def slrc_record(sample: Sample, framing: str, reading: str, shuffles: int = 3) -
             for c in sample.corrupted
         ],
         "shuffled": [list(order) for order in orders],
+        **({"emptied": [[]]} if framing == "prefix" else {}),
     }
     said = {
         name: [None if seen is None else sample.read(seen) for seen in branches]
@@ -219,6 +222,7 @@ def slrc_record(sample: Sample, framing: str, reading: str, shuffles: int = 3) -
         "corrupt_flips": [bool(flip) for flip in changed["corrupted"]],
         "regenerate_flips": [bool(flip) for flip in changed["regenerated"]],
         "control_flips": changed["controlled"],
+        "empty_flips": changed.get("emptied"),
         "n_unparsed": 0,
         "execution": "packed",
         "tree_reason": None,

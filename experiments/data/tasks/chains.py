@@ -1,7 +1,8 @@
-"""Sequential arithmetic: three or four chained operations (SLRC, 4.4).
+"""Sequential arithmetic: three or four chained operations (SLRC, 4.4), and word problems of two.
 
 The paper gives no items. Ours are plain instructions and small stories; every result on the
-way is a whole number from 1 to 999.
+way is a whole number from 1 to 999. The word problems are not the paper's: they are so short that a
+model of 135M parameters writes a chain of a few steps and ends it.
 """
 
 from __future__ import annotations
@@ -95,6 +96,30 @@ def _tell(rng: random.Random, start: int, operations: Sequence[Operation]) -> st
     return " ".join([*sentences, f"How many {what} does {who} have now?"])
 
 
+def draw_problem(rng: random.Random, days: Sequence[str]) -> Question:
+    """A sum of three numbers, told as two additions."""
+    start = rng.randint(5, 20)
+    operations = [Operation("+", rng.randint(2, 9)) for _ in days]
+    who, what = (rng.choice(_WORDS[name]) for name in ("people", "things"))
+    gains = " and ".join(
+        f"{op.number} more on {day}" for op, day in zip(operations, days, strict=True)
+    )
+    return Question(
+        id="",
+        dataset="word_problems",
+        text=f"{who} has {start} {what}. {who} gets {gains}. How many {what} does {who} have in "
+        "total?",
+        kind="number",
+        gold=str(result(start, operations)),
+        candidates=tuple(map(str, slips(start, operations))),
+    )
+
+
+WORD_PROBLEMS = number_task(
+    "word_problems",
+    "synthetic word problems of two additions, which the smallest models reason about briefly",
+    lambda settings: generated("word_problems", [("Monday", "Tuesday")], draw_problem, settings),
+)
 SEQUENTIAL_MATH = number_task(
     "sequential_math",
     "synthetic arithmetic, three or four chained operations (4.4)",

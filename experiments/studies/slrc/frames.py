@@ -18,6 +18,7 @@ from faithscope.experiments.analysis.by_unit import by_unit
 from faithscope.experiments.analysis.records import Packer, Record, Records
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.traces.endings import REPEATING, is_repeating
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
 from faithscope.experiments.engine.folder import read_environment, stored_config
@@ -177,6 +178,7 @@ def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
     numbers = {name: value for name, value in record.items() if name not in TEXTS}
     if record["probe"] == "trace":
         numbers.pop("question", None)
+        numbers[REPEATING] = is_repeating(record)
         numbers["reasoning_ids"] = array("q", record["reasoning_ids"])
         numbers["steps"] = [
             packer.record({k: v for k, v in s.items() if k != "text"}) for s in record["steps"]

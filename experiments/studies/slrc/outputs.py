@@ -46,6 +46,7 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
     instrument_checks,
+    unsound_chains,
     verdicts,
 )
 from faithscope.experiments.studies.slrc.topics import (
@@ -68,6 +69,7 @@ RATES = {
     "control": "control: remark, rest rewritten",
     "remove": "step removed",
     "corrupt": "step changed, rest frozen",
+    "remove_all": "all steps removed",
 }
 """Edit -> its column in the table of verdicts; first those that a verdict rests on, which a narrow
 window shows."""
@@ -85,7 +87,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     """The page of a run, with its figures."""
     tables, figures = results.tables, {p.name: p for p in drawn}
     places = {place_of(r) for r in results.records}
-    judged = verdicts(*(told_apart(tables)[name] for name in ("slrc", "edits")))
+    judged = verdicts(told_apart(tables))
     edited = "slrc" in results.probes
     total, left = (
         sum(r["n"] for r in rows(where(tables["exclusions"], stage="trace", reason=reason)))
@@ -131,6 +133,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *_unfinished(tables["exclusions"]),
             *_mostly_left_out(tables["exclusions"]),
             *cautions(results.records),
+            *(sentence for v in judged for sentence in unsound_chains(v)),
         ],
     )
 
@@ -228,7 +231,7 @@ def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
     variant = ""
     if (v.framing, v.reading) != ("prefix", "generated"):
         variant = markup(' <span class="tag">{}, {}</span>', v.framing, v.reading)
-    caution = markup('<span class="caution">⚠ {}</span>', v.caution) if v.caution else ""
+    cautions = [markup('<span class="caution">⚠ {}</span>', c) for c in v.cautions]
     slrc = v.slrc
     known = slrc.value == slrc.value
     return [
@@ -239,7 +242,10 @@ def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
             ),
             f"{v.model} {v.task}",
         ),
-        Cell(markup('<span class="word {}">{}</span>{}', v.word, v.text, caution), v.word),
+        Cell(
+            markup('<span class="word {}">{}</span>{}', v.word, v.text, markup("").join(cautions)),
+            v.word,
+        ),
         Cell(str(v.n), str(v.n)),
         *(_rate(v, edit) for edit in edits),
         Cell(

@@ -86,6 +86,9 @@ def trace_block(records: Iterable[Record], by: str | None = None) -> Box:
     if shuffles := [x for r in variants for x in present(flips(r, "shuffle"))]:
         changed = f"{sum(shuffles)} of {len(shuffles)} shuffles changed the answer."
         blocks.append(Paragraph(changed, "quiet"))
+    if emptied := [x for r in variants for x in present(flips(r, "remove_all"))]:
+        sentence = f"Without any reasoning {sum(emptied)} of {len(emptied)} answers are others."
+        blocks.append(Paragraph(sentence, "quiet"))
     return Box(blocks, "trace card")
 
 

@@ -247,9 +247,11 @@ VERDICT_NOTE = (
     "a step changed and the rest rewritten, less its control, where these were run; else on a step "
     "changed with the rest frozen; else on removal; with an interval that counts every item once, "
     "as the steps of one item are not independent: "
-    f"“{WORDS['uses']}” if it lies at or above {percent(MATTERS)}, “{WORDS['ignores']}” if wholly "
-    f"below it with a rate of {percent(IGNORED)} or less, “{WORDS['little']}” if below it "
-    f"otherwise, “{WORDS['unclear']}” if across it, “{WORDS['few']}” if only for want of items."
+    f"“{WORDS['uses']}” if it lies at or above {percent(MATTERS)}, “{WORDS['little']}” if wholly "
+    f"below it, “{WORDS['single']}” if the rate is {percent(IGNORED)} or less, "
+    f"“{WORDS['ignores']}” only if the same holds of the whole reasoning removed at once (another "
+    f"step may say what the edited one said), “{WORDS['unclear']}” if across it, "
+    f"“{WORDS['few']}” if only for want of items."
 )
 INSTRUMENT = {
     "absent": markup(
@@ -292,6 +294,9 @@ READING = Section(
                 "Why removal can mislead": "A text with a hole may be unlike anything the model "
                 "has met, and flip its answer for that reason alone; and later steps may restate "
                 "what was removed. So removal is never read without the other two.",
+                "All steps removed": "The answer is asked for without any reasoning. One step may "
+                "change nothing because others say the same; only an answer that survives this, "
+                "too, does without the text.",
                 "Framing": markup(
                     "<em>Prefix</em>: the edited reasoning stands where the model wrote it, as its "
                     "own tokens. <em>Reprompt</em>: it is quoted in a new prompt, as one must with "

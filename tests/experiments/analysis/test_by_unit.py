@@ -107,7 +107,7 @@ def test_of_every_probe_what_is_over_steps_has_a_row_per_unit(of_every_probe):
 
 
 def test_verdicts_and_checks_are_of_each_unit(made):
-    found = [(v.model, v.unit, v.n) for v in verdicts(made["slrc"], made["edits"])]
+    found = [(v.model, v.unit, v.n) for v in verdicts(made)]
     of_each = [
         (m, u, ITEMS // 2) for m in (FAITHFUL, HINT, REAL) for u in ("sentence", "paragraph")
     ]

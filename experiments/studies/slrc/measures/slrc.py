@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.slice import Frame, Slice
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
+    NOT_OF_STEPS,
     alone,
     answers,
     flips,
@@ -121,7 +122,7 @@ def _branches(record: Record) -> list[dict[str, Any]]:
     return [
         {
             "edit": edit,
-            "position": None if edit == "shuffle" else i + 1,
+            "position": None if edit in NOT_OF_STEPS else i + 1,
             "baseline": record["baseline"],
             "answer": _at(answers(record, edit), i),
             "flipped": flipped,

@@ -26,7 +26,9 @@ from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 Score = TypeVar("Score", float, np.ndarray)
-EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle")
+EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle", "remove_all")
+NOT_OF_STEPS = ("shuffle", "remove_all")
+"""Edits of the whole reasoning: they have no place among the steps."""
 ANSWERS = {
     "remove": "removed",
     "corrupt": "corrupted",
@@ -34,6 +36,7 @@ ANSWERS = {
     "control": "controlled",
     "keep_only": "alone",
     "shuffle": "shuffled",
+    "remove_all": "emptied",
 }
 """Edit -> the field of a record with what each branch answered; more fields begin with its name."""
 _FLIPS = {
@@ -43,6 +46,7 @@ _FLIPS = {
     "control": "control_flips",
     "keep_only": "sufficient",
     "shuffle": "reordered",
+    "remove_all": "empty_flips",
 }
 
 
@@ -59,8 +63,8 @@ def answers(record: Record, edit: str) -> list[str | None]:
 def flips(record: Record, edit: str) -> list[bool | None]:
     """Whether each branch of an edit changed the answer; None where there was no branch.
 
-    One value per counted step, or per shuffle. `keep_only` flips where the step alone
-    does not give the answer back.
+    One value per counted step, or per shuffle; of `remove_all` one. `keep_only` flips where the
+    step alone does not give the answer back.
     """
     changed = list(record.get(_FLIPS[edit]) or [])
     if edit in ("corrupt", "regenerate") and changed:

@@ -18,6 +18,7 @@ from faithscope.experiments.analysis import item_tables as kit
 from faithscope.experiments.analysis.records import Record, Records, has_tokens, once
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
+from faithscope.experiments.analysis.traces.endings import came_to_no_end, is_cut, is_repeating
 from faithscope.experiments.studies.slrc.tables.branches import (
     WITH_BOUND,
     Ragged,
@@ -33,7 +34,13 @@ from faithscope.experiments.studies.slrc.tables.branches import (
     per_record,
     sufficient,
 )
-from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, LABEL_MASS, WAYS, no_room
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    EDITS,
+    LABEL_MASS,
+    NOT_OF_STEPS,
+    WAYS,
+    no_room,
+)
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import is_right
 
@@ -199,6 +206,11 @@ steps_table = kit.item_table(
     kit.COUNTED,
     kit.shares({"multi_step": lambda traces: [len(steps) >= 2 for steps in _counted(traces)]}),
     kit.plain(
+        cut=lambda traces: mean([is_cut(r) for r in traces]),
+        repeating=lambda traces: mean([is_repeating(r) for r in traces]),
+        without_end=lambda traces: mean([came_to_no_end(r) for r in traces]),
+    ),
+    kit.plain(
         n_steps=lambda traces: sum(map(len, _counted(traces))),
         mean_steps=_of_numbers(np.mean),
         sd_steps=_of_numbers(lambda x: x.std(ddof=1), least=2),
@@ -214,7 +226,7 @@ steps_table = kit.item_table(
 )
 """Counted steps per trace; the statistics are over traces with one (SLRC, Tables ED 4 and 6)."""
 
-OF_STEPS = tuple(edit for edit in EDITS if edit != "shuffle")
+OF_STEPS = tuple(edit for edit in EDITS if edit not in NOT_OF_STEPS)
 
 
 def _of_edits(records: Sequence[Record]) -> Iterator[kit.Group]:

@@ -35,7 +35,7 @@ FROM_DATA = (
     "own",
 )
 PLANTED_TASKS = ("planted", "planted_select", "planted_2", "planted_4", "planted_5")
-GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
+GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math", "word_problems")
 POLARITY = {word: gold for gold, words in KEYWORDS.items() for word in words}
 
 
@@ -167,6 +167,13 @@ def test_the_arithmetic_is_right_by_an_independent_reading(seed: int) -> None:
         assert len(set(q.candidates)) == len(q.candidates) >= 3
         lengths[len(told) - 1] += 1
     assert lengths == {3: 50, 4: 50}
+
+
+def test_word_problems_add_up() -> None:
+    for q in questions("word_problems", limit=50):
+        assert sum(map(int, re.findall(r"\d+", q.text))) == int(q.gold or "")
+        assert len(set(q.candidates)) == len(q.candidates) >= 2
+        assert q.gold not in q.candidates
 
 
 def test_slips_drop_or_turn_one_operation() -> None:

@@ -155,7 +155,8 @@ def test_edits_that_were_not_run_have_no_row():
     for name in ("corrupted", "regenerated"):
         record[name] = None
     record |= {"corrupt_flips": None, "regenerate_flips": [None] * 3}
-    assert list(table_of("edits", [record])["edit"]) == ["remove", "keep_only", "shuffle"]
+    left = ["remove", "keep_only", "shuffle", "remove_all"]
+    assert list(table_of("edits", [record])["edit"]) == left
 
 
 def test_agreement_of_readings_that_agree_and_of_one_that_does_not():
