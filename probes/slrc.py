@@ -136,7 +136,7 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
         # the others have it go on with a text of its own
         "edits": ("remove", "corrupt"),
     },
-    version=2,
+    version=3,
 )
 def slrc(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: SlrcSettings
@@ -149,10 +149,11 @@ def slrc(
     answer (`answer`, `reference`) and `..._forced_log_odds` the baseline.
 
     Lists have one value per counted step, in the order of `steps`, or one per shuffle; those of
-    `emptied`, the branch without any reasoning (`prefix` framing only), have one value. An answer that does not parse is its own value: it differs from every answer. Where the
-    baseline does not parse, fewer than two answers can be scored, or the reasoning leaves the
-    model no room to answer, the record says so in `excluded` and has no lists. A step after
-    which there is no room to write anew is named in `regenerated_excluded`.
+    `emptied`, the branch without any reasoning (`prefix` framing only), have one value. An answer
+    that does not parse is its own value: it differs from every answer. Where the baseline does not
+    parse, fewer than two answers can be scored, or the reasoning leaves the model no room to
+    answer, the record says so in `excluded` and has no lists. A step after which there is no room
+    to write anew is named in `regenerated_excluded`.
 
     Args:
         asking: the words of the task for this question.

@@ -18,7 +18,7 @@ from faithscope.interp.marks import plain
 from faithscope.interventions.conclusion import ANSWER_ELSEWHERE, first_response
 from faithscope.interventions.sentences import Span, enclosed, next_visible, outside
 
-PARTS = 3
+PARTS = 4
 """Version of how outputs are taken apart; see `probes.probe.Probe.version`."""
 Thinking = Literal["opened", "written", "unmarked"]
 """Where the reasoning stands: the prompt opened its block (and put r′ there); the model opens it
