@@ -1,9 +1,9 @@
 """How often a comparison's page says what is false, of worlds whose truth is known.
 
 `python benchmarks/conclusions.py` plays 204 simulated worlds (`--worlds` of each of six kinds, in
-turn of one model and of three, with 5, 30 and 300 questions) through the tables and the sentences of
+turn of one model and of three, with 5, 30 and 300 questions) through the tables and sentences of
 `faithscope compare`, and writes `benchmarks/results/conclusions_<machine>.csv`: a row per kind of
-world, number of questions and kind of claim, with the worlds in which the claim was made, in which
+claim, kind of world and number of questions, with the worlds in which the claim was made, in which
 it was false of the world, and in which it was right of those where something is there to be said.
 False claims of a kind are to be made in at most one world of twenty. No model is run.
 """

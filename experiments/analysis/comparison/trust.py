@@ -121,7 +121,7 @@ def trust_table(
         of_label[target.label] = lines
     tested = [r for lines in of_label.values() for r in lines if not math.isnan(r["p_highest"])]
     n_labels = len({row["label"] for row in tested})
-    for row, p in zip(tested, _holm([row["p_wrong_way"] for row in tested]), strict=True):
+    for row, p in zip(tested, holm([row["p_wrong_way"] for row in tested]), strict=True):
         row |= {"p_highest": min(1.0, n_labels * row["p_highest"]), "p_wrong_way": p}
         row |= {"told": row["p_highest"] <= LEVEL and row["least_low"] > 0.5}
         row |= {"wrong_way": p <= LEVEL and row["most_high"] < 0.5}
@@ -132,7 +132,8 @@ def trust_table(
     return pd.DataFrame([row for lines in of_label.values() for row in lines], columns=TRUST)
 
 
-def _holm(p: list[float]) -> list[float]:
+def holm(p: list[float]) -> list[float]:
+    """p-values corrected for their number by Holm's procedure, none for none."""
     return np.asarray(multipletests(p, method="holm")[1]).tolist() if p else []
 
 
@@ -176,5 +177,5 @@ def _held_behind(
                 apart = behind.value - bound
                 z = apart / spread if spread else math.copysign(math.inf, apart)
                 equal.append((row, float(norm.cdf(z))))
-    for (row, _), p in zip(equal, _holm([p for _, p in equal]), strict=True):
+    for (row, _), p in zip(equal, holm([p for _, p in equal]), strict=True):
         row["as_good"] = bool(p <= LEVEL)
