@@ -41,6 +41,7 @@ TRUST += ["told", "wrong_way", "least_low", "most_high"]
 TRUST += [*with_interval("behind"), "as_good", *COSTS, "reason"]
 FRONT = ["label", "measure", "family", "auroc", "cost", "value", "on_front", "reason"]
 TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
+ONE_SCORE = "scores that do not vary within any model and task"
 TOO_FEW_OF_KIND = (
     f"scores of fewer than {detection.LEAST_OF_KIND} traces of a kind, in models and tasks that "
     "have both"
@@ -109,7 +110,8 @@ def trust_table(
         ordered = chosen.sort_values(order, ascending=ascending, kind="stable")
         lines = [row | {"reason": _why_not(row)} for row in ordered.to_dict("records")]
         for row in lines:
-            row |= {"p_highest": math.nan, "p_wrong_way": math.nan, "as_good": None}
+            row |= {"p_highest": math.nan, "p_wrong_way": math.nan}
+            row |= dict.fromkeys(("told", "wrong_way", "as_good"))
             row |= _bounds(target, row, how)
         compared = [r for r in lines if not r["reason"] and r["family"] != MONITOR]
         if compared:
@@ -118,16 +120,18 @@ def trust_table(
             chance = against_label(scores, *of)
             for row, highest, low in zip(compared, chance.highest, chance.low, strict=True):
                 row |= {"p_highest": float(highest), "p_wrong_way": float(low)}
+                if math.isnan(highest):
+                    row["reason"] = ONE_SCORE
         of_label[target.label] = lines
     tested = [r for lines in of_label.values() for r in lines if not math.isnan(r["p_highest"])]
     n_labels = len({row["label"] for row in tested})
     for row, p in zip(tested, holm([row["p_wrong_way"] for row in tested]), strict=True):
         row |= {"p_highest": min(1.0, n_labels * row["p_highest"]), "p_wrong_way": p}
-        row |= {"told": row["p_highest"] <= LEVEL and row["least_low"] > 0.5}
-        row |= {"wrong_way": p <= LEVEL and row["most_high"] < 0.5}
+        row |= {"told": bool(row["p_highest"] <= LEVEL and row["least_low"] > 0.5)}
+        row |= {"wrong_way": bool(p <= LEVEL and row["most_high"] < 0.5)}
     for lines in of_label.values():
         # what no chance explains comes first, though another may be higher on fewer traces
-        lines.sort(key=lambda row: (row["reason"] != "", row.get("told") is False))
+        lines.sort(key=lambda row: (row["reason"] != "", row["told"] is False))
     _held_behind(of_labels, of_label, how, bound)
     return pd.DataFrame([row for lines in of_label.values() for row in lines], columns=TRUST)
 
@@ -171,7 +175,7 @@ def _held_behind(
             of = (target.clusters[both], target.unfaithful[both], one[both])
             behind = auroc(*of, how, minus=own[both], strata=target.settings[both])
             row |= columns("behind", behind)
-            named = first.get("told", True)
+            named = first["told"] is not False
             if named and row is not first and not math.isnan(behind.low):
                 spread = (behind.high - behind.low) / 2 / norm.ppf((1 + CONFIDENCE) / 2)
                 apart = behind.value - bound

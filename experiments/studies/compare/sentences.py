@@ -70,7 +70,7 @@ def _of_label(tables: Tables, label: str, as_good: float, several: bool) -> Iter
     measures = [row for row in every if not row["reason"]]
     if measures:
         yield _highest(label, measures, several)
-        if measures[0]["told"]:
+        if measures[0]["told"] is True:
             yield _as_good(measures, as_good)
         yield from _wrong_way(measures)
         yield from _together(tables, label)
@@ -88,14 +88,16 @@ def _of_label(tables: Tables, label: str, as_good: float, several: bool) -> Iter
 def _highest(label: str, measures: list[dict[str, Any]], several: bool) -> Sentence:
     """Which measures tell beyond chance, and which of these has the highest AUROC."""
     best, n = measures[0], f"{len(measures):,}"
-    told = [row["measure"] for row in measures if row["told"]]
+    told = [row["measure"] for row in measures if row["told"] is True]
     among = " from others of the same model and task" if several else ""
     about = (label, f"{best['n']:,}", f"{best['n_unfaithful']:,}")
     of = "Against the label <code>{}</code> ({} traces, of which it speaks against {}) "
     # of all measures the lowest is that of the one that is furthest from chance
     lowest = min(row["p_highest"] for row in measures)
     chance = "labels exchanged between questions give a highest AUROC as far out with {}"
-    gappy = [row["measure"] for row in measures if row["p_highest"] <= LEVEL and not row["told"]]
+    gappy = [
+        row["measure"] for row in measures if row["p_highest"] <= LEVEL and row["told"] is False
+    ]
     if gappy:
         chance += (
             f", but {len(gappy):,} {'is' if len(gappy) == 1 else 'are'} that far out only if the "
@@ -161,7 +163,7 @@ def _as_good(measures: list[dict[str, Any]], as_good: float) -> Sentence:
 
 
 def _wrong_way(measures: list[dict[str, Any]]) -> Iterator[Sentence]:
-    wrong = [row for row in measures if row["wrong_way"]]
+    wrong = [row for row in measures if row["wrong_way"] is True]
     if wrong:
         furthest = min(wrong, key=lambda row: row["auroc"])
         yield Sentence(

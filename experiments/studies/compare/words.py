@@ -109,12 +109,16 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
 def _apart(tables: Tables, label: str) -> Iterator[str]:
     """A caution where AUROC over all traces is far from that within models and tasks."""
     combined = where(tables["combined"], label=label, trained_on="other questions")
-    every = rows(where(tables["trust"], label=label))
-    every += [row | {"measure": f"all measures by {row['classifier']}"} for row in rows(combined)]
-    gaps = [(abs(row["pooled"] - row["auroc"]), row) for row in every]
-    apart = [(gap, row) for gap, row in gaps if gap > APART]
+    single = rows(where(tables["trust"], label=label))
+    together = [row | {"measure": f"all by {row['classifier']}"} for row in rows(combined)]
+    every = [*single, *together]
+
+    def gap(row: Mapping[str, Any]) -> float:
+        return abs(row["pooled"] - row["auroc"])
+
+    apart = [row for row in every if gap(row) > APART]
     if apart:
-        _, row = max(apart, key=lambda pair: pair[0])
+        row = max([row for row in apart if row in single] or apart, key=gap)
         yield markup(
             "{} of {} measures, monitors and combinations have another AUROC by <code>{}</code> "
             "over all traces than within models and tasks, by more than {} (the furthest: "

@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.comparison.against import (
 )
 from faithscope.experiments.analysis.comparison.combining import combined_table
 from faithscope.experiments.analysis.comparison.joined import Joined
-from faithscope.experiments.analysis.comparison.trust import holm, trust_table
+from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, holm, trust_table
 from faithscope.experiments.analysis.statistics.exchanging import against_label
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.studies.compare.config import CompareReport
@@ -127,8 +127,11 @@ def test_a_measure_that_knows_the_model_is_not_the_best() -> None:
     label = (rng.random((2, n)) < np.array([[0.9], [0.1]])).astype(float)
     identity = np.array([[1.0], [0.0]]) + 0.1 * rng.normal(size=(2, n))
     values = {"identity": ("internal", identity.ravel())} | noise(rng, 2 * n, 5)
+    # one more knows the model and is constant in it
+    values["constant"] = ("logit", np.repeat([1.0, 0.0], n))
     joined = joined_of(values, models=("a", "b"), label=label.ravel())
     row = trusted(joined).loc["identity"]
+    assert trusted(joined).loc["constant", "reason"] == ONE_SCORE
     assert row["pooled"] > 0.85
     assert abs(row["auroc"] - 0.5) < 0.15
     assert not row["told"]
