@@ -216,7 +216,8 @@ def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
     yield Sentence(
         f"Of {n:,} pairs of measures that {inside}, {len(beyond):,} rank traces"
         f"{' of one model and task' if several else ''} beyond chance: {_alike(apart)} of two "
-        f"probes, and {_alike(own)} of one probe with itself, which are made of the same numbers. "
+        f"probes, and {_alike(own)} of one probe with itself, which are made of the same numbers "
+        "(a rate of false discoveries is kept: a few of these may be chance). "
         f"Of the others it cannot be said that they agree on traces{rest}.",
         "agreement" if len(beyond) else "",
         tuple(f"{r['measure']}|{r['other']}" for r in rows(beyond)),

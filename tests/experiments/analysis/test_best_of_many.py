@@ -194,7 +194,7 @@ def test_pairs_of_one_probe_are_counted_apart() -> None:
     shared = rng.normal(size=80)
     values = {n: ("logit", shared + 0.1 * rng.normal(size=80)) for n in ("a", "b", "c")}
     joined = joined_of(values)
-    probes = joined.items["measure"].map({"a": "one", "b": "one", "c": "two"})
+    probes = joined.items["measure"].replace({"a": "one", "b": "one", "c": "two"})
     own = Joined(
         joined.items.assign(probe=probes),
         *(joined.steps, joined.traces, joined.joins, joined.features, joined.origins),
