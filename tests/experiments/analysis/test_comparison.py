@@ -29,7 +29,11 @@ from faithscope.experiments.analysis.comparison.agreement import (
     step_hits_table,
     verdicts,
 )
-from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
+from faithscope.experiments.analysis.comparison.combining import (
+    TOO_FEW_KNOWN,
+    ablation_table,
+    combined_table,
+)
 from faithscope.experiments.analysis.comparison.joined import Joined, join
 from faithscope.experiments.analysis.comparison.parting import parting_tables
 from faithscope.experiments.analysis.comparison.scores import (
@@ -336,11 +340,17 @@ def test_a_combiner_gains_where_measures_know_different_things_and_says_none_whe
     truth = np.arange(n) % 2 == 0
     one, two = (np.where(truth, 1.0, 0.0) + rng.normal(scale=1.2, size=n) for _ in range(2))
     label = truth.astype(float)
-    gaps = np.where(np.arange(n) % 10 == 0, math.nan, two)
+    gaps = np.where(np.arange(n) % 9 == 0, math.nan, two)
     both = joined_of({"x": ("judged", one), "y": ("internal", gaps)}, label=label)
     (found, *_) = rows(combined_table(targets(both, 5, 0), HOW))
     assert found["gain"] > 0.02
     assert found["verdict"] == "gain"
+    # gaps of faithful traces alone would tell a classifier which traces are faithful
+    hang = joined_of(
+        {"x": ("judged", one), "y": ("internal", np.where(np.arange(n) % 10 == 0, math.nan, two))},
+        label=label,
+    )
+    assert combined_table(targets(hang, 5, 0), HOW)["reason"].tolist() == [TOO_FEW_KNOWN]
     ablated = where(ablation_table(targets(both, 5, 0), HOW), families="internal + judged")
     assert set(ablated["verdict"]) == {"gain"}
     copies = joined_of({"x": ("judged", one), "y": ("internal", one)}, label=label)
