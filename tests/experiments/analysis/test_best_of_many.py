@@ -145,7 +145,7 @@ def test_a_measure_that_knows_the_model_is_not_the_best() -> None:
     # where no model has both kinds nothing is compared at all
     apart = joined_of(values, models=("a", "b"), label=np.repeat([1.0, 0.0], n))
     assert set(trusted(apart)["reason"]) == {NOT_WITHIN}
-    assert trusted(apart)["auroc"].isna().all()
+    assert np.isnan(trusted(apart)["auroc"].to_numpy(dtype=float)).all()
 
 
 def test_what_is_true_is_named_with_its_equal_and_what_points_the_wrong_way() -> None:
