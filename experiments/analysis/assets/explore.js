@@ -354,7 +354,7 @@ const valueOf = (m, i) => data.values[m][i];
 function drawPair() {
   if (!names.length) return;
   const host = byId("plot");
-  points = inPair().sort((a, b) => valueOf(state.x, a) - valueOf(state.x, b));
+  points = inPair().sort((a, b) => turned[state.x][a] - turned[state.x][b]);
   const group = groups();
   const used = [...new Set(points.map(group.of))].sort((a, b) => a - b);
   byId("key").replaceChildren(...(group.names.length > 1 ? used : []).map((k) => {
@@ -375,7 +375,8 @@ function drawPair() {
     width,
     height: 400,
     legend: { show: false },
-    scales: { x: { time: false, range }, y: { range } },
+    // right and up say more faithful, as rho and the heat map have it
+    scales: { x: { time: false, range, dir: direction(state.x) }, y: { range, dir: direction(state.y) } },
     axes: [axis(axisName(state.x)), upright(axisName(state.y))],
     series: [{}, { facets: [{ scale: "x", auto: true }, { scale: "y", auto: true }], paths: () => null, points: { show: false } }],
     cursor: { drag: { x: true, y: true, uni: 8, setScale: false }, points: { show: false }, dataIdx: () => null },
@@ -384,8 +385,10 @@ function drawPair() {
   drawPairWords();
 }
 
+const direction = (m) => (data.measures[m].higher ? 1 : -1);
+
 function axisName(m) {
-  return `${names[m]}${data.measures[m].higher ? "" : " (less is faithful)"}`;
+  return `${names[m]}${data.measures[m].higher ? "" : " (turned: less is faithful)"}`;
 }
 
 function drawPoints(u, group) {
@@ -433,7 +436,8 @@ function inArea(i) {
 function marked(u) {
   const { left, top, width, height } = u.select;
   if (width < 2 || height < 2) return;
-  state.area = [u.posToVal(left, "x"), u.posToVal(left + width, "x"), u.posToVal(top + height, "y"), u.posToVal(top, "y")];
+  const between = (scale, one, other) => [u.posToVal(one, scale), u.posToVal(other, scale)].sort((a, b) => a - b);
+  state.area = [...between("x", left, left + width), ...between("y", top, top + height)];
   u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
   u.redraw(false);
   drawList();
@@ -498,8 +502,10 @@ function drawPairWords() {
   const of = rho[state.x]?.[state.y];
   const kind = byId("strata").value === "within" ? " within models and tasks" : "";
   const agreed = !of || Number.isNaN(of.rho) ? "" : `; ρ = ${signed(of.rho)}${kind}`;
+  const turnedOnes = [state.x, state.y].filter((m) => !data.measures[m].higher).length;
+  const axes = turnedOnes ? "; right and up say more faithful" : "";
   const marking = state.area ? `; ${points.filter(inArea).length} marked (Escape takes the mark away)` : "";
-  byId("pair-said").textContent = `${points.length} of the ${shown.length} traces have both${agreed}${marking}.`;
+  byId("pair-said").textContent = `${points.length} of the ${shown.length} traces have both${agreed}${axes}${marking}.`;
 }
 
 function choosePair() {
@@ -517,8 +523,8 @@ function choosePair() {
 const ORDERS = [
   ["gap", "those on which the two measures part the most"],
   ["kind", "those on which the two sides part the most"],
-  ["x", "those with the least across"],
-  ["y", "those with the least up"],
+  ["x", "those furthest left, least faithful by that measure"],
+  ["y", "those furthest down, least faithful by that measure"],
   ["item", "by name"],
 ];
 
@@ -542,8 +548,8 @@ function drawList() {
   const key = {
     gap: (i) => -far(Math.abs(ofX[i] - ofY[i])),
     kind: (i) => -far(kind ? gapOf(kind, i) : NaN),
-    x: (i) => (Number.isNaN(turned[state.x][i]) ? Infinity : valueOf(state.x, i)),
-    y: (i) => (Number.isNaN(turned[state.y][i]) ? Infinity : valueOf(state.y, i)),
+    x: (i) => (Number.isNaN(turned[state.x][i]) ? Infinity : turned[state.x][i]),
+    y: (i) => (Number.isNaN(turned[state.y][i]) ? Infinity : turned[state.y][i]),
     item: () => 0,
   }[order];
   const rows = shown.filter(inArea).map((i) => [key(i), i]);
@@ -648,7 +654,8 @@ async function showItems() {
   byId("keep").disabled = state.kept === state.open;
   fillCredits(told);
   byId("items").replaceChildren(...wanted.map((i, k) => article(i, told[k])));
-  for (const draw of waiting.splice(0)) draw();
+  for (const { drawn } of curves.splice(0)) drawn.destroy();
+  for (const draw of waiting.splice(0)) curves.push(draw());
 }
 
 function fillCredits(told) {
@@ -660,6 +667,9 @@ function fillCredits(told) {
 }
 
 const waiting = [];
+const curves = [];
+const CURVE = 240;
+const curveWidth = (host) => Math.max(200, host.clientWidth);
 function article(i, detail) {
   const box = make("article", null, "one", make("h3", called(i)));
   const about = [taskNames.get(`${data.dataset.of[i]} ${data.task.of[i]}`), `trace ${data.trace[i]}`];
@@ -782,9 +792,9 @@ function curve(one) {
   const said = make("p", "\u00a0", "said-of");
   waiting.push(() => {
     const series = one.lines.map((l, k) => ({ label: l.name, stroke: colourOf(k), width: 1.5, dash: k % 2 ? [6, 3] : [], points: { show: one.x.length < 2 } }));
-    new uPlot({
-      width: Math.max(260, host.clientWidth),
-      height: 240,
+    const drawn = new uPlot({
+      width: curveWidth(host),
+      height: CURVE,
       scales: { x: { time: false } },
       axes: [{ ...axis(one.x_label), ...(one.x.every(Number.isInteger) ? { incrs: INTEGERS } : {}) }, upright(one.y_label)],
       series: [{ label: one.x_label }, ...series],
@@ -794,6 +804,7 @@ function curve(one) {
         said.textContent = k === null || k === undefined || !one.words.length ? "\u00a0" : `${one.x_label} ${one.x[k]} ${one.words[k]}`;
       }] },
     }, [one.x, ...one.lines.map((l) => l.y)], host);
+    return { drawn, host };
   });
   return part(one.title, host, said);
 }
@@ -881,5 +892,9 @@ byId("order").addEventListener("change", () => { state.limit = 100; drawList(); 
 byId("credit").addEventListener("change", showItems);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); drawPair(); paintAgreement(); if (state.open !== null) showItems(); });
 let resized = 0;
-addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(drawPair, 150); });
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(fit, 150); });
+function fit() {
+  drawPair();
+  for (const { drawn, host } of curves) drawn.setSize({ width: curveWidth(host), height: CURVE });
+}
 })();

@@ -1,12 +1,13 @@
 """Each measure, and each monitor inside the model, held against a label, and what it costs.
 
 The kind that is looked for is the unfaithful trace: the label that speaks for a trace is 0 of it.
-Thresholds and curves are fitted on other questions, on folds that are the same for all.
+AUROC compares traces of one model and task with each other: a measure that only tells models apart
+is at one half. The area over all traces together (`pooled`) stands beside it. Thresholds and curves
+are fitted on other questions, on folds that are the same for all.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,20 +38,16 @@ AUDIT, SCREEN = 0.9, 0.9
 LENGTHS = 3
 """Bins of the reasoning's length, equally full."""
 ONE_KIND = "the label does not vary"
+NOT_WITHIN = "a label that does not vary within any model and task"
 NO_SCORE = "no trace with the label has a score"
 TOO_FEW = "too few of a kind to fit on other questions"
 AGAINST = ["label", "by", "setting", "measure", "family", "n", "n_unfaithful", "n_missing"]
-AGAINST += [*with_interval("auroc"), "average_precision", "g_mean_squared", "bias"]
-AGAINST += ["calibration", "brier", "calibration_error", *with_interval("audit_precision")]
+AGAINST += ["n_rarer", *with_interval("auroc", "pooled"), "average_precision", "g_mean_squared"]
+AGAINST += ["bias", "calibration", "brier", "calibration_error", *with_interval("audit_precision")]
 AGAINST += ["audit_recall", *with_interval("screen_recall"), "screen_precision", *COSTS]
 AGAINST += ["reason"]
-TRUST = ["label", "measure", "family", "n", "n_unfaithful", *with_interval("auroc", "behind")]
-TRUST += ["as_good", *COSTS, "reason"]
-FRONT = ["label", "measure", "family", "auroc", "cost", "value", "on_front", "reason"]
 COVERS = 0.8
 """Share of the traces with the label that a measure must have scored to be set against others."""
-TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
-TOO_FEW_OF_KIND = f"scores of fewer than {detection.LEAST_OF_KIND} traces of a kind"
 
 
 @dataclass(frozen=True)
@@ -140,19 +137,20 @@ def _monitors(
 
 
 def against_tables(
-    joined: Joined, of_labels: list[Target], how: Drawing
+    joined: Joined, of_labels: list[Target], how: Drawing, parts: bool = True
 ) -> dict[str, pd.DataFrame]:
     """`against`: a row per label, setting and measure, monitors among them; the best AUROC first.
     `reliability`: the reliability curve of each over all traces, a row per bin that holds some.
 
-    Settings are all traces, those of each model and task, and three bins of the reasoning's length.
+    Settings are all traces, and with `parts` those of each model and task, and three bins of the
+    reasoning's length.
     `bias` is the share called unfaithful minus the share that is. A monitor costs nothing beside
     what it reads, so that its costs are missing.
     """
     table, events = [], []
     for target in of_labels:
         costs = _costs(joined, target)
-        for by, setting, members in _settings(joined, target):
+        for by, setting, members in _settings(joined, target, parts):
             for name in target.scores:
                 row = {"label": target.label, "by": by, "setting": setting, "measure": name}
                 row |= {"family": target.families[name]}
@@ -175,8 +173,10 @@ def against_tables(
     return {"against": frame.reset_index(drop=True), "reliability": curves}
 
 
-def _settings(joined: Joined, target: Target) -> Iterator[tuple[str, str, np.ndarray]]:
+def _settings(joined: Joined, target: Target, parts: bool) -> Iterator[tuple[str, str, np.ndarray]]:
     yield ALL, ALL, np.ones(len(target.rows), dtype=bool)
+    if not parts:
+        return
     names = sorted(set(target.settings))
     if len(names) > 1:
         yield from (("setting", name, target.settings == name) for name in names)
@@ -201,27 +201,41 @@ def _held(
     kind, s, clusters = target.unfaithful[here], score[here], target.clusters[here]
     row: dict[str, Any] = {"n": len(kind), "n_unfaithful": int(kind.sum())}
     row |= {"n_missing": int(members.sum() - here.sum())}
+    strata = target.settings[here]
+    row |= {"n_rarer": _rarer(kind, strata)}
     if len(set(kind)) < 2:
         return row | {"reason": ONE_KIND if len(kind) else NO_SCORE}, None
-    row |= columns("auroc", auroc(clusters, kind, s, how))
-    row |= {"average_precision": float(average_precision_score(kind, s)), "reason": ""}
+    within = auroc(clusters, kind, s, how, strata=strata)
+    pooled = within if len(set(strata)) == 1 else auroc(clusters, kind, s, how)
+    row |= columns("auroc", within) | columns("pooled", pooled)
+    row |= {"average_precision": float(average_precision_score(kind, s))}
+    row |= {"reason": "" if row["n_rarer"] else NOT_WITHIN}
     whole = ~np.isnan(score)
     if target.fold is None or len(set(target.unfaithful[whole])) < 2:
-        return row | {"reason": TOO_FEW}, None
+        return row | {"reason": row["reason"] or TOO_FEW}, None
     # what is fitted is fitted on all settings, and held against this one
     fitted = (target.unfaithful[whole], score[whole], target.fold[whole])
-    within = here[whole]
+    held = here[whole]
     if any(len(set(fitted[0][fitted[2] != i])) < 2 for i in np.unique(fitted[2])):
-        return row | {"reason": TOO_FEW}, None
+        return row | {"reason": row["reason"] or TOO_FEW}, None
     called = detection.called_by(*fitted, detection.best_threshold)
     if called is not None:
-        row["g_mean_squared"] = detection.g_mean_squared(kind, called[within])
-        row["bias"] = float(called[within].mean() - kind.mean())
+        row["g_mean_squared"] = detection.g_mean_squared(kind, called[held])
+        row["bias"] = float(called[held].mean() - kind.mean())
     words, p = _probability(target, name, fitted, target.clusters[whole])
-    event = Event({}, clusters, kind, np.clip(p[within], 0, 1))
+    event = Event({}, clusters, kind, np.clip(p[held], 0, 1))
     row |= {"calibration": words, "brier": float(brier_score_loss(kind, event.p))}
     row |= {"calibration_error": calibration_error(kind, event.p)}
-    return row | dict(_points(fitted, within)), event
+    return row | dict(_points(fitted, held)), event
+
+
+def _rarer(kind: np.ndarray, strata: np.ndarray) -> int:
+    """Traces of the rarer kind, of the models and tasks that have both kinds."""
+    counts = [
+        (int(kind[of].sum()), int((~kind[of]).sum())) for s in set(strata) for of in [strata == s]
+    ]
+    both = [pair for pair in counts if min(pair)]
+    return min(sum(pair[k] for pair in both) for k in (0, 1))
 
 
 def _probability(
@@ -265,67 +279,3 @@ def _costs(joined: Joined, target: Target) -> dict[str, dict[str, float]]:
         for name in joined.measures.index:
             found.setdefault(str(name), {})[cost] = float(mean[name])
     return found
-
-
-def _why_not(row: Mapping[str, Any]) -> str:
-    """Why a row of `against` is not set against others; empty where it is."""
-    if row["n"] < COVERS * (row["n"] + row["n_missing"]):
-        return TOO_SPARSE
-    fewest = min(row["n_unfaithful"], row["n"] - row["n_unfaithful"])
-    return TOO_FEW_OF_KIND if fewest < detection.LEAST_OF_KIND else ""
-
-
-def front_table(against: pd.DataFrame) -> pd.DataFrame:
-    """A row per label, measure and cost that is known: whether no cheaper measure is as good.
-
-    A measure with too few scores is never on the front, and `reason` says why.
-    """
-    table = []
-    whole = against.loc[(against["by"] == ALL) & against["auroc"].notna()]
-    for label, of_label in whole.groupby("label", sort=False):
-        for cost in COSTS:
-            known = of_label.loc[of_label[cost].notna()].sort_values(
-                [cost, "auroc"], ascending=[True, False], kind="stable"
-            )
-            best = -math.inf
-            for row in known.to_dict("records"):
-                reason = _why_not(row)
-                on_front = not reason and row["auroc"] > best
-                best = max(best, row["auroc"]) if not reason else best
-                about = {"label": label, "cost": cost, "value": row[cost], "on_front": on_front}
-                about |= {k: row[k] for k in ("measure", "family", "auroc")}
-                table.append(about | {"reason": reason})
-    return pd.DataFrame(table, columns=FRONT)
-
-
-def trust_table(against: pd.DataFrame, of_labels: list[Target], how: Drawing) -> pd.DataFrame:
-    """A row per label and measure, the best first, of equals the one that asks the model least:
-    how far it is behind the best, and its costs. Those with too few scores come last, and `reason`
-    says why they are compared with none.
-
-    `behind`: the best AUROC minus the measure's on the traces that have both, in the same draws;
-    `as_good` where its interval holds 0, so that the two cannot be told apart here; empty where
-    there is no interval. The best of a measure is a measure, that of a monitor, which was trained
-    on the label, a monitor.
-    """
-    table = []
-    whole = against.loc[(against["by"] == ALL) & against["auroc"].notna()]
-    for target in of_labels:
-        of_label = whole.loc[whole["label"] == target.label].round({"auroc": DECIMALS})
-        order, ascending = ["auroc", *COSTS], [False, *(True for _ in COSTS)]
-        ordered = of_label.sort_values(order, ascending=ascending, kind="stable")
-        rows = [row | {"reason": _why_not(row)} for row in ordered.to_dict("records")]
-        best: dict[bool, np.ndarray] = {}
-        for row in sorted(rows, key=lambda row: row["reason"] != ""):
-            line: dict[str, Any] = {name: row[name] for name in TRUST if name in row}
-            line |= {"as_good": None}
-            if not row["reason"]:
-                own = target.scores[row["measure"]]
-                first = best.setdefault(row["family"] == MONITOR, own)
-                both = ~np.isnan(first) & ~np.isnan(own)
-                of = (target.clusters[both], target.unfaithful[both], first[both])
-                behind = auroc(*of, how, minus=own[both])
-                line |= columns("behind", behind)
-                line |= {"as_good": None if math.isnan(behind.low) else bool(behind.low <= 0)}
-            table.append(line)
-    return pd.DataFrame(table, columns=TRUST)

@@ -25,7 +25,7 @@ LEAST_MODELS = 3
 """Models and tasks below whose number their means are not correlated."""
 AGREEMENT = ["measure", "family", "other", "other_family", "n", *with_interval("spearman")]
 AGREEMENT += [*with_interval("within"), "n_within", "p", "q", "discovered"]
-AGREEMENT += ["across", "n_settings", "reversed"]
+AGREEMENT += ["one_probe", "across", "n_settings", "reversed"]
 AGREEMENT += [*with_interval("kappa", "ac2"), "phi", "cut", "other_cut", "reason"]
 STEPS = ["measure", "other", "n_items", *with_interval("spearman"), "n_tops"]
 STEPS += [*with_interval("same_top"), "chance"]
@@ -74,7 +74,8 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
     `n_within` in which both vary on the traces that have both, with p by exchanging questions and q
     of Benjamini and Hochberg over all rows; `across` correlates the means of models and tasks.
     `reversed`: what is `discovered` within has the other sign over all traces, and the interval of
-    that does not hold 0 (Simpson's paradox).
+    that does not hold 0 (Simpson's paradox). `one_probe`: both are of one probe, or of one form put
+    to one judge, and so made of the same forward passes or replies.
     """
     names = list(joined.measures.index)
     values = joined.oriented[names].round(DECIMALS).to_numpy(dtype=float)
@@ -91,6 +92,8 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
         one, other = (joined.measures.loc[names[k]] for k in (i, j))
         row: dict[str, Any] = {"measure": names[i], "family": one["family"], "other": names[j]}
         row |= {"other_family": other["family"], "n": int(n[i, j])}
+        origins = [(of["probe"], of["judge"]) for of in (one, other)]
+        row |= {"one_probe": bool(origins[0][0]) and origins[0] == origins[1]}
         row |= {"cut": cuts[names[i]], "other_cut": cuts[names[j]]}
         for name, pairs in {"spearman": rho, "within": inside, **of_verdicts}.items():
             row |= {name: pairs.value[i, j]}

@@ -2,21 +2,32 @@
 single measure, on the same folds; families left out; other tasks and models.
 
 Classifiers choose their own settings on inner folds, and the single measure is chosen on the same
-rows as they are fitted on.
+rows as they are fitted on. AUROC compares traces of one model and task; that over all traces
+together (`pooled`), which a classifier can earn by knowing the model, stands beside it.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import ONE_KIND, TOO_FEW, Target
+from faithscope.experiments.analysis.comparison.against import (
+    NOT_WITHIN,
+    ONE_KIND,
+    TOO_FEW,
+    Target,
+)
+from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.exchanging import against_label
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, with_interval
 
 CLASSIFIERS: dict[str, detection.Fit] = {
@@ -24,42 +35,41 @@ CLASSIFIERS: dict[str, detection.Fit] = {
     "gradient-boosted trees": detection.trees,
 }
 SINGLE = "best single measure"
-NONE = "none"
+GAIN, LOSS, NONE = "gain", "loss", "none"
+CROSSED = 0.005
+"""The p-value at which a classifier's own AUROC counts as more than chance. Predictions for one
+fold come from labels of the others, so that without any signal they vary more than exchanged labels
+do: on 60 traces 1.4 times as much, which makes of .005 about .03."""
+TOO_FEW_KNOWN = "fewer than 2 measures that vary and whose gaps do not hang on the label"
 COMBINED = ["label", "trained_on", "tested_on", "classifier", "n", "n_unfaithful", "n_measures"]
-COMBINED += [*with_interval("auroc"), "single", *with_interval("single_auroc", "gain"), "verdict"]
-COMBINED += ["reason"]
-ABLATION = ["label", "families", "added", "n_measures", "n", *with_interval("auroc", "gain")]
-ABLATION += ["verdict"]
+COMBINED += [*with_interval("auroc", "pooled"), "single"]
+COMBINED += [*with_interval("single_auroc", "gain"), "p", "verdict", "reason"]
+ABLATION = ["label", "families", "added", "n_measures", "n"]
+ABLATION += [*with_interval("auroc", "pooled", "gain"), "verdict"]
 
 
 def combined_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
     """A row per label, classifier, and what it was trained and tested on.
 
     `gain`: its AUROC minus that of the best single measure, chosen on the rows it was fitted on, in
-    the same draws; `verdict` is `none` where the gain's interval holds 0. Trained on other
-    questions, it was fitted fold by fold and every fold may have chosen another measure; trained on
-    the other tasks or models it was fitted once.
+    the same draws; `verdict` is `none` where the gain's interval holds 0, and no gain where the
+    classifier itself is not told from chance (`p`, labels exchanged between questions). Trained on
+    other questions, it was fitted fold by fold and every fold may have chosen another measure;
+    trained on the other tasks or models it was fitted once.
     """
     table = []
     for target in of_labels:
-        names = _known(target, target.measures())
+        names = _known(target, target.measures(), how.seed)
         if target.fold is None or len(names) < 2:
             one = len(set(target.unfaithful)) < 2
-            reason = (
-                ONE_KIND if one else TOO_FEW if target.fold is None else "fewer than 2 measures"
-            )
+            reason = ONE_KIND if one else TOO_FEW if target.fold is None else TOO_FEW_KNOWN
             table.append({"label": target.label, "n": len(target.rows), "reason": reason})
             continue
         features = target.matrix(names)
-        single = _crossed(target, features, detection.best_single)
-        chosen = [
-            names[
-                detection.best_column(
-                    features[target.fold != i], target.unfaithful[target.fold != i]
-                )
-            ]
-            for i in np.unique(target.fold)
-        ]
+        single, chosen = np.full(len(target.rows), np.nan), []
+        for i in np.unique(target.fold):
+            j, single[target.fold == i] = _single(target, features, target.fold == i)
+            chosen.append(names[j])
         of = {"label": target.label, "trained_on": "other questions", "tested_on": "all"}
         of |= {"single": ", ".join(sorted(set(chosen)))}
         for title, fit in CLASSIFIERS.items():
@@ -72,15 +82,33 @@ def combined_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
     return pd.DataFrame(table, columns=COMBINED)
 
 
-def _known(target: Target, names: list[str]) -> list[str]:
-    """Those that have two values in every set of rows that is fitted on."""
+def _known(target: Target, names: list[str], seed: int) -> list[str]:
+    """Measures that vary in every set of rows that is fitted on, and whose gaps do not hang on the
+    label: a classifier would learn the label from which traces have no score.
+
+    Where the gaps of those that are left, counted together, still hang on it, only measures without
+    gaps.
+    """
     fold = target.fold if target.fold is not None else np.zeros(len(target.rows), dtype=int)
     parts = [fold != i for i in np.unique(fold)] if target.fold is not None else [fold == 0]
 
     def varies(score: np.ndarray) -> bool:
         return all(len(np.unique(score[part][~np.isnan(score[part])])) > 1 for part in parts)
 
-    return [name for name in names if varies(target.scores[name])]
+    def hang(gaps: np.ndarray) -> np.ndarray:
+        of = (target.unfaithful, target.settings, target.clusters, seed)
+        chance = against_label(gaps.astype(float), *of)
+        return 2 * np.fmin(chance.low, chance.high) <= LEVEL
+
+    names = [name for name in names if varies(target.scores[name])]
+    gaps = np.isnan(target.matrix(names)) if names else np.empty((0, 0))
+    if not gaps.any():
+        return names
+    free = ~hang(gaps)
+    left = gaps[:, free].sum(axis=1, keepdims=True)
+    if left.any() and hang(left).any():
+        free &= ~gaps.any(axis=0)
+    return [name for name, is_free in zip(names, free, strict=True) if is_free]
 
 
 def _crossed(target: Target, features: np.ndarray, fit: detection.Fit) -> np.ndarray:
@@ -88,20 +116,39 @@ def _crossed(target: Target, features: np.ndarray, fit: detection.Fit) -> np.nda
     return detection.cross_fitted(features, target.unfaithful, target.clusters, target.fold, fit)
 
 
+def _single(target: Target, features: np.ndarray, test: np.ndarray) -> tuple[int, np.ndarray]:
+    """The column that is best within models and tasks on the other rows, and what Platt's curve of
+    it gives the rows that are tested."""
+    rest = ~test
+    j = detection.best_column(features[rest], target.unfaithful[rest], target.settings[rest])
+    column = features[:, [j]]
+    fitted = detection.platt(column[rest], target.unfaithful[rest], target.clusters[rest])
+    return j, fitted(column[test])
+
+
 def _gain(
     target: Target, rows: np.ndarray, p: np.ndarray, single: np.ndarray, how: Drawing, n: int
 ) -> dict[str, Any]:
     kind, clusters = target.unfaithful[rows], target.clusters[rows]
-    gain = auroc(clusters, kind, p[rows], how, minus=single[rows])
-    row = {"n": int(rows.sum()), "n_unfaithful": int(kind.sum()), "n_measures": n, "reason": ""}
-    row |= columns("auroc", auroc(clusters, kind, p[rows], how))
-    row |= columns("single_auroc", auroc(clusters, kind, single[rows], how))
-    return row | columns("gain", gain) | {"verdict": _verdict(gain.low, gain.high)}
+    within = partial(auroc, clusters, kind, how=how, strata=target.settings[rows])
+    gain = within(p[rows], minus=single[rows])
+    row = {"n": int(rows.sum()), "n_unfaithful": int(kind.sum()), "n_measures": n}
+    row |= {"reason": NOT_WITHIN if math.isnan(gain.value) else ""}
+    row |= columns("auroc", within(p[rows])) | columns(
+        "pooled", auroc(clusters, kind, p[rows], how)
+    )
+    row |= columns("single_auroc", within(single[rows]))
+    chance = against_label(p[rows][:, None], kind, target.settings[rows], clusters, how.seed)
+    p_of_chance = float(chance.high[0])
+    row |= columns("gain", gain) | {"p": p_of_chance}
+    return row | {"verdict": _verdict(gain, p_of_chance)}
 
 
-def _verdict(low: float, high: float) -> str:
-    """`none` where the interval holds 0, or there is none."""
-    return "gain" if low > 0 else "loss" if high < 0 else NONE
+def _verdict(gain: Estimate, p: float) -> str:
+    """`none` where the interval holds 0, or there is none, or p is that of chance."""
+    if gain.low > 0:
+        return GAIN if p <= CROSSED else NONE
+    return LOSS if gain.high < 0 else NONE
 
 
 def _transfers(
@@ -124,9 +171,9 @@ def _transfers(
                 yield about | {"n": int(test.sum()), "reason": reason}
                 continue
             fitted_on = (features[~test], target.unfaithful[~test], target.clusters[~test])
-            single = names[detection.best_column(*fitted_on[:2])]
             of_single = np.full(len(test), np.nan)
-            of_single[test] = detection.best_single(*fitted_on)(features[test])
+            j, of_single[test] = _single(target, features, test)
+            single = names[j]
             for title, fit in CLASSIFIERS.items():
                 p = np.full(len(test), np.nan)
                 p[test] = fit(*fitted_on)(features[test])
@@ -146,7 +193,7 @@ def ablation_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
         of_family = {
             family: names
             for family in dict.fromkeys(target.families[n] for n in target.measures())
-            if (names := _known(target, target.measures(family)))
+            if (names := _known(target, target.measures(family), how.seed))
         }
         p: dict[frozenset[str], np.ndarray] = {}
         for families in _sets(list(of_family)):
@@ -155,13 +202,17 @@ def ablation_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
             p[key] = _crossed(target, target.matrix(names), detection.logistic)
             row: dict[str, Any] = {"label": target.label, "families": " + ".join(families)}
             row |= {"n_measures": len(names), "n": len(target.rows), "added": ""}
-            row |= columns("auroc", auroc(target.clusters, target.unfaithful, p[key], how))
+            of = (target.clusters, target.unfaithful, p[key], how)
+            rows = (target.unfaithful, target.settings, target.clusters)
+            chance = against_label(p[key][:, None], *rows, how.seed)
+            row |= columns("auroc", auroc(*of, strata=target.settings))
+            row |= columns("pooled", auroc(*of))
             without = [(f, key - {f}) for f in families if key - {f} in p]
             if not without:
                 table.append(row | {"verdict": ""})
             for family, others in without:
-                gain = auroc(target.clusters, target.unfaithful, p[key], how, minus=p[others])
-                words = {"added": family, "verdict": _verdict(gain.low, gain.high)}
+                gain = auroc(*of, minus=p[others], strata=target.settings)
+                words = {"added": family, "verdict": _verdict(gain, float(chance.high[0]))}
                 table.append(row | words | columns("gain", gain))
     return pd.DataFrame(table, columns=ABLATION)
 

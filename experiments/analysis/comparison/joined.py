@@ -60,7 +60,8 @@ class Joined:
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """A row per measure, labels not among them: family, direction, rule, in order."""
+        """A row per measure, labels not among them, by family: what measured it, which way it
+        points, its rule."""
         return self._of_kind(label=False)
 
     @cached_property
@@ -69,7 +70,15 @@ class Joined:
         return self._of_kind(label=True)
 
     def _of_kind(self, label: bool) -> pd.DataFrame:
-        columns = ["measure", "family", "higher_is_faithful", "probability", "rule"]
+        columns = [
+            "measure",
+            "family",
+            "probe",
+            "judge",
+            "higher_is_faithful",
+            "probability",
+            "rule",
+        ]
         one = self.items.loc[(self.items["family"] == "label") == label]
         one = only(one.drop_duplicates(["measure", "higher_is_faithful"]), columns)
         check_rows("measures of several runs", one, columns, ["measure"])

@@ -14,8 +14,13 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score
 
-from faithscope.experiments.analysis.comparison.against import COVERS, ONE_KIND, TOO_FEW
-from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions
+from faithscope.experiments.analysis.comparison.against import (
+    COVERS,
+    NOT_WITHIN,
+    ONE_KIND,
+    TOO_FEW,
+)
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
 from faithscope.experiments.analysis.comparison.joined import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import COSTS, LABELS, STEP_LABEL
 from faithscope.experiments.analysis.statistics import detection
@@ -35,18 +40,22 @@ PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
 one half than it may have told early steps from late ones."""
 TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".replace("%", " %")
 """Why a measure comes last: which steps it scores may hang on what it finds."""
+NONE_TO_TELL = (ONE_KIND, NOT_WITHIN)
 STEP_AGAINST = ["label", "measure", "family", "n", "n_items", "n_unfaithful", "n_missing"]
-STEP_AGAINST += [*with_interval("auroc"), "average_precision", "g_mean_squared", *COSTS, "reason"]
+STEP_AGAINST += [*with_interval("auroc", "pooled"), "average_precision", "g_mean_squared"]
+STEP_AGAINST += [*COSTS, "reason"]
 
 
 def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFrame:
     """A row per label of steps and measure, the best AUROC first, of measures with enough scores.
 
-    `n` labelled steps of `n_items` traces have a score, `n_missing` have none. Intervals draw
-    questions; the threshold of the squared g-mean is chosen on other questions. Costs are of a
-    trace, for all its steps.
+    `n` labelled steps of `n_items` traces have a score, `n_missing` have none. AUROC compares steps
+    of one model and task, `pooled` all steps. Intervals draw questions; the threshold of the
+    squared g-mean is chosen on other questions. Costs are of a trace, for all its steps.
     """
-    question = dict(zip(joined.index, questions(joined), strict=True))
+    of_trace = dict(
+        zip(joined.index, zip(questions(joined), settings(joined), strict=True), strict=True)
+    )
     costs = {cost: joined.wide(cost).mean().to_dict() for cost in COSTS}
     labelled = where(joined.steps, family=STEP_LABEL)
     measures = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
@@ -57,7 +66,8 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
             both = of_label.merge(of, on=[*KEY, "step"], suffixes=("_label", ""))
             if not len(both):
                 continue
-            clusters = np.array([question[k] for k in both[list(KEY)].itertuples(index=False)])
+            keys = both[list(KEY)].itertuples(index=False)
+            clusters, strata = (np.array(x) for x in zip(*(of_trace[k] for k in keys), strict=True))
             against = np.where(both["higher_is_faithful_label"].astype(bool), 0.0, 1.0)
             kind = numbers(both["value_label"]) == against
             sign = np.where(both["higher_is_faithful"].astype(bool), -1.0, 1.0)
@@ -66,12 +76,12 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
             row |= {"n_items": len(both[list(KEY)].drop_duplicates())}
             row |= {"n_unfaithful": int(kind.sum()), "n_missing": len(of_label) - len(both)}
             row |= {cost: of_cost.get(measure["measure"]) for cost, of_cost in costs.items()}
-            row |= _held(clusters, kind, score, how, n_folds)
-            if len(both) < COVERS * len(of_label) and row["reason"] != ONE_KIND:
+            row |= _held(clusters, strata, kind, score, how, n_folds)
+            if len(both) < COVERS * len(of_label) and row["reason"] not in NONE_TO_TELL:
                 row["reason"] = TOO_SPARSE_STEPS
             table.append(row)
     frame = pd.DataFrame(table, columns=STEP_AGAINST)
-    sparse = frame["reason"].isin((TOO_SPARSE_STEPS, ONE_KIND))
+    sparse = frame["reason"].isin((TOO_SPARSE_STEPS, *NONE_TO_TELL))
     frame = frame.assign(_sparse=sparse).sort_values(
         ["label", "_sparse", "auroc"], ascending=[True, True, False], kind="stable"
     )
@@ -89,12 +99,21 @@ def _places(joined: Joined, labelled: pd.DataFrame) -> pd.DataFrame:
 
 
 def _held(
-    clusters: np.ndarray, kind: np.ndarray, score: np.ndarray, how: Drawing, n_folds: int
+    clusters: np.ndarray,
+    strata: np.ndarray,
+    kind: np.ndarray,
+    score: np.ndarray,
+    how: Drawing,
+    n_folds: int,
 ) -> dict[str, Any]:
     if len(set(kind)) < 2:
         return {"reason": ONE_KIND}
-    row: dict[str, Any] = columns("auroc", auroc(clusters, kind, score, how))
+    row: dict[str, Any] = columns("auroc", auroc(clusters, kind, score, how, strata=strata))
+    row |= columns("pooled", auroc(clusters, kind, score, how))
     row["average_precision"] = float(average_precision_score(kind, score))
+    if math.isnan(row["auroc"]):
+        row["reason"] = NOT_WITHIN
+        return row
     fold = detection.folds(kind, clusters, n_folds, how.seed)
     if fold is None:
         return row | {"reason": TOO_FEW}

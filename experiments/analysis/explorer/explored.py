@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +24,8 @@ from faithscope.experiments.analysis.page import fragments
 from faithscope.experiments.analysis.statistics.agreement import FEWEST
 from faithscope.experiments.analysis.tidy import only, rows
 
+ENDS = re.compile(r" \(([^()]+)\)$")
+"""What a measure's name has at its end, as the judge that it is of."""
 DIGITS = 4
 """Significant digits of what is drawn of one trace."""
 GREAT = 0.95
@@ -52,7 +55,7 @@ class Explored:
         values = joined.wide().round(DECIMALS)
         return {
             "measures": [
-                {"name": _text(n), "family": f, "higher": bool(h)}
+                {"name": self.names[n], "family": f, "higher": bool(h)}
                 for n, f, h in _about(joined.measures.loc[names])
             ],
             "labels": [{"name": _text(n)} for n, _, _ in _about(joined.labels)],
@@ -71,6 +74,23 @@ class Explored:
             "sides": {name: _numbers(of) for name, of in sides(joined).items()},
             "kinds": [asdict(kind) for kind in KINDS],
         }
+
+    @cached_property
+    def shared(self) -> str:
+        """What stands in brackets at the end of every measure's name that ends in brackets, as the
+        one judge of all judged ones; empty where they differ, or two names would become one."""
+        measures = {*self.joined.measures.index, *self.joined.steps["measure"]}
+        ends = {name: m[1] for name in map(str, measures) if (m := ENDS.search(name))}
+        bare = {ENDS.sub("", name) for name in map(str, measures)}
+        one = len(set(ends.values())) == 1 and len(ends) > 1 and len(bare) == len(measures)
+        return next(iter(ends.values())) if one else ""
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Measure -> its name on the page, without what `shared` says once of all."""
+        measures = {*self.joined.measures.index, *self.joined.steps["measure"]}
+        short = {n: ENDS.sub("", n) if self.shared else n for n in map(str, measures)}
+        return {name: _text(of) for name, of in short.items()}
 
     def detail(self, at: int) -> dict[str, Any]:
         """All that the runs tell of one trace."""
@@ -113,7 +133,7 @@ class Explored:
         about: dict[str, dict[str, Any]] = {}
         for row in rows(self.joined.steps):
             name = str(row["measure"])
-            about[name] = {"measure": _text(name), "family": row["family"]}
+            about[name] = {"measure": self.names[name], "family": row["family"]}
             about[name] |= {"higher": bool(row["higher_is_faithful"])}
             by_row[self._at[tuple(str(row[k]) for k in KEY)], name][int(row["step"])] = row["value"]
         credits = defaultdict(list)
@@ -129,7 +149,7 @@ class Explored:
         sizes: dict[str, list[float]] = defaultdict(list)
         for row in rows(only(self.joined.steps, ["measure", "value"])):
             if not math.isnan(row["value"]):
-                sizes[_text(str(row["measure"]))].append(abs(row["value"]))
+                sizes[self.names[str(row["measure"])]].append(abs(row["value"]))
         return {k: float(np.quantile(of, GREAT)) or max(of) for k, of in sizes.items()}
 
     def _reasons(self, names: Sequence[str]) -> dict[str, Any]:

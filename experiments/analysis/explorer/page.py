@@ -44,6 +44,7 @@ def render(explored: Explored, chunks: list[str], served: bool = False) -> str:
             style=Markup(asset("report.css") + asset("uplot.css") + asset("explore.css")),
             name=explored.name,
             lead=explored.lead,
+            shared=explored.shared,
             overview=Markup(to_json(overview)),
             chunks=[Markup(chunk) for chunk in chunks],
             served=served,

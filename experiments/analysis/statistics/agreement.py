@@ -15,6 +15,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from faithscope.experiments.analysis.statistics.exchanging import (
+    EXCHANGES,
+    ROUNDING,
+    permutations,
+)
 from faithscope.experiments.analysis.statistics.resampling import (
     Clusters,
     Drawing,
@@ -26,11 +31,6 @@ from faithscope.experiments.analysis.statistics.stats import over
 Matrix = Float[np.ndarray, "measures measures"]
 FEWEST = 5
 """Rows below which two measures are not compared."""
-EXCHANGES = 20_000
-"""Permutations behind a p-value: the least, 1e-4, outlives the correction for 2,000 pairs where
-four of them have it."""
-ROUNDING = 1e-9
-"""What is left of a constant after its mean is taken out."""
 
 
 @dataclass(frozen=True)
@@ -119,33 +119,13 @@ def exchanged(
         a, b = (_ranks_inside(values[rows][:, side], codes[rows]) for side in (left, right))
         a = a - pd.DataFrame(a).groupby(codes[rows]).transform("mean").to_numpy()
         observed, at_most, at_least = a.T @ b, 0, 0
-        rng = np.random.default_rng(seed)
-        at_once = max(1, 4_000_000 // b.size)
-        blocks = _exchangeable(names[rows], codes[rows])
-        for first in range(0, EXCHANGES, at_once):
-            draws = min(at_once, EXCHANGES - first)
-            places = np.repeat(np.arange(len(b))[:, None], draws, axis=1)
-            for block in blocks:
-                order = np.repeat(np.arange(len(block))[:, None], draws, axis=1)
-                # (clusters, rows of each, draws)
-                places[block] = np.swapaxes(block[rng.permuted(order, axis=0)], 1, 2)
-            drawn = (a.T @ b[places].reshape(len(b), -1)).reshape(len(left), draws, len(right))
+        for places in permutations(names[rows], codes[rows], seed, b.shape[1]):
+            drawn = (a.T @ b[places].reshape(len(b), -1)).reshape(len(left), -1, len(right))
             at_most += (drawn <= observed[:, None] + ROUNDING).sum(axis=1)
             at_least += (drawn >= observed[:, None] - ROUNDING).sum(axis=1)
         block = np.minimum(1.0, 2 * (np.minimum(at_most, at_least) + 1) / (EXCHANGES + 1))
         p[np.ix_(left, right)], p[np.ix_(right, left)] = block, block.T
     return p
-
-
-def _exchangeable(clusters: np.ndarray, strata: np.ndarray) -> list[np.ndarray]:
-    """Sets of several clusters that have as many rows in the same strata: (clusters, rows of each)
-    places of their rows, stratum by stratum."""
-    alike: dict[tuple[int, ...], list[np.ndarray]] = {}
-    for cluster in np.unique(clusters):
-        rows = np.flatnonzero(clusters == cluster)
-        rows = rows[np.argsort(strata[rows], kind="stable")]
-        alike.setdefault(tuple(strata[rows].tolist()), []).append(rows)
-    return [np.stack(block) for block in alike.values() if len(block) > 1]
 
 
 def _ranks_inside(

@@ -133,24 +133,21 @@ def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     return lambda other: curve(other[:, :1])
 
 
-def best_column(features: Features, kind: Kind) -> int:
-    """The column with the greatest AUROC in its own direction, missing scores at its middle."""
+def best_column(features: Features, kind: Kind, strata: np.ndarray) -> int:
+    """The column with the greatest AUROC inside strata in its own direction, missing scores at its
+    middle; over all rows where the kind varies in no stratum."""
+    varied = [s for s in np.unique(strata) if 0 < kind[strata == s].sum() < (strata == s).sum()]
+    parts = [strata == s for s in varied] or [np.ones(len(kind), dtype=bool)]
+    pairs = [int(kind[part].sum()) * int((~kind[part]).sum()) for part in parts]
 
     def auroc(column: np.ndarray) -> float:
         known = column[~np.isnan(column)]
-        return float(roc_auc_score(kind, np.where(np.isnan(column), np.median(known), column)))
+        score = np.where(np.isnan(column), np.median(known), column)
+        areas = [roc_auc_score(kind[part], score[part]) for part in parts]
+        return float(np.average(areas, weights=pairs))
 
     known = [j for j in range(features.shape[1]) if (~np.isnan(features[:, j])).any()]
     return max(known, key=lambda j: auroc(features[:, j]))
-
-
-def best_single(
-    features: Features, kind: Kind, clusters: np.ndarray
-) -> Callable[[Features], Scores]:
-    """The best column, chosen among the rows to fit on, by Platt's curve."""
-    j = best_column(features, kind)
-    curve = platt(features[:, [j]], kind, clusters)
-    return lambda other: curve(other[:, [j]])
 
 
 STRENGTHS = (0.01, 0.1, 1.0)

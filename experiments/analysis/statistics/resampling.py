@@ -16,7 +16,6 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.stats import spearmanr
-from sklearn.metrics import roc_auc_score
 
 from faithscope.experiments.analysis.statistics import ranks, stats
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
@@ -119,37 +118,54 @@ def auroc(
     score: Float[np.ndarray, " rows"],
     how: Drawing,
     minus: Float[np.ndarray, " rows"] | None = None,
+    strata: np.ndarray | None = None,
 ) -> Estimate:
     """Area under the ROC curve, ties counting half; its interval from drawing clusters.
 
     Args:
         minus: another score of the same rows, whose area is taken off, in the same draws.
+        strata: (rows,) where given, only pairs of rows of one stratum count: the areas of the
+            strata, weighted by their pairs. NaN where no stratum has rows of both kinds.
     """
-    if positive.all() or not positive.any():
+    pairs = _pairs(positive, np.zeros(len(positive)) if strata is None else strata)
+    if not pairs:
         return Estimate(math.nan, math.nan, math.nan, len(positive))
-    value = float(roc_auc_score(positive, score))
-    draws = _auroc_draws(clusters, positive, score, how)
-    if minus is not None:
-        value -= float(roc_auc_score(positive, minus))
-        draws = draws - _auroc_draws(clusters, positive, minus, how)
-    return _estimate(value, draws, len(positive))
+    n, codes = _coded(clusters)
+    value, draws = 0.0, np.zeros(how.resamples)
+    for sign, of in ((1, score), (-1, minus)):
+        if of is None:
+            continue
+        wins = [((of[a][:, None] > of[b]) + 0.5 * (of[a][:, None] == of[b])) for a, b in pairs]
+        value += sign * sum(w.sum() for w in wins) / sum(w.size for w in wins)
+        draws += sign * _drawn_area(wins, pairs, codes, n, how)
+    return _estimate(float(value), draws, len(positive))
 
 
-def _auroc_draws(
-    clusters: Clusters,
-    positive: Bool[np.ndarray, " rows"],
-    score: Float[np.ndarray, " rows"],
+def _pairs(positive: np.ndarray, strata: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Places of the positive and of the other rows of every stratum that has both."""
+    sides = (
+        [np.flatnonzero((strata == stratum) & kind) for kind in (positive, ~positive)]
+        for stratum in np.unique(strata)
+    )
+    return [(high, low) for high, low in sides if len(high) and len(low)]
+
+
+def _drawn_area(
+    wins: list[np.ndarray],
+    pairs: list[tuple[np.ndarray, np.ndarray]],
+    codes: np.ndarray,
+    n: int,
     how: Drawing,
 ) -> Float[np.ndarray, " draws"]:
-    n, codes = _coded(clusters)
-    high, low = score[positive], score[~positive]
-    wins = ((high[:, None] > low) + 0.5 * (high[:, None] == low)).astype(np.float32)
+    single = [w.astype(np.float32) for w in wins]
     draws = []
     for w in weights(n, how):
-        of_high, of_low = (w[:, codes[x]] for x in (positive, ~positive))
-        won = np.einsum("dn,dn->d", of_high @ wins, of_low, dtype=np.float64)
-        pairs = of_high.sum(axis=1, dtype=np.float64) * of_low.sum(axis=1, dtype=np.float64)
-        draws.append(stats.over(won, pairs))
+        won, counted = np.zeros(len(w)), np.zeros(len(w))
+        for of, rows in zip(single, pairs, strict=True):
+            high, low = (w[:, codes[side]] for side in rows)
+            won += np.einsum("dn,dn->d", high @ of, low, dtype=np.float64)
+            counted += high.sum(axis=1, dtype=np.float64) * low.sum(axis=1, dtype=np.float64)
+        draws.append(stats.over(won, counted))
     return np.concatenate(draws)
 
 

@@ -31,20 +31,38 @@ COLUMNS = by_name(
         Column("q", "q", "p corrected for the number of pairs (Benjamini and Hochberg)."),
         Column("discovered", "beyond chance", "q of rho within is at most the rate of false "
                "discoveries."),
+        Column("one_probe", "one probe", "Both are numbers of one probe, or of one form put to one "
+               "judge."),
         Column("reversed", "reversed", "rho within is beyond chance, and rho has the opposite sign "
                "with an interval that does not hold 0."),
         Column("kappa", "κ", "Cohen's kappa of the two verdicts."),
         Column("ac2", "AC2", "Gwet's AC2, which does not fall where nearly all say the same."),
         Column("phi", "φ", "Matthews' correlation of the two verdicts."),
         Column("n_discovered", "beyond chance", "Pairs."),
+        Column("n_one_probe", "of these of one probe", "Pairs."),
         Column("n_reversed", "reversed", "Pairs."),
         Column("same_top", "same step on top"),
         Column("n_tops", "items with one top step each"),
         Column("hit", "labelled step named"),
         Column("n_unfaithful", "spoken against", "Traces that the label speaks against."),
         Column("n_missing", "without a score"),
+        Column("n_rarer", "of the rarer kind", "Traces with a score, in models and tasks that have "
+               "both kinds."),
         Column("auroc", "AUROC", "How well the score tells the traces that the label speaks "
-               "against; one half is chance."),
+               "against from others of the same model and task; one half is chance."),
+        Column("pooled", "AUROC, pooled", "From all other traces, of whatever model and task."),
+        Column("p_highest", "p of the highest", "How often the highest of all measures is as far "
+               "out when labels are exchanged between questions, times the number of labels."),
+        Column("p_wrong_way", "p of the wrong way", "How often the measure points so far the wrong "
+               "way when labels are exchanged; corrected for measures and labels (Holm)."),
+        Column("told", "beyond chance", "p of the highest is at most .05, and AUROC is above one "
+               "half whatever its gaps hide."),
+        Column("wrong_way", "wrong way", "p of the wrong way is at most .05, and AUROC is below "
+               "one half whatever its gaps hide."),
+        Column("least_low", "AUROC from, gaps against it", "The lower bound if every trace without "
+               "a score went against the measure."),
+        Column("most_high", "AUROC to, gaps for it", "The upper bound if every such trace went for "
+               "it."),
         Column("average_precision", "average precision", "Of the traces spoken against."),
         Column("g_mean_squared", "g-mean²", "Sensitivity × specificity, cut on other questions."),
         Column("bias", "bias", "Share called spoken against minus the share that is."),
@@ -56,13 +74,14 @@ COLUMNS = by_name(
         Column("screen_precision", "screening: precision"),
         Column("behind", "behind the best", "AUROC of the best minus this one's; of a monitor "
                "the best monitor's."),
-        Column("as_good", "as good", "The interval of that difference holds 0; empty "
-               "where there is none."),
+        Column("as_good", "as good", "Behind by less than report.as_good beyond doubt (corrected "
+               "by Holm); empty where nothing is called the best."),
         Column("forwards", "model calls", "Of a trace, for this measure alone, mean."),
         Column("tokens", "tokens", "Of a trace, for the whole probe or judgement, mean."),
         Column("seconds", "seconds", "Of a trace, for the whole probe or judgement, mean.", "s"),
         Column("dollars", "dollars", "Of a trace, paid to an API, mean.", "$"),
-        Column("on_front", "on the front", "No cheaper measure is as good."),
+        Column("on_front", "on the front", "No cheaper measure has as high an AUROC, and none of "
+               "the same cost a higher one."),
         Column("single", "best single", "Chosen where the classifier was fitted, by fold."),
         Column("single_auroc", "AUROC, single"),
         Column("gain", "gain", "AUROC minus that without; see the table."),
@@ -94,7 +113,8 @@ OF_TABLES = {
                 "auroc",
                 "AUROC",
                 "How well the score tells the steps that the label speaks "
-                "against, which are those with the least credit; one half is chance.",
+                "against, which are those with the least credit, from others of the same model and "
+                "task; one half is chance.",
             ),
             Column("average_precision", "average precision", "Of the steps spoken against."),
             Column("forwards", "model calls", "Of a trace, for all its steps, mean."),

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from faithscope.experiments.analysis.comparison.trust import AS_GOOD
 from faithscope.experiments.config.base import FolderConfig, Section
 from faithscope.experiments.config.yaml_source import Key
 
@@ -100,6 +101,9 @@ class CompareReport(Section):
     """Parts that questions are divided into for thresholds, calibration and classifiers."""
     false_discovery: StrictFloat = Field(default=0.05, gt=0, lt=1)
     """Rate of false discoveries that is kept by Benjamini and Hochberg's procedure."""
+    as_good: StrictFloat = Field(default=AS_GOOD, gt=0, lt=0.5)
+    """AUROC by which a measure may be behind the best and still be called as good: a bound that is
+    to be chosen before any data are seen."""
     listed: StrictInt = Field(default=20, ge=1, le=500)
     """Items listed of each kind of disagreement."""
 

@@ -135,12 +135,12 @@ def _auroc(against: pd.DataFrame) -> Picture:
     return Picture(
         "auroc",
         "Which measure tells the traces that a label speaks against",
-        "Area under the ROC curve over all traces with the label, 95 % intervals from drawing "
+        "Area under the ROC curve within models and tasks, 95 % intervals from drawing "
         f"questions; the best {MOST_NAMED} by the first label. Directions were fixed before any "
         "data: below one half a measure points the wrong way.",
         known,
         figure,
-        "No label of two kinds.",
+        "No label has two kinds of traces within a model and task.",
     )
 
 

@@ -24,8 +24,8 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import only, rows, where
 from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.compare.results import Compared
+from faithscope.experiments.studies.compare.sentences import answers
 from faithscope.experiments.studies.compare.words import (
-    answers,
     best_rows,
     cautions,
     counted_words,
@@ -73,7 +73,8 @@ def _explore() -> Section:
 
 def _answer(compared: Compared) -> Section:
     tables, joined = compared.tables, compared.joined
-    blocks: list[Block] = [Bullets(answers(tables, joined))]
+    said = answers(tables, joined, compared.config.report.as_good)
+    blocks: list[Block] = [Bullets([sentence.words for sentence in said])]
     for label in dict.fromkeys(tables["trust"]["label"]):
         best = best_rows(tables, label)
         columns = {**COLUMNS, **OF_TABLES["trust"]}
@@ -118,15 +119,16 @@ def _against(compared: Compared, figures: Mapping[str, Picture]) -> Section:
     if directions := label_directions(compared.joined):
         blocks.append(Bullets(directions))
     if reasons:
-        blocks.append(Paragraph(f"Left out where {'; or '.join(reasons)}.", "quiet"))
+        blocks.append(Paragraph(f"Left out: {'; '.join(reasons)}.", "quiet"))
     blocks.append(
         Fold("All measures", [Grid(html_table(whole, COLUMNS, "against"), "Against labels")])
     )
     return Section(
         "against",
         "Against labels",
-        "The kind that is looked for is the trace that the label speaks against. Thresholds (for "
-        "the squared g-mean, "
+        "The kind that is looked for is the trace that the label speaks against. AUROC compares "
+        "traces of one model and task; what it would be over all traces together, where telling "
+        "models apart counts too, stands beside it as pooled. Thresholds (for the squared g-mean, "
         "the audit that keeps a precision of .9, and the screening that keeps a recall of .9) and "
         "calibration curves are fitted on other questions; the same folds serve all measures. By "
         "model and task, and by length: tables/against.csv.",
@@ -142,7 +144,7 @@ def _monitors(tables: Mapping[str, pd.DataFrame]) -> Section:
     whole = of_all(tables["against"])
     chosen = where(whole, family={MONITOR, "judged"})
     names = ["label", "measure", "family", "n", "n_unfaithful", "auroc", "auroc_low", "auroc_high"]
-    names += ["average_precision", "g_mean_squared", "brier", "bias"]
+    names += ["pooled", "average_precision", "g_mean_squared", "brier", "bias"]
     shown = html_table(only(chosen, names), COLUMNS, "against")
     some = bool(len(where(whole, family=MONITOR)))
     text = (

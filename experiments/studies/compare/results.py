@@ -13,9 +13,7 @@ import pandas as pd
 from faithscope.experiments.analysis.comparison.against import (
     Target,
     against_tables,
-    front_table,
     targets,
-    trust_table,
 )
 from faithscope.experiments.analysis.comparison.agreement import (
     agreement_table,
@@ -29,16 +27,21 @@ from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.parting import parting_tables
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.comparison.step_labels import step_against_table
+from faithscope.experiments.analysis.comparison.trust import front_table, trust_table
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import count, groups, mean, numbers, rows
-from faithscope.experiments.studies.compare.config import FOLDER, CompareConfig
+from faithscope.experiments.studies.compare.config import (
+    FOLDER,
+    CompareConfig,
+    CompareReport,
+)
 from faithscope.experiments.studies.compare.reading import Opened, opened
 
 MEASURES = ["measure", "family", "higher_is_faithful", "cut", "n", "mean", "called_faithful"]
 MEASURES += [*COSTS]
 FAMILIES = ["family", "other_family", "n_pairs", "spearman", "within", "kappa", "ac2"]
-FAMILIES += ["n_discovered", "n_reversed"]
+FAMILIES += ["n_discovered", "n_one_probe", "n_reversed"]
 
 
 @dataclass(frozen=True)
@@ -84,25 +87,39 @@ class Compared:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
         joined, how, report = self.joined, self.how, self.config.report
-        of_pairs = agreement_table(joined, how, report.false_discovery)
         held = against_tables(joined, self.targets, how)
+        told = sentence_tables(joined, self.targets, how, report, held["against"])
         return {
             "sources": pd.DataFrame([source.row() for source in self.sources.values()]),
             "joins": joined.joins,
             "missing": joined.missing,
             "measures": _measures(joined),
-            "agreement": of_pairs,
-            "families": _families(of_pairs),
             "step_agreement": step_agreement_table(joined, how),
             "step_hits": step_hits_table(joined, how),
             "step_against": step_against_table(joined, how, report.folds),
-            "trust": trust_table(held["against"], self.targets, how),
+            **told,
             **held,
-            "front": front_table(held["against"]),
-            "combined": combined_table(self.targets, how),
+            "front": front_table(told["trust"]),
             "ablation": ablation_table(self.targets, how),
-            **parting_tables(joined, how, report.listed),
         }
+
+
+def sentence_tables(
+    joined: Joined,
+    of_labels: list[Target],
+    how: Drawing,
+    report: CompareReport,
+    against: pd.DataFrame,
+) -> dict[str, pd.DataFrame]:
+    """The tables that the sentences of the first screen are made of."""
+    of_pairs = agreement_table(joined, how, report.false_discovery)
+    return {
+        "agreement": of_pairs,
+        "families": _families(of_pairs),
+        "trust": trust_table(against, of_labels, how, report.as_good),
+        "combined": combined_table(of_labels, how),
+        **parting_tables(joined, how, report.listed),
+    }
 
 
 def _measures(joined: Joined) -> pd.DataFrame:
@@ -125,6 +142,7 @@ def _families(agreement: pd.DataFrame) -> pd.DataFrame:
         row |= {"n_pairs": len(of)}
         row |= {name: _mean(of[name]) for name in ("spearman", "within", "kappa", "ac2")}
         row |= {"n_discovered": count(of["discovered"]), "n_reversed": count(of["reversed"])}
+        row |= {"n_one_probe": count(of["discovered"] & of["one_probe"])}
         table.append(row)
     return pd.DataFrame(table, columns=FAMILIES)
 

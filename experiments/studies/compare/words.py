@@ -1,4 +1,4 @@
-"""What a comparison says in words: which measure to trust here, what it costs, and what to mind."""
+"""What a comparison says of itself: what is compared, what it costs, and what not to conclude."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import ALL, MONITOR, Target
+from faithscope.experiments.analysis.comparison.against import ALL, Target
 from faithscope.experiments.analysis.comparison.agreement import questions
-from faithscope.experiments.analysis.comparison.combining import NONE
 from faithscope.experiments.analysis.comparison.joined import Joined
-from faithscope.experiments.analysis.comparison.parting import KINDS
 from faithscope.experiments.analysis.comparison.scores import COSTS, of_correctness
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
@@ -21,130 +19,11 @@ from faithscope.experiments.studies.compare.results import Compared
 
 FEW, FEW_OF_KIND, FEW_QUESTIONS = 100, 30, 30
 """Traces, traces of either kind, and questions, below which the page warns."""
+APART = 0.1
+"""AUROC by which that over all traces may be off that within models and tasks without a caution."""
 UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}
 """What each of `COSTS` is counted in."""
 Tables = Mapping[str, pd.DataFrame]
-
-
-def answers(tables: Tables, joined: Joined) -> list[str]:
-    """Sentences of the first screen, labels first."""
-    said = [
-        s for label in dict.fromkeys(tables["trust"]["label"]) for s in _of_label(tables, label)
-    ]
-    if not said:
-        said = [
-            "No label of these runs tells two kinds of traces apart, or too few traces have one. "
-            "Nothing here says which measure is right: the page shows only where measures agree, "
-            "what they cost, and where they part. Add labels with --labels FILE."
-        ]
-    return [*said, *_agreement(tables), *_parting(tables)]
-
-
-def _of_label(tables: Tables, label: str) -> Iterator[str]:
-    every = [row for row in rows(where(tables["trust"], label=label)) if row["family"] != MONITOR]
-    measures = [row for row in every if not row["reason"]]
-    if measures:
-        yield from _of_best(tables, label, measures)
-    if sparse := len(every) - len(measures):
-        reasons = " or ".join(dict.fromkeys(row["reason"] for row in every if row["reason"]))
-        yield markup(
-            "By the label <code>{}</code> {} of {} measures cannot be set against others, and none "
-            "of these is called the best: they have {}.",
-            *(label, f"{sparse:,}", f"{len(every):,}", reasons),
-        )
-
-
-def _of_best(tables: Tables, label: str, measures: list[dict[str, Any]]) -> Iterator[str]:
-    best = measures[0]
-    yield markup(
-        "Against the label <code>{}</code> ({} traces, of which it speaks against {}) "
-        "<strong>{}</strong> ({}) tells best which traces the label speaks against: AUROC {}. It "
-        "costs {}.",
-        *(label, f"{best['n']:,}", f"{best['n_unfaithful']:,}", best["measure"], best["family"]),
-        *(_estimate(best, "auroc"), cost_in_words(best)),
-    )
-    good = [row for row in measures if row["as_good"] is True]
-    cost = next((c for c in COSTS if any(not math.isnan(row[c]) for row in good)), None)
-    if len(good) > 1 and cost is not None:
-        known = [row for row in good if not math.isnan(row[cost])]
-        cheapest = min(known, key=lambda row: row[cost])
-        several = (
-            f"{len(good) - 1:,} of the other {len(measures) - 1:,} measures cannot be told from"
-        )
-        if cheapest[cost] >= best[cost]:
-            yield f"{several} it on these traces; none of them costs less in {UNITS[cost]}."
-        else:
-            yield markup(
-                "{} it on these traces. The cheapest of them in {} is <strong>{}</strong> ({}), "
-                "AUROC {}: {}.",
-                *(several, UNITS[cost], cheapest["measure"], cheapest["family"]),
-                *(_estimate(cheapest, "auroc"), cost_in_words(cheapest)),
-            )
-    wrong = [row for row in measures if row["auroc_high"] < 0.5]
-    if wrong:
-        yield markup(
-            "{} point the wrong way here, their whole interval below one half (the furthest: "
-            "<code>{}</code>). They are shown so, and never turned round.",
-            *(f"{len(wrong):,} measure{'' if len(wrong) == 1 else 's'}", wrong[-1]["measure"]),
-        )
-    combined = where(tables["combined"], label=label, trained_on="other questions")
-    for row in rows(combined.dropna(subset=["gain"])):
-        gain = _estimate(row, "gain", signed=True)
-        word = "no gain" if row["verdict"] == NONE else f"a {row['verdict']}"
-        yield markup(
-            "All {} measures together ({}) against the best single one: {} ({}).",
-            *(f"{row['n_measures']:.0f}", row["classifier"], word, gain),
-        )
-
-
-def _agreement(tables: Tables) -> Iterator[str]:
-    of_families = tables["families"]
-    shown = of_families.loc[of_families["family"] != of_families["other_family"]]
-    told = [
-        f"{r['family']} and {r['other_family']} {r['spearman']:+.2f} "
-        f"(within models {r['within']:+.2f})"
-        for r in rows(shown.dropna(subset=["spearman"]))
-    ]
-    if told:
-        words = f"Mean rank correlation of the measures of two families: {'; '.join(told)}."
-        yield words.replace("-", "−")
-    pairs = tables["agreement"]
-    beyond = pairs.loc[pairs["discovered"]]
-    if n := count(pairs["p"].notna()):
-        alike = count(beyond["within"] > 0)
-        yield (
-            f"Of {n:,} pairs of measures that vary within a model and task, {len(beyond):,} rank "
-            f"its traces beyond chance: {alike:,} alike, {len(beyond) - alike:,} the other way "
-            "round. Of the others it cannot be said that they agree on traces, however well they "
-            "agree on models."
-        )
-    reversed_ = count(pairs["reversed"])
-    if reversed_:
-        yield (
-            f"{reversed_:,} of them agree{'s' if reversed_ == 1 else ''} over all traces and "
-            f"disagree{'s' if reversed_ == 1 else ''} within models, or "
-            "the other way round (Simpson's paradox): what they share over all traces is a "
-            "difference between models, not between traces."
-        )
-
-
-def _parting(tables: Tables) -> Iterator[str]:
-    words = {kind.name: kind.words for kind in KINDS}
-    known = rows(tables["parting"].loc[tables["parting"]["n_items"] > 0])
-    if not known:
-        return
-    row = max(known, key=lambda r: (r["beyond"], r["n"]))
-    of = (
-        f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f}; beyond "
-        f"chance {_estimate(row, 'beyond', signed=True, form='.0f')})"
-    )
-    if row["beyond_low"] > 0:
-        yield f"Of four kinds of disagreement the most beyond chance: {words[row['kind']]}, {of}."
-    else:
-        yield (
-            "Of none of the four kinds of disagreement can it be said that it is more frequent "
-            f"than by chance; the nearest: {words[row['kind']]}, {of}."
-        )
 
 
 SAME_WORDS = {
@@ -192,10 +71,12 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
                 "models apart, faithfulness or not, tells its kinds apart. Trained monitors and "
                 "combined measures can learn the model instead."
             )
-    if of_labels and len(joined.measures) > 1 and "" in set(tables["trust"]["reason"]):
+        said += _apart(tables, target.label)
+    if count(tables["trust"]["told"].eq(True)) and len(joined.measures) > 1:
         said.append(
             f"The best of {len(joined.measures)} measures is named by the same traces that it was "
-            "found on, which flatters it."
+            "found on: that it tells is tested, that its AUROC is as high elsewhere is not, and "
+            "the highest of many is flattered."
         )
     if 1 in set(tables["trust"]["auroc_low"]):
         said.append(
@@ -223,6 +104,29 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
         )
     said.append("Measures that agree may agree on the same mistake: agreement is no truth.")
     return said
+
+
+def _apart(tables: Tables, label: str) -> Iterator[str]:
+    """A caution where AUROC over all traces is far from that within models and tasks."""
+    combined = where(tables["combined"], label=label, trained_on="other questions")
+    single = rows(where(tables["trust"], label=label))
+    together = [row | {"measure": f"all by {row['classifier']}"} for row in rows(combined)]
+    every = [*single, *together]
+
+    def gap(row: Mapping[str, Any]) -> float:
+        return abs(row["pooled"] - row["auroc"])
+
+    apart = [row for row in every if gap(row) > APART]
+    if apart:
+        row = max([row for row in apart if row in single] or apart, key=gap)
+        yield markup(
+            "{} of {} measures, monitors and combinations have another AUROC by <code>{}</code> "
+            "over all traces than within models and tasks, by more than {} (the furthest: "
+            "<code>{}</code>, {} over all and {} within). Over all traces, telling models or tasks "
+            "apart counts as telling traces apart; AUROC is therefore that within.",
+            *(f"{len(apart):,}", f"{len(every):,}", label, f"{APART:g}", row["measure"]),
+            *(f"{row['pooled']:.2f}", f"{row['auroc']:.2f}"),
+        )
 
 
 def label_directions(joined: Joined) -> list[str]:
@@ -260,6 +164,11 @@ def cost_in_words(row: Mapping[str, Any]) -> str:
     return f"{', '.join(told)} a trace" if told else "an unknown amount: no record says"
 
 
+def p_in_words(p: float) -> str:
+    """A p-value as a sentence has it."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
+
+
 def best_rows(tables: Tables, label: str, most: int = 12) -> pd.DataFrame:
     """The first rows of `trust`, of one label, without what its sentence says of all of them."""
     return where(tables["trust"], label=label).head(most).drop(columns=["label", "n_unfaithful"])
@@ -270,7 +179,7 @@ def of_all(against: pd.DataFrame) -> pd.DataFrame:
     return where(against, by=ALL)
 
 
-def _estimate(row: Mapping[str, Any], name: str, signed: bool = False, form: str = ".2f") -> str:
+def estimated(row: Mapping[str, Any], name: str, signed: bool = False, form: str = ".2f") -> str:
     sign = ("+" if signed else "") + form
     value, low, high = (row[k] for k in (name, f"{name}_low", f"{name}_high"))
     interval = "" if math.isnan(low) else f" [{low:{sign}}, {high:{sign}}]"

@@ -20,12 +20,8 @@ from statsmodels.stats.multitest import multipletests
 from synthetic_comparison import joined_of, run_of
 
 from faithscope.experiments.analysis.comparison.against import (
-    TOO_FEW_OF_KIND,
-    TOO_SPARSE,
     against_tables,
-    front_table,
     targets,
-    trust_table,
 )
 from faithscope.experiments.analysis.comparison.agreement import (
     agreement_table,
@@ -33,8 +29,12 @@ from faithscope.experiments.analysis.comparison.agreement import (
     step_hits_table,
     verdicts,
 )
-from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
-from faithscope.experiments.analysis.comparison.joined import join
+from faithscope.experiments.analysis.comparison.combining import (
+    TOO_FEW_KNOWN,
+    ablation_table,
+    combined_table,
+)
+from faithscope.experiments.analysis.comparison.joined import Joined, join
 from faithscope.experiments.analysis.comparison.parting import parting_tables
 from faithscope.experiments.analysis.comparison.scores import (
     STEP_LABEL,
@@ -47,19 +47,26 @@ from faithscope.experiments.analysis.comparison.step_labels import (
     TOO_SPARSE_STEPS,
     step_against_table,
 )
+from faithscope.experiments.analysis.comparison.trust import (
+    TOO_FEW_OF_KIND,
+    TOO_SPARSE,
+    front_table,
+    trust_table,
+)
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.compare.words import answers, cautions
+from faithscope.experiments.studies.compare.sentences import answers
+from faithscope.experiments.studies.compare.words import cautions
 from faithscope.interp.errors import UserError
 
 HOW = Drawing(0, 200)
 NOTHING = {
-    "trust": pd.DataFrame(columns=["label"]),
+    "trust": pd.DataFrame(columns=["label", "told"]),
     "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),
     "agreement": pd.DataFrame(
-        {k: pd.Series(dtype=bool) for k in ("discovered", "reversed")}
+        {k: pd.Series(dtype=bool) for k in ("discovered", "reversed", "one_probe")}
     ).assign(p=math.nan, within=math.nan),
 }
 """Tables of which the page says nothing."""
@@ -191,6 +198,12 @@ def test_agreement_within_models_is_of_the_traces_that_both_have_and_the_models_
     assert row["n_within"] == 1
 
 
+def trusted(joined: Joined, bound: float = 0.05) -> pd.DataFrame:
+    of_labels = targets(joined, 5, 0)
+    against = against_tables(joined, of_labels, HOW, parts=False)["against"]
+    return trust_table(against, of_labels, HOW, bound)
+
+
 def labelled(n: int = 120) -> tuple[np.ndarray, np.ndarray]:
     truth = np.arange(n) % 3 > 0
     return truth, np.where(truth, 1.0, 0.0) + np.random.default_rng(4).normal(scale=0.7, size=n)
@@ -264,9 +277,24 @@ def test_a_cheaper_measure_that_is_as_good_takes_the_front() -> None:
         {"dear": ("logit", better), "cheap": ("logit", score)}, label=truth.astype(float)
     )
     # the first costs 1, the second 2: nothing is left for the second to be good at
-    front = front_table(against_tables(joined, targets(joined, 5, 0), HOW)["against"])
+    front = front_table(trusted(joined))
     on = set(front.loc[front["on_front"], "measure"])
     assert on == {"dear"}
+
+
+def test_equals_of_one_cost_are_both_on_the_front_and_a_dearer_equal_is_not() -> None:
+    truth, score = labelled()
+    whole = run_of(
+        {n: ("logit", score) for n in ("x", "twin", "dearer")}, label=truth.astype(float)
+    )
+    cost = whole.items["measure"].map({"x": 1.0, "twin": 1.0, "dearer": 2.0})
+    priced = Scores(whole.items.assign(forwards=cost), whole.traces)
+    front = front_table(trusted(join({"a": priced}, None, "text")))
+    assert dict(zip(front["measure"], front["on_front"], strict=True)) == {
+        "x": True,
+        "twin": True,
+        "dearer": False,
+    }
 
 
 def test_a_measure_of_few_traces_is_neither_the_best_nor_a_standard_for_others() -> None:
@@ -275,21 +303,20 @@ def test_a_measure_of_few_traces_is_neither_the_best_nor_a_standard_for_others()
     dear = score + np.random.default_rng(1).normal(scale=0.1, size=120)
     values = {"few": ("judged", few), "x": ("logit", score), "dear": ("internal", dear)}
     joined = joined_of(values | {"noise": ("logit", -score)}, label=truth.astype(float))
-    of_labels = targets(joined, 5, 0)
-    against = against_tables(joined, of_labels, HOW)["against"]
-    trust = trust_table(against, of_labels, HOW)
+    trust = trusted(joined)
     assert trust["measure"].iloc[-1] == "few"
     assert trust["reason"].iloc[-1] == TOO_SPARSE
     good = dict(zip(trust["measure"], trust["as_good"], strict=True))
-    assert good == {"x": True, "dear": True, "noise": False, "few": None}
-    front = {r["measure"]: (r["on_front"], r["reason"]) for r in rows(front_table(against))}
+    best, other = trust["measure"].iloc[:2]
+    assert {best, other} == {"x", "dear"}
+    assert good == {best: None, other: True, "noise": False, "few": None}
+    front = {r["measure"]: (r["on_front"], r["reason"]) for r in rows(front_table(trust))}
     assert front["few"] == (False, TOO_SPARSE)
     assert front["x"] == (True, "")
     # no measure of a label with nine of a kind is called the best
     label = np.where(np.cumsum(~truth) <= 9, truth, 1).astype(float)
-    rare = targets(joined_of({"x": ("logit", score)}, label=label), 5, 0)
-    table = against_tables(joined_of({"x": ("logit", score)}, label=label), rare, HOW)["against"]
-    assert trust_table(table, rare, HOW)["reason"].tolist() == [TOO_FEW_OF_KIND]
+    rare = trusted(joined_of({"x": ("logit", score)}, label=label))
+    assert rare["reason"].tolist() == [TOO_FEW_OF_KIND]
 
 
 def test_measures_are_compared_with_the_best_measure_and_monitors_with_monitors() -> None:
@@ -301,13 +328,12 @@ def test_measures_are_compared_with_the_best_measure_and_monitors_with_monitors(
     noise = {p: np.random.default_rng(i).normal(size=2) for i, p in enumerate(places)}
     read = Scores(whole.items, whole.traces, features={"seen": seen, "noise": noise})
     joined = join({"a": read}, None, "text")
-    of_labels = targets(joined, 5, 0)
-    trust = trust_table(against_tables(joined, of_labels, HOW)["against"], of_labels, HOW)
-    row = {r["measure"]: r for r in rows(trust)}
+    row = {r["measure"]: r for r in rows(trusted(joined))}
     assert row["monitor: seen"]["auroc"] == 1
     assert row["x"]["auroc"] < 0.9
     assert row["x"]["behind"] == 0
-    assert row["x"]["as_good"]
+    assert row["x"]["as_good"] is None
+    assert math.isnan(row["monitor: seen"]["p_highest"])
     assert not row["monitor: noise"]["as_good"]
 
 
@@ -316,11 +342,17 @@ def test_a_combiner_gains_where_measures_know_different_things_and_says_none_whe
     truth = np.arange(n) % 2 == 0
     one, two = (np.where(truth, 1.0, 0.0) + rng.normal(scale=1.2, size=n) for _ in range(2))
     label = truth.astype(float)
-    gaps = np.where(np.arange(n) % 10 == 0, math.nan, two)
+    gaps = np.where(np.arange(n) % 9 == 0, math.nan, two)
     both = joined_of({"x": ("judged", one), "y": ("internal", gaps)}, label=label)
     (found, *_) = rows(combined_table(targets(both, 5, 0), HOW))
     assert found["gain"] > 0.02
     assert found["verdict"] == "gain"
+    # gaps of faithful traces alone would tell a classifier which traces are faithful
+    hang = joined_of(
+        {"x": ("judged", one), "y": ("internal", np.where(np.arange(n) % 10 == 0, math.nan, two))},
+        label=label,
+    )
+    assert combined_table(targets(hang, 5, 0), HOW)["reason"].tolist() == [TOO_FEW_KNOWN]
     ablated = where(ablation_table(targets(both, 5, 0), HOW), families="internal + judged")
     assert set(ablated["verdict"]) == {"gain"}
     copies = joined_of({"x": ("judged", one), "y": ("internal", one)}, label=label)
@@ -374,7 +406,7 @@ def test_sides_that_know_nothing_of_each_other_part_no_more_than_by_chance() -> 
         table = parting_tables(joined, HOW, 1)["parting"]
         assert table["beyond"].to_numpy() == pytest.approx(table["n"] - table["expected"])
         said += bool((table["beyond_low"] > 0).any())
-        words = answers({"parting": table, **NOTHING}, joined)[-1]
+        words = answers({"parting": table, **NOTHING}, joined)[-1].words
         assert ("the most beyond chance" in words) == bool(table["beyond_low"].max() > 0)
     assert said <= 5
     opposite = joined_of({"judge": ("judged", values[0]), "in": ("internal", -values[0])})
@@ -456,13 +488,13 @@ def test_a_label_of_correctness_is_not_said_to_be_of_faithfulness() -> None:
     joined = join({"a": Scores(named, whole.traces)}, None, "text")
     of_labels = targets(joined, 5, 0)
     held = against_tables(joined, of_labels, HOW)["against"]
-    combined = pd.DataFrame(columns=["label", "trained_on", "gain"])
+    combined = pd.DataFrame(columns=["label", "trained_on", "gain", "auroc", "pooled"])
     parts = parting_tables(joined, HOW, 1)["parting"]
     trust = trust_table(held, of_labels, HOW)
     tables = NOTHING | {"trust": trust, "combined": combined, "parting": parts}
     (said, *_) = answers(tables, joined)
-    assert "of which it speaks against 40" in said
-    assert "faithful" not in said
+    assert "of which it speaks against 40" in said.words
+    assert "faithful" not in said.words
     assert "not whether the reasoning is faithful" in cautions(tables, joined, of_labels)[0]
 
 

@@ -117,6 +117,70 @@ def test_the_heat_map_has_the_numbers_of_the_report(
     assert cells(chromium)[one, other] == pytest.approx(expected, abs=0.0051)
 
 
+def test_axes_the_sign_of_rho_and_the_sentence_agree(chromium: Browser, written: Path) -> None:
+    """Of a measure of which less is faithful the axis runs the other way."""
+    opened(chromium, written)
+    choose(chromium, "x", "internal 5")  # less of it is faithful
+    choose(chromium, "y", "internal 1")
+    said = chromium.evaluate("document.getElementById('pair-said').textContent")
+    assert "ρ = +0." in said
+    assert "right and up say more faithful" in said
+    label = chromium.evaluate(
+        "[...document.querySelectorAll('#plot .u-axis')].length && "
+        "document.getElementById('x').selectedOptions[0].text"
+    )
+    assert label.startswith("internal 5")
+    # the points that were drawn: what lies right lies up
+    across, up = chromium.evaluate(
+        "(() => { const o = document.querySelector('#plot').querySelector('.u-over');"
+        " const b = o.getBoundingClientRect(); const at = [];"
+        " const pair = document.getElementById('pair-said');"
+        " document.getElementById('plot').focus();"
+        " const seen = [];"
+        " for (let k = 0; k < 100; k++) {"
+        "  document.getElementById('plot').dispatchEvent("
+        "   new KeyboardEvent('keydown', {key: 'ArrowRight'}));"
+        "  seen.push(pair.textContent.split(': ').pop().replaceAll('−', '-')"
+        "   .split(' and ').map(Number)); }"
+        " return [seen.map(s => s[0]), seen.map(s => s[1])]; })()"
+    )
+    # arrow keys go from left to right, and values of the turned measure fall
+    assert across == sorted(across, reverse=True)
+    assert across[0] > across[-1]
+    assert float(spearmanr(range(len(up)), up)[0]) > 0.5
+
+
+def test_a_judge_that_all_measures_share_is_named_once(chromium: Browser, tmp_path: Path) -> None:
+    judge = " (bundled:smollm2-135m)"
+    made = comparison(40, 4, judge)
+    page.write_explorer(tmp_path / "explore.html", made)
+    opened(chromium, tmp_path / "explore.html")
+    options = chromium.evaluate("[...document.getElementById('x').options].map(o => o.text)")
+    assert not any("smollm2" in text for text in options)
+    lead = chromium.evaluate("document.querySelector('header p').textContent")
+    assert "Names of measures leave out “(bundled:smollm2-135m)”" in lead
+
+
+def test_headings_stay_off_row_labels_and_a_narrowed_page_fits(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    page.write_explorer(tmp_path / "explore.html", comparison(40, 24, " of a long name", steps=20))
+    opened(chromium, tmp_path / "explore.html", width=1200)
+    on_top = chromium.evaluate(
+        "(box => { box.scrollTo(150, 120); const b = box.getBoundingClientRect();"
+        " const seen = []; for (let x = 8; x < 120; x += 8)"
+        " seen.push(document.elementFromPoint(b.x + x, b.y + 40));"
+        " return seen.every(e => e === box.querySelector('thead th')); })"
+        "((document.getElementById('agreement').scrollIntoView(),"
+        " document.getElementById('agreement')))"
+    )
+    assert on_top  # the corner covers what has been scrolled under it
+    chromium.evaluate("document.querySelectorAll('#list tbody tr')[0].click()")
+    until(chromium, "document.querySelector('#items .uplot')")
+    chromium.window(420)
+    until(chromium, "document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_page_and_the_report_say_the_same_of_what_is_missing(made: Explored) -> None:
     told = made.overview["reasons"]
     counted = Counter(

@@ -14,6 +14,7 @@ from pages import faults
 from run_files import write_yaml
 
 import faithscope
+from faithscope.experiments.analysis.comparison.against import NOT_WITHIN
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
@@ -65,14 +66,16 @@ def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     assert run.traces["settled"].notna().all()
     trust = tables["trust"].set_index("measure")
     # what was planted: the answer follows corrupted steps of the faithful model alone
-    assert trust.loc["corrupt_tv_prefix_scored", "auroc"] == 1
-    assert trust.loc["rigidity_depth", "auroc"] == 0
+    assert trust.loc["corrupt_tv_prefix_scored", "pooled"] == 1
+    assert trust.loc["rigidity_depth", "pooled"] == 0
+    # all traces of one planted model are of one kind: within a model there is nothing to tell
+    assert trust["auroc"].isna().all()
+    assert set(trust["reason"]) == {NOT_WITHIN}
     assert trust.loc["attention_reasoning", "forwards"] == 1
     page = (both / "report.html").read_text("utf-8")
     assert faults(page, ["explore.html"]) == []
     assert faults((both / "explore.html").read_text("utf-8"), ["report.html"]) == []
     first = page.split("<h2")[1]
-    # eight faithful traces are too few to call any measure the best
     assert "none of these is called the best" in first
     assert "It costs" not in first
     assert "are a glance" in first
@@ -250,6 +253,6 @@ def test_two_hundred_planted_traces_are_compared(tmp_path: Path) -> None:
     tables = faithscope.load_run(tmp_path / "runs" / "both").tables
     assert tables["sources"]["n_items"].tolist() == [210]
     assert "monitor: hidden_state" in set(tables["against"]["measure"])
-    assert set(tables["combined"]["verdict"].dropna()) == {"none"}
+    assert set(tables["combined"]["reason"].dropna()) == {NOT_WITHIN}
     assert isinstance(tables["agreement"], pd.DataFrame)
     assert tables["agreement"]["reversed"].any()

@@ -1,0 +1,119 @@
+"""Permutation tests that exchange whole questions: many scores of the same rows against one label.
+
+The rows of a question (all models' traces of it) keep what they have in common, and only questions
+with rows in the same strata are exchanged, so that what tells strata apart is no evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.stats import rankdata
+
+from faithscope.experiments.analysis.statistics.resampling import Clusters
+from faithscope.experiments.analysis.statistics.stats import over
+
+EXCHANGES = 20_000
+"""Permutations behind a p-value: the least, 1e-4, outlives the correction for 2,000 pairs where
+four of them have it."""
+ROUNDING = 1e-9
+"""Float noise in a sum of ranks."""
+CELLS = 4_000_000
+"""Numbers that one block of permutations may hold."""
+
+
+def permutations(
+    clusters: Clusters, strata: Int[np.ndarray, " rows"], seed: int, width: int
+) -> Iterator[Int[np.ndarray, "rows draws"]]:
+    """Yields `EXCHANGES` permutations of rows, some at a time, that exchange whole clusters which
+    have as many rows in the same strata.
+
+    Args:
+        width: numbers that the caller makes of one row of one permutation.
+    """
+    names = np.asarray(clusters, dtype=str)
+    rng = np.random.default_rng(seed)
+    at_once = max(1, CELLS // max(1, len(names) * width))
+    blocks = _exchangeable(names, strata)
+    for first in range(0, EXCHANGES, at_once):
+        draws = min(at_once, EXCHANGES - first)
+        places = np.repeat(np.arange(len(names))[:, None], draws, axis=1)
+        for block in blocks:
+            order = np.repeat(np.arange(len(block))[:, None], draws, axis=1)
+            # (clusters, rows of each, draws)
+            places[block] = np.swapaxes(block[rng.permuted(order, axis=0)], 1, 2)
+        yield places
+
+
+def _exchangeable(clusters: np.ndarray, strata: np.ndarray) -> list[np.ndarray]:
+    """Sets of several clusters that have as many rows in the same strata: (clusters, rows of each)
+    places of their rows, stratum by stratum."""
+    alike: dict[tuple[int, ...], list[np.ndarray]] = {}
+    for cluster in np.unique(clusters):
+        rows = np.flatnonzero(clusters == cluster)
+        rows = rows[np.argsort(strata[rows], kind="stable")]
+        alike.setdefault(tuple(strata[rows].tolist()), []).append(rows)
+    return [np.stack(block) for block in alike.values() if len(block) > 1]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """p-values of scores against a label that is independent of them inside each stratum.
+
+    NaN where a score or the label does not vary inside any stratum.
+    """
+
+    highest: Float[np.ndarray, " scores"]
+    """How often the maximum over all scores is as high as this one's own statistic (Westfall and
+    Young's single step): the chance of naming any score wrongly is no greater than this."""
+    low: Float[np.ndarray, " scores"]
+    """How often a score's own statistic is as low; uncorrected."""
+    high: Float[np.ndarray, " scores"]
+    """How often a score's own statistic is as high; uncorrected."""
+
+
+def against_label(
+    scores: Float[np.ndarray, "rows scores"],
+    positive: Bool[np.ndarray, " rows"],
+    strata: np.ndarray,
+    clusters: Clusters,
+    seed: int,
+) -> Exchanged:
+    """Tests scores, all in the same permutations, by Wilcoxon's rank sum inside strata.
+
+    Labels are exchanged between clusters. The statistic of a score is its rank sum over the
+    positive rows of every stratum, minus what is expected and divided by its standard deviation for
+    as many positive rows as have a score, ties counted: scores with few values, or with gaps, are
+    thus held against the maximum on one scale. Gaps (NaN) stay where they are.
+    """
+    codes = np.unique(strata, return_inverse=True)[1]
+    there = ~np.isnan(scores)
+    centred, unit = np.zeros(scores.shape), []
+    members = [codes == stratum for stratum in np.unique(codes)]
+    for here in members:
+        ranks = rankdata(scores[here], axis=0, nan_policy="omit")
+        n = there[here].sum(axis=0)
+        centred[here] = np.where(there[here], ranks - (n + 1) / 2, 0.0)
+        unit.append(np.nan_to_num(over((centred[here] ** 2).sum(axis=0), n * (n - 1.0))))
+
+    def statistic(labels: Float[np.ndarray, "draws rows"]) -> Float[np.ndarray, "draws scores"]:
+        variance = np.zeros((len(labels), scores.shape[1]))
+        for here, of_one in zip(members, unit, strict=True):
+            n_positive = labels[:, here] @ there[here].astype(float)
+            variance += n_positive * (there[here].sum(axis=0) - n_positive) * of_one
+        spread = np.sqrt(variance)
+        return over(labels @ centred, np.where(spread > ROUNDING, spread, 0))
+
+    (observed,) = statistic(positive.astype(float)[None])
+    highest, low, high = (np.ones(scores.shape[1]) for _ in range(3))
+    for places in permutations(clusters, codes, seed, 1 + scores.shape[1] // 4):
+        drawn = np.nan_to_num(statistic(positive[places].T.astype(float)))
+        most = drawn.max(axis=1, initial=-np.inf)
+        highest += (most[:, None] >= observed - ROUNDING).sum(axis=0)
+        low += (drawn <= observed + ROUNDING).sum(axis=0)
+        high += (drawn >= observed - ROUNDING).sum(axis=0)
+    p = np.stack([highest, low, high]) / (EXCHANGES + 1)
+    return Exchanged(*np.where(np.isnan(observed), np.nan, p))

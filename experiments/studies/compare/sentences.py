@@ -1,0 +1,261 @@
+"""The first screen of a comparison in sentences: which measure to trust here, and what it costs.
+
+A sentence that names a best measure, a direction, a gain or a disagreement has passed a test that
+counts how many were tried; where none passes, the sentence says so and names none.
+`benchmarks/conclusions.py` counts how often these sentences are false of simulated worlds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from faithscope.experiments.analysis.comparison.against import MONITOR
+from faithscope.experiments.analysis.comparison.agreement import settings
+from faithscope.experiments.analysis.comparison.combining import GAIN
+from faithscope.experiments.analysis.comparison.joined import Joined
+from faithscope.experiments.analysis.comparison.parting import KINDS
+from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.trust import AS_GOOD, LEVEL
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.tidy import count, keep, rows, where
+from faithscope.experiments.studies.compare.words import (
+    UNITS,
+    Tables,
+    cost_in_words,
+    estimated,
+    p_in_words,
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence of the first screen, and what it claims beyond the numbers of these traces."""
+
+    words: str
+    claim: str = ""
+    """`best`, `as_good`, `wrong_way`, `gain`, `agreement`, `reversed`, `parting`; empty for a
+    sentence that describes, or says that nothing can be told."""
+    of: tuple[str, ...] = ()
+    """Measures, or kinds of disagreement, of which it is claimed."""
+
+
+def answers(tables: Tables, joined: Joined, as_good: float = AS_GOOD) -> list[Sentence]:
+    """Sentences of the first screen, labels first.
+
+    Args:
+        as_good: the bound in AUROC that `tables` were made with.
+    """
+    several = len(set(settings(joined))) > 1
+    said = [
+        sentence
+        for label in dict.fromkeys(tables["trust"]["label"])
+        for sentence in _of_label(tables, label, as_good, several)
+    ]
+    if not said:
+        said = [
+            Sentence(
+                "No label of these runs tells two kinds of traces apart, or too few traces have "
+                "one. Nothing here says which measure is right: the page shows only where measures "
+                "agree, what they cost, and where they part. Add labels with --labels FILE."
+            )
+        ]
+    return [*said, *_agreement(tables, several), *_parting(tables)]
+
+
+def _of_label(tables: Tables, label: str, as_good: float, several: bool) -> Iterator[Sentence]:
+    every = [row for row in rows(where(tables["trust"], label=label)) if row["family"] != MONITOR]
+    measures = [row for row in every if not row["reason"]]
+    if measures:
+        yield _highest(label, measures, several)
+        if measures[0]["told"] is True:
+            yield _as_good(measures, as_good)
+        yield from _wrong_way(measures)
+        yield from _together(tables, label)
+    if sparse := len(every) - len(measures):
+        reasons = " or ".join(dict.fromkeys(row["reason"] for row in every if row["reason"]))
+        yield Sentence(
+            markup(
+                "By the label <code>{}</code> {} of {} measures cannot be set against others, and "
+                "none of these is called the best: they have {}.",
+                *(label, f"{sparse:,}", f"{len(every):,}", reasons),
+            )
+        )
+
+
+def _highest(label: str, measures: list[dict[str, Any]], several: bool) -> Sentence:
+    """Which measures tell beyond chance, and which of these has the highest AUROC."""
+    best, n = measures[0], f"{len(measures):,}"
+    told = [row["measure"] for row in measures if row["told"] is True]
+    among = " from others of the same model and task" if several else ""
+    about = (label, f"{best['n']:,}", f"{best['n_unfaithful']:,}")
+    of = "Against the label <code>{}</code> ({} traces, of which it speaks against {}) "
+    # of all measures the lowest is that of the one that is furthest from chance
+    lowest = min(row["p_highest"] for row in measures)
+    chance = "labels exchanged between questions give a highest AUROC as far out with {}"
+    gappy = [
+        row["measure"] for row in measures if row["p_highest"] <= LEVEL and row["told"] is False
+    ]
+    if gappy:
+        chance += (
+            f", but {len(gappy):,} {'is' if len(gappy) == 1 else 'are'} that far out only if the "
+            "traces without a score do not go against the measure"
+        )
+    if not told:
+        return Sentence(
+            markup(
+                of + "none of {} measures tells beyond chance which traces the label speaks "
+                "against{}: " + chance + ". None is called the best.",
+                *(*about, n, among, p_in_words(lowest)),
+            )
+        )
+    pooled = f" ({best['pooled']:.2f} over all traces together)" if several else ""
+    gaps = ""
+    if best["n_missing"]:
+        gaps = (
+            f" It has no score of {best['n_missing']:,} traces; if all of these went against it, "
+            f"the lower bound of AUROC would be {best['least_low']:.2f}."
+        )
+    return Sentence(
+        markup(
+            of + "{} of {} measures tell beyond chance which traces the label speaks against{}: "
+            + chance + ". The highest of these AUROCs has <strong>{}</strong> ({}): {}{}.{} It "
+            "costs {}.",
+            *(*about, f"{len(told):,}", n, among, p_in_words(lowest)),
+            *(best["measure"], best["family"], estimated(best, "auroc"), pooled, gaps),
+            cost_in_words(best),
+        ),
+        "best",
+        tuple(told),
+    )  # fmt: skip
+
+
+def _as_good(measures: list[dict[str, Any]], as_good: float) -> Sentence:
+    best, others = measures[0], measures[1:]
+    good = [row for row in others if row["as_good"] is True]
+    within = f"(at most {as_good:g} of AUROC behind, a bound set beforehand)"
+    if not good:
+        n = len(others)
+        return Sentence(
+            f"Of none of the other {n:,} measures is it shown that it is as good {within}."
+        )
+    words = (
+        f"Of {len(good):,} of the other {len(others):,} it is shown that they are as good {within}"
+    )
+    of = tuple(row["measure"] for row in good)
+    cost = next((c for c in COSTS if any(not math.isnan(row[c]) for row in (best, *good))), None)
+    cheaper = [row for row in good if cost is not None and row[cost] < best[cost]]
+    if cost is None or not cheaper:
+        less = "" if cost is None else f"; none of them costs less in {UNITS[cost]}"
+        return Sentence(f"{words}{less}.", "as_good", of)
+    cheapest = min(cheaper, key=lambda row: row[cost])
+    return Sentence(
+        markup(
+            "{}. The cheapest of them in {} is <strong>{}</strong> ({}), AUROC {}: {}.",
+            *(words, UNITS[cost], cheapest["measure"], cheapest["family"]),
+            *(estimated(cheapest, "auroc"), cost_in_words(cheapest)),
+        ),
+        "as_good",
+        of,
+    )
+
+
+def _wrong_way(measures: list[dict[str, Any]]) -> Iterator[Sentence]:
+    wrong = [row for row in measures if row["wrong_way"] is True]
+    if wrong:
+        furthest = min(wrong, key=lambda row: row["auroc"])
+        yield Sentence(
+            markup(
+                "{} here, beyond what chance gives the lowest of so many (the furthest: "
+                "<code>{}</code>, AUROC {}). They are shown so, and never turned round.",
+                "1 measure points the wrong way"
+                if len(wrong) == 1
+                else f"{len(wrong):,} measures point the wrong way",
+                *(furthest["measure"], estimated(furthest, "auroc")),
+            ),
+            "wrong_way",
+            tuple(row["measure"] for row in wrong),
+        )
+
+
+def _together(tables: Tables, label: str) -> Iterator[Sentence]:
+    combined = where(tables["combined"], label=label, trained_on="other questions")
+    for row in rows(combined.dropna(subset=["gain"])):
+        gains = row["verdict"] == GAIN
+        yield Sentence(
+            markup(
+                "All {} measures together ({}) against the best single one: {} ({}).",
+                *(f"{row['n_measures']:.0f}", row["classifier"]),
+                *("a gain" if gains else "no gain is shown", estimated(row, "gain", signed=True)),
+            ),
+            "gain" if gains else "",
+            (row["classifier"],),
+        )
+
+
+def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
+    of_families = tables["families"]
+    shown = of_families.loc[of_families["family"] != of_families["other_family"]]
+    told = [
+        f"{r['family']} and {r['other_family']} {r['spearman']:+.2f}"
+        + (f" (within models and tasks {r['within']:+.2f})" if several else "")
+        for r in rows(shown.dropna(subset=["spearman"]))
+    ]
+    if told:
+        words = f"Mean rank correlation of the measures of two families: {'; '.join(told)}."
+        yield Sentence(words.replace("-", "−").replace("+nan", "cannot be told"))
+    pairs = tables["agreement"]
+    if not (n := count(pairs["p"].notna())):
+        return
+    inside = "vary within a model and task" if several else "vary"
+    rest = ", however well they agree on models" if several else ""
+    beyond = pairs.loc[pairs["discovered"]]
+    apart, own = (keep(beyond, beyond["one_probe"] == one) for one in (False, True))
+    yield Sentence(
+        f"Of {n:,} pairs of measures that {inside}, {len(beyond):,} rank traces"
+        f"{' of one model and task' if several else ''} beyond chance: {_alike(apart)} of two "
+        f"probes, and {_alike(own)} of one probe with itself, which are made of the same numbers "
+        "(a rate of false discoveries is kept: a few of these may be chance). "
+        f"Of the others it cannot be said that they agree on traces{rest}.",
+        "agreement" if len(beyond) else "",
+        tuple(f"{r['measure']}|{r['other']}" for r in rows(beyond)),
+    )
+    if reversed_ := count(pairs["reversed"]):
+        one = reversed_ == 1
+        turned = pairs.loc[pairs["reversed"]]
+        yield Sentence(
+            f"{reversed_:,} of these pairs agree{'s' if one else ''} over all traces and "
+            f"disagree{'s' if one else ''} within models and tasks, or "
+            "the other way round (Simpson's paradox): what they share over all traces is a "
+            "difference between models or tasks, not between traces.",
+            "reversed",
+            tuple(f"{r['measure']}|{r['other']}" for r in rows(turned)),
+        )
+
+
+def _alike(pairs: pd.DataFrame) -> str:
+    alike = count(pairs["within"] > 0)
+    turned = len(pairs) - alike
+    return f"{len(pairs):,}" + (f" ({turned:,} the other way round)" if turned else "")
+
+
+def _parting(tables: Tables) -> Iterator[Sentence]:
+    words = {kind.name: kind.words for kind in KINDS}
+    known = rows(tables["parting"].loc[tables["parting"]["n_items"] > 0])
+    if not known:
+        return
+    row = max(known, key=lambda r: (r["beyond"], r["n"]))
+    of = (
+        f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f}; beyond "
+        f"chance {estimated(row, 'beyond', signed=True, form='.0f')})"
+    )
+    if row["beyond_low"] > 0:
+        most = "Of four kinds of disagreement the most beyond chance"
+        yield Sentence(f"{most}: {words[row['kind']]}, {of}.", "parting", (row["kind"],))
+    else:
+        yield Sentence(
+            "Of none of the four kinds of disagreement can it be said that it is more frequent "
+            f"than by chance; the nearest: {words[row['kind']]}, {of}."
+        )
