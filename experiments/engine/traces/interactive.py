@@ -110,7 +110,8 @@ def measure(
         raise ValueError(
             f"trace of {trace.question.id!r} cannot be probed ({reason}); make another"
         )
-    if unanswerable(probe, trace):
+    given = trace.origin.given
+    if given is not None and unanswerable(probe, given.kind):
         raise ValueError(
             f"trace of {trace.question.id!r}: {probe!r} reads answers, and nobody says of "
             "what kind they are; give kind to `given_traces`"
