@@ -82,8 +82,7 @@ def test_no_more_is_written_than_the_model_has_positions_for(
 def test_a_chain_of_no_known_kind_of_answer_is_refused_by_what_reads_answers(
     model: interp.Model,
 ) -> None:
-    steps = ["So 3 + 4 makes 7 .", "So 7 - 2 makes 5 ."]
-    row = {"question": "3 + 4 - 2", "steps": steps}
+    row = {"question": "3 + 4 - 2", "reasoning": "So 3 + 4 makes 7 . So 7 - 2 makes 5 ."}
     (chain,) = faithscope.given_traces(model, [row])
     with pytest.raises(ValueError, match="'tracing' reads answers, and nobody says of what kind"):
         faithscope.measure(model, chain, "tracing")
