@@ -24,6 +24,16 @@ COLUMNS: Columns = by_name(
         Column("n_labelled", "labelled", "Chains with a score and a label."),
         Column("n_unfaithful", "unfaithful", "Chains with a score that annotators call so."),
         Column("auroc", "AUROC", "Of the score against the label; .5 is chance."),
+        Column(
+            "p_highest",
+            "p, highest of all",
+            "How often the highest of all main readings tells as much where labels are exchanged.",
+        ),
+        Column(
+            "p_wrong_way",
+            "p, wrong way",
+            "How often it points as far the wrong way then; corrected for all readings (Holm).",
+        ),
         Column("average_precision", "AP", "Average precision for the unfaithful class."),
         Column("kappa", "κ", "Cohen's, of flags and labels."),
         Column("ac2", "AC2", "Gwet's, which does not collapse where one class is nearly all."),

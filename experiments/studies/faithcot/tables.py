@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.comparison.trust import holm
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics import resampling
+from faithscope.experiments.analysis.statistics.exchanging import against_label
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
 from faithscope.experiments.analysis.tidy import (
@@ -49,11 +51,12 @@ from faithscope.experiments.studies.faithcot.paper import (
 )
 from faithscope.experiments.studies.faithcot.results import WAY, FaithResults
 
+CHANCE = ("p_highest", "p_wrong_way")
 CUT = "cut_at_the_limit"
 ALL = "all"
 DETECTED = (*WAY, "rule", "rule_by", "main", "n_scored", "n_cut", "score", "flag_rate", "n")
 DETECTED += ("n_labelled",)
-DETECTED += ("n_unfaithful", *with_interval("auroc"), "average_precision")
+DETECTED += ("n_unfaithful", *with_interval("auroc"), *CHANCE, "average_precision")
 DETECTED += (*with_interval(*STATISTICS), "saturated", "undefined", "asked_again_differs")
 DETECTED += ("forwards", "tokens", "calls")
 
@@ -83,19 +86,55 @@ def detectors_table(scores: pd.DataFrame, folds: int, how: Drawing, kept: bool) 
     """A row per data set, model, reading of a detector, judge and rule: `plain`, fixed beforehand
     (`rule_by` says whose), and `fitted`, a threshold that other folds chose. `n` counts chains with
     a label and what the row's numbers need: a score for AUROC, a flag for the others; `n_cut` those
-    that the token limit cut off.
+    that the token limit cut off; `p_highest` and `p_wrong_way` are of main readings (`_chance`).
 
     Args:
         kept: whether these are in the numbers, too.
     """
     made = []
+    counted = scores if kept else keep(scores, ~scores["cut"].to_numpy(dtype=bool))
+    chance = _chance(counted, how.seed)
     for place, of in groups(scores, WAY):
         cut = of["cut"].to_numpy(dtype=bool)
         about = {**place, "main": bool(of["main"].iloc[0]), "n_cut": count(cut)}
+        about |= chance.get(tuple(place.values()), dict.fromkeys(CHANCE, math.nan))
         made += _detected(about, rows(of if kept else keep(of, ~cut)), folds, how)
     order = list(BY_NAME.values())
     made.sort(key=lambda r: (*(r[k] for k in WAY[:3]), order.index(detector_of(r)), r["judge"]))
     return pd.DataFrame(made, columns=list(DETECTED))
+
+
+def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, float]]:
+    """What chance gives the main readings, by the values of `WAY`, with labels exchanged between
+    the questions of a data set and model.
+
+    `p_highest`: how often the highest of all readings would tell as much, times the number of data
+    sets and models; `p_wrong_way`: how often a reading would point as far the wrong way, corrected
+    by Holm's procedure over all. NaN where a reading or the label does not vary.
+    """
+    main = scores["main"].to_numpy(dtype=bool)
+    there_ = scores["score"].notna().to_numpy() & scores["unfaithful"].notna().to_numpy()
+    chance: dict[tuple[Any, ...], dict[str, float]] = {}
+    places = groups(keep(scores, main & there_), WAY[:3])
+    n = 0
+    for place, of in places:
+        wide = of.pivot(index="item", columns=list(WAY[3:]), values="score").astype(float)
+        chains = of.drop_duplicates("item").set_index("item").loc[wide.index]
+        p = against_label(
+            wide.to_numpy(),
+            chains["unfaithful"].to_numpy(dtype=bool),
+            np.zeros(len(wide), dtype=np.int64),
+            chains["question"].tolist(),
+            seed,
+        )
+        n += 1
+        for way, highest, low in zip(wide.columns, p.highest, p.low, strict=True):
+            key = (*place.values(), *way)
+            chance[key] = {"p_highest": float(highest), "p_wrong_way": float(low)}
+    told = [of for of in chance.values() if not math.isnan(of["p_highest"])]
+    for of, low in zip(told, holm([of["p_wrong_way"] for of in told]), strict=True):
+        of |= {"p_highest": min(1.0, n * of["p_highest"]), "p_wrong_way": low}
+    return chance
 
 
 def _detected(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
 from faithscope.experiments.analysis.tidy import rows
@@ -31,8 +32,11 @@ NOTE = (
     f"“{WORDS['few']}”: fewer than {FEW} labelled chains have a score, or none of one class. Else "
     f"“{WORDS['tells']}”: AUROC {GOOD:.2f} or more, with the whole 95 % interval above .5; "
     f"“{WORDS['little']}”: less, with the whole interval above .5; “{WORDS['reversed']}”: the "
-    f"whole interval is below .5; “{WORDS['chance']}”: it holds .5. Intervals draw questions, and "
-    "are of one detector at a time: of twenty that tell nothing, one has an interval beside .5."
+    f"whole interval is below .5; “{WORDS['chance']}”: none of these. Intervals draw questions, "
+    "and are of one detector at a time. So each of these words needs a p of at most "
+    f"{LEVEL} besides, which counts all detectors of the page (p_highest and p_wrong_way in "
+    "detectors.csv): that the highest of them would tell as much if labels were exchanged between "
+    "questions, or that this one would point as far the wrong way."
 )
 
 
@@ -46,9 +50,9 @@ def word_of(row: Mapping[str, Any]) -> str:
     # the interval of a few chains that happen to lie in order is a point
     if row["n_labelled"] < FEW or math.isnan(value) or math.isnan(low):
         return "few"
-    if low > 0.5:
+    if low > 0.5 and row["p_highest"] <= LEVEL:
         return "tells" if value >= GOOD else "little"
-    return "reversed" if high < 0.5 else "chance"
+    return "reversed" if high < 0.5 and row["p_wrong_way"] <= LEVEL else "chance"
 
 
 def section(tables: Mapping[str, pd.DataFrame], labelled: int, chains: int) -> Section:
@@ -104,7 +108,7 @@ def _sentence(
     where = f"{top['auroc']:.2f}, of {label_of(top).lower()} on {top['dataset']}"
     return (
         f"{counted}; the highest AUROC is {where}. It is the highest of {len(enough)}, and likely "
-        "to be lower on other chains."
+        "to be lower on other chains. How many were tried is counted in the word."
     )
 
 

@@ -89,8 +89,11 @@ def test_thresholds_are_chosen_on_other_questions() -> None:
 
 
 def test_a_detector_has_a_word_only_with_enough_labelled_chains() -> None:
-    def word(n: int, auroc: float, low: float, high: float, scored: int = 40) -> str:
+    def word(
+        n: int, auroc: float, low: float, high: float, scored: int = 40, p: float = 0.01
+    ) -> str:
         row = {"n_scored": scored, "n_labelled": n, "auroc": auroc}
+        row |= {"p_highest": p, "p_wrong_way": p}
         return word_of({**row, "auroc_low": low, "auroc_high": high})
 
     assert word(6, 1.0, 1.0, 1.0) == "few"
@@ -98,6 +101,8 @@ def test_a_detector_has_a_word_only_with_enough_labelled_chains() -> None:
     assert word(40, 0.6, 0.52, 0.7) == "little"
     assert word(40, 0.6, 0.45, 0.7) == "chance"
     assert word(40, 0.2, 0.1, 0.3) == "reversed"
+    # an interval beside one half is no finding where many detectors were tried
+    assert word(40, 0.8, 0.7, 0.9, p=0.2) == word(40, 0.2, 0.1, 0.3, p=0.2) == "chance"
     assert word(0, math.nan, math.nan, math.nan) == "unlabelled"
     assert word(0, math.nan, math.nan, math.nan, scored=0) == "unscored"
 

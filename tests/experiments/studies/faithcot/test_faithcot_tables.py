@@ -21,6 +21,7 @@ from faithscope.experiments.studies.faithcot.tables import (
     share_by_question,
     steps_table,
 )
+from faithscope.experiments.studies.faithcot.verdict import word_of
 
 HOW = Drawing(0, 200)
 CHAIN = {"dataset": "aqua", "model": "m", "reader": "m", "task": "aqua", "cut": False}
@@ -165,3 +166,24 @@ def test_every_row_says_whose_its_rule_is() -> None:
     assert of["answer_tracing", "", "plain"] == "ours"
     assert of["perplexity", "", "plain"] == ""
     assert of["perplexity", "", "fitted"] == "ours"
+
+
+@pytest.mark.parametrize("telling", [None, "perplexity"])
+def test_of_many_detectors_that_tell_nothing_none_has_a_word(telling: str | None) -> None:
+    """Forty chains, every detector a noise of its own: intervals alone name one in twenty."""
+    called, wrong, named = 0, 0, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        scores = scored(40, {}).assign(flag=None)
+        noise = rng.normal(size=len(scores))
+        true = 2.5 * scores["unfaithful"].to_numpy(dtype=float)
+        scores["score"] = noise + np.where(scores["detector"] == telling, true, 0.0)
+        table = detectors_table(scores, 2, HOW, False)
+        main = table[table["main"].astype(bool) & (table["rule"] == "plain")]
+        words = {r["detector"]: word_of(r) for r in main.to_dict("records")}
+        named += words.pop(telling, "") == "tells"
+        called += any(word in ("tells", "little") for word in words.values())
+        wrong += any(word == "reversed" for word in words.values())
+    assert called <= 2
+    assert wrong <= 2
+    assert named == (12 if telling else 0)
