@@ -142,7 +142,7 @@ def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
         else f"95 % interval {best['auroc_low']:.2f} to {best['auroc_high']:.2f}"
     )
     return [
-        f"Inside {best['name']} the same steps are told apart best by {best['signal']}: AUROC "
-        f"{best['auroc']:.2f} ({interval}; .5 is chance). It is the best of {len(known)} signals, "
-        "and the best of several lies above chance by chance."
+        f"Of {len(known)} signals inside models, the highest AUROC for telling the same steps apart is "
+        f"{best['auroc']:.2f}, of {best['signal']} in {best['name']} ({interval}; .5 is chance). The "
+        "highest of several lies above chance by chance, so that this names no signal that works."
     ]
