@@ -131,8 +131,8 @@ def _row(v: Mapping[str, Any]) -> list[Cell]:
 
 def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
     """Whether anything inside a model tells the same steps apart, in a sentence."""
-    signals = rows(where(tables["c2_judge_against_internals"], kind="internals"))
-    known = [r for r in signals if not math.isnan(r["auroc"])]
+    of_signals = rows(where(tables["c2_judge_against_internals"], kind="internals"))
+    known = [r for r in of_signals if not math.isnan(r["auroc"])]
     if not known:
         return []
     best = max(known, key=lambda r: r["auroc"])
@@ -141,8 +141,13 @@ def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
         if math.isnan(best["auroc_low"])
         else f"95 % interval {best['auroc_low']:.2f} to {best['auroc_high']:.2f}"
     )
+    signals = f"{len(known)} signal{'s' * (len(known) > 1)} inside models"
+    chance = (
+        " The highest of several lies above chance by chance, so that this names no signal that works."
+        if len(known) > 1
+        else ""
+    )
     return [
-        f"Of {len(known)} signals inside models, the highest AUROC for telling the same steps apart is "
-        f"{best['auroc']:.2f}, of {best['signal']} in {best['name']} ({interval}; .5 is chance). The "
-        "highest of several lies above chance by chance, so that this names no signal that works."
+        f"Of {signals}, the highest AUROC for telling the same steps apart is that of "
+        f"{best['signal']} in {best['name']}: {best['auroc']:.2f} ({interval}; .5 is chance).{chance}"
     ]

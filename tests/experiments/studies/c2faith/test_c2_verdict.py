@@ -80,4 +80,6 @@ def test_it_is_under_the_first_prompt_and_every_word_is_told() -> None:
     assert all(word in NOTE for word in WORDS.values())
     inside = shown.blocks[-1]
     assert isinstance(inside, str)
-    assert "surprisal: AUROC 0.70 (no interval, of one chain; .5 is chance)" in inside
+    assert "Of 1 signal inside models" in inside
+    assert "surprisal in m: 0.70 (no interval, of one chain; .5 is chance)." in inside
+    assert "by chance, so" not in inside
