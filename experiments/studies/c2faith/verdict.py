@@ -143,11 +143,12 @@ def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
     )
     signals = f"{len(known)} signal{'s' * (len(known) > 1)} inside models"
     chance = (
-        " The highest of several lies above chance by chance, so that this names no signal that works."
+        " The highest of several lies above chance by chance: this names no signal that works."
         if len(known) > 1
         else ""
     )
     return [
         f"Of {signals}, the highest AUROC for telling the same steps apart is that of "
-        f"{best['signal']} in {best['name']}: {best['auroc']:.2f} ({interval}; .5 is chance).{chance}"
+        f"{best['signal']} in {best['name']}: {best['auroc']:.2f} ({interval}; .5 is chance)."
+        f"{chance}"
     ]

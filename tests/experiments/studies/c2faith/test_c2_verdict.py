@@ -82,4 +82,4 @@ def test_it_is_under_the_first_prompt_and_every_word_is_told() -> None:
     assert isinstance(inside, str)
     assert "Of 1 signal inside models" in inside
     assert "surprisal in m: 0.70 (no interval, of one chain; .5 is chance)." in inside
-    assert "by chance, so" not in inside
+    assert "by chance:" not in inside
