@@ -80,7 +80,7 @@ def make_run(folder: Path, models: list[str], limit: dict[str, int]) -> Path:
         "tasks": list(limit),
         "data": {"limit": limit},
         "generation": {"max_new_tokens": 256},
-        "probes": ["direct"],
+        "probes": ["flow"],
     }
     (folder / "traces.yaml").write_text(yaml.safe_dump(config))
     assert execute(["run", str(folder / "traces.yaml")]) == 0

@@ -28,7 +28,7 @@ WORDS = {
     "answer_kind_unknown": "nobody says how it is answered",
     "writer_not_here": "written by a model that is not in this run",
     "no_room": "no room in the model's positions",
-    "nothing_asked": "no step that counts, so nothing to ask",
+    "nothing_asked": "there is nothing in it to ask about",
 }
 """Reason -> what it means. A reason that a single measure has stands with that measure."""
 REMEDIES = {

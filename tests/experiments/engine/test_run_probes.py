@@ -71,7 +71,7 @@ def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     } <= names
     opened = load_run(outcome.run_dir)
     assert (len(opened.traces), len(opened.items), set(opened.steps.position)) == (2, 2, {1, 2, 3})
-    assert set(opened.branches.edit) == {"remove", "keep_only", "shuffle"}
+    assert set(opened.branches.edit) == {"remove", "keep_only", "shuffle", "remove_all"}
     effects = opened.causal_effects
     assert effects["position"].tolist() == [1, 2, 3] * 2
     assert effects["tts_excluded"].dropna().tolist() == ["no_context"] * 2

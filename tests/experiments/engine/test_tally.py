@@ -228,7 +228,7 @@ def test_judges_say_which_chains_have_no_step(
     code, said = dry(capsys, "judge", chains, f"out={tmp_path}")
     assert code == 0
     assert "left out" in said
-    assert "no step that counts" in said
+    assert "there is nothing in it to ask about" in said
     path.write_text(json.dumps({"question": "?", "reasoning": "Seven."}))
     code, _ = dry(capsys, "judge", chains, f"out={tmp_path}")
     assert code == 3

@@ -49,7 +49,7 @@ def config(folder: Path, **changes: Any) -> Path:
         "model": {"name": MODEL, "dtype": "float32", "device": "cpu"},
         "tasks": ["planted"],
         "data": {"limit": ITEMS},
-        "probes": ["direct"],
+        "probes": ["flow"],
         "generation": generation,
         "report": {"bootstrap": 5},
     }
@@ -102,7 +102,7 @@ def test_traces_are_the_same_tokens_whoever_writes_them(
         assert origin["sampling"]["backend"] == backend
         assert "batch_size" not in origin["sampling"]
     # the weights are read for the probes all the same
-    assert {r["item"] for r in read_records(tmp_path / "run", "direct")} == set(found)
+    assert {r["item"] for r in read_records(tmp_path / "run", "flow")} == set(found)
     if backend == "vllm-server":
         assert sum(len(asked["prompt"]) > 2 for asked in server.asked) == len(found)
 
