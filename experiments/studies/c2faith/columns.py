@@ -19,13 +19,33 @@ COLUMNS = by_name(
     [
         Column("n", "items", "Those with a verdict."),
         Column("n_without_verdict", "without a verdict", _WITHOUT),
-        Column("n_control", "controls"),
-        Column("n_control_without_verdict", "controls without a verdict"),
-        Column("n_detected", "chains with a step named"),
-        Column("n_reference", "with a reference score"),
-        Column("n_text_cut", "rationale cut at the limit"),
-        Column("n_seen", "texts, step flagged"),
-        Column("n_passed", "texts, step passed"),
+        Column(
+            "n_control", "controls", "Control items with a verdict, which no step was replaced in."
+        ),
+        Column(
+            "n_control_without_verdict",
+            "controls without a verdict",
+            "Control items without a verdict; they are in no other number of the row.",
+        ),
+        Column(
+            "n_detected",
+            "chains with a step named",
+            "Perturbed chains in which the judge names a step.",
+        ),
+        Column(
+            "n_reference",
+            "with a reference score",
+            "Items with a score that have a reference score: bias and MAE are of them.",
+        ),
+        Column(
+            "n_text_cut",
+            "rationale cut at the limit",
+            "Verdicts whose rationale the token limit or the model's last position ended.",
+        ),
+        Column("n_seen", "texts, step flagged", "Texts of judgements that flag the broken step."),
+        Column(
+            "n_passed", "texts, step passed", "Texts of judgements that let the broken step pass."
+        ),
         Column("share_seen", "in those flagged", "Share of the texts that hold the phrase."),
         Column("share_passed", "in those passed", "Share of the texts that hold the phrase."),
         Column(
@@ -38,7 +58,11 @@ COLUMNS = by_name(
             meaning="The log-odds ratio over its standard error; of many phrases, not corrected.",
         ),
         Column("n_voices", "judges", "Or readings and prompts of one judge, each a voice."),
-        Column("n_voices_silent", "judges without any verdict"),
+        Column(
+            "n_voices_silent",
+            "judges without any verdict",
+            "Voices that gave no verdict; they are in no set.",
+        ),
         Column("net", "net (detected − false alarms)", "Of the same draws of chains."),
         Column("std", "standard deviation", "√(p (1 − p)), as in the paper’s Table 1."),
         Column("auroc", "AUROC", "Perturbed against control items, by the probability of broken."),
@@ -61,13 +85,35 @@ COLUMNS = by_name(
         Column("exact_chance_middle", "exact, blindly in the middle region", _MIDDLE),
         Column("exact_control", "exact, control", _CONTROL),
         Column("mean_p_target", "probability of the target", "Scored reading, the mean."),
-        Column("n_final_score", "with index and final score"),
-        Column("contradicts", "index and final score contradict"),
-        Column("detection_final_score", "detection, by the final score"),
-        Column("fpr_final_score", "false alarms, by the final score"),
+        Column(
+            "n_final_score",
+            "with index and final score",
+            "Replies on perturbed and control chains that have both a step index and a final "
+            "score.",
+        ),
+        Column(
+            "contradicts",
+            "index and final score contradict",
+            "Replies with both that name a step and score the chain as sound, or name none and "
+            "score it as broken.",
+        ),
+        Column(
+            "detection_final_score",
+            "detection, by the final score",
+            "Perturbed chains that the final score calls broken, of replies with both.",
+        ),
+        Column(
+            "fpr_final_score",
+            "false alarms, by the final score",
+            "Control chains that the final score calls broken, of replies with both.",
+        ),
         Column("level", "steps left out", "Share of the middle steps."),
         Column("share_kept", "kept", "Mean share of the middle steps that are still there."),
-        Column("mean_share", "mean, share of the scale"),
+        Column(
+            "mean_share",
+            "mean, share of the scale",
+            "Mean score over the maximum of the scale, 0 to 1.",
+        ),
         Column("inflation", meaning="Scores of three quarters of the maximum and more."),
         Column("inflated_from", "inflated from", "The score."),
         Column("bias", meaning="Mean of score − reference."),
@@ -79,17 +125,39 @@ COLUMNS = by_name(
             "rounding alone.",
         ),
         Column("expected_mean", "expected score", "Under the probabilities of the scored reading."),
-        Column("p_truth", "probability of the truth"),
+        Column(
+            "p_truth",
+            "probability of the truth",
+            "Mean probability of the true verdict: the replaced step, or no step in a control.",
+        ),
         Column("log_loss", meaning="Mean −ln of the probability of the truth.", unit="nats"),
-        Column("p_truth_uniform", "the same, all equally likely"),
-        Column("log_loss_uniform", "log loss, all equally likely", unit="nats"),
-        Column("brier_uniform", "Brier score, all equally likely"),
+        Column(
+            "p_truth_uniform",
+            "the same, all equally likely",
+            "Probability of the truth of a judge to which no step and every step are equally "
+            "likely.",
+        ),
+        Column(
+            "log_loss_uniform",
+            "log loss, all equally likely",
+            "Log loss of a judge to which no step and every step are equally likely.",
+            "nats",
+        ),
+        Column(
+            "brier_uniform",
+            "Brier score, all equally likely",
+            "Brier score of a judge to which no step and every step are equally likely.",
+        ),
         Column("brier_recalibrated", "Brier score, recalibrated", "By a curve of other chains."),
         Column("brier_base", "Brier score of the base rate", "The event’s share in other chains."),
         Column(
             "gain", "gain of the recalibrated over the base rate", "Above 0, it knows something."
         ),
-        Column("ece_recalibrated", "calibration error, recalibrated"),
+        Column(
+            "ece_recalibrated",
+            "calibration error, recalibrated",
+            "Calibration error of the probabilities that a curve of other chains gives, ten bins.",
+        ),
         Column("slope", meaning="Of the curve: 1 where the scale is right, near 0 where too sure."),
         Column("auroc_right", "AUROC, right against wrong verdicts", "Of the confidence."),
         Column("auroc_broken", "AUROC, broken against intact chains", "Of 1 − P(no step)."),
@@ -97,8 +165,17 @@ COLUMNS = by_name(
         Column("confidence", meaning="Mean probability of the verdict given."),
         Column("overconfidence", meaning="Confidence − right, of the same draws of chains."),
         Column("rps", "ranked probability score (RPS)", _RPS),
-        Column("rps_score", "RPS of the likeliest score alone"),
-        Column("rps_uniform", "RPS, all equally likely"),
+        Column(
+            "rps_score",
+            "RPS of the likeliest score alone",
+            "RPS where all probability is on the score given: mean |score − truth|, a share of "
+            "the scale.",
+        ),
+        Column(
+            "rps_uniform",
+            "RPS, all equally likely",
+            "RPS of a judge to which every score is equally likely.",
+        ),
         Column(
             "rps_base", "RPS of the base rate", "Below it, a judge knows one item from another."
         ),
@@ -108,17 +185,36 @@ COLUMNS = by_name(
         Column("shift", meaning="How much nearer to the demanded verdict, a share of the scale."),
         Column("form_lost", meaning="Of asks with a clean verdict: none with the text."),
         Column("probability_change", meaning="Of the demanded verdict, in the scored reading."),
-        Column("share_independent", "share, were failures independent"),
+        Column(
+            "share_independent",
+            "share, were failures independent",
+            "What the share of items would be if each voice failed independently at its own rate.",
+        ),
         Column(
             "wrong_alone",
             "wrong without context",
             "Steps whose arithmetic contradicts itself, so that no other step is needed to see it.",
         ),
         Column("coefficient", meaning="Log-odds of being flagged per standard deviation."),
-        Column("p", "p"),
-        Column("p_bonferroni", "p, corrected (Bonferroni)"),
+        Column(
+            "p",
+            "p",
+            "McNemar's test, two-sided: exact below 25 items on which the two judges differ, else "
+            "chi-squared.",
+        ),
+        Column(
+            "p_bonferroni",
+            "p, corrected (Bonferroni)",
+            "p times the number of pairs of judges of one reading, prompt and condition, at most "
+            "1.",
+        ),
         Column("mean_mass", "mass, mean", "Probability of all verdicts allowed together."),
-        Column("share_below_half", "share with mass under .5"),
+        Column(
+            "share_below_half",
+            "share with mass under .5",
+            "Judgements in which all verdicts allowed have less than half of the probability "
+            "together.",
+        ),
     ]
 )
 _DETECTED = Column("detection", "detected", "Perturbed items judged not to follow.")

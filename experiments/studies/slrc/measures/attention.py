@@ -171,7 +171,7 @@ SLICE = Slice(
         Column("first_token", "first token", "Share that goes to the first token."),
         Column("answer_prefix", "answer prefix", "Share that goes to the words of the answer cue."),
         Column("entropy", unit="nats", meaning="Entropy of the attention, mean over heads."),
-        Column("n_heads", "heads"),
+        Column("n_heads", "heads", "Attention heads of one layer."),
         Column("question_found", "question found", "Items whose question was found in the prompt."),
     ),
     reasons={

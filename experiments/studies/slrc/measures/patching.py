@@ -288,7 +288,11 @@ SLICE = Slice(
         Column("difference", "difference", "Mean log-odds that a corruption moves.", "nats"),
         Column("share", meaning="What patches move over the difference of the runs: sum over sum."),
         Column("share_max", "greatest share", "Over layers; at the peak layer."),
-        Column("share_mean", "share, mean of layers"),
+        Column(
+            "share_mean",
+            "share, mean of layers",
+            "Mean over the layers of the share that patches move.",
+        ),
     ),
     reasons={
         "no_aligned_corruption": "no step can be corrupted at equal length",
