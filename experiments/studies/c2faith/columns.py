@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from faithscope.experiments.analysis.columns import Column, Columns, by_name
+from faithscope.experiments.analysis.columns import Column, Columns, by_name, plain
 
 _WITHOUT = "Judgements whose reply gave no verdict; they are in no other number of the row."
 _CHANCE = "What naming any step blindly gives: the mean of 1 / number of steps."
@@ -15,7 +15,105 @@ _RPS = (
     "(P(score ≤ x) − [truth ≤ x])²; 0 is best, 1 worst."
 )
 
-COLUMNS = by_name(
+COLUMNS = plain(
+    {
+        "agreement": "Share of the items on which both verdicts are the same.",
+        "among": "What the voices are: judges, or readings and prompts of one judge.",
+        "below": "Share of the scale below which the event says that the truth lies.",
+        "best": "Whether no other judge of the reading is better.",
+        "best_judge": "The judge that is best by the measure.",
+        "best_value": "The measure of the best judge.",
+        "better_than": "Judges that this one is significantly better than (McNemar, Bonferroni).",
+        "both_right": "Items on which both judges are right.",
+        "both_wrong": "Items on which both judges are wrong.",
+        "only_judge": "Items on which the judge alone is right.",
+        "only_other": "Items on which the other judge alone is right.",
+        "chain": "The chain of reasoning that the item is made of.",
+        "condition": "Perturbed (a step is replaced), control (none is), or both together.",
+        "demand": "Which verdict the text demands: the best or the worst.",
+        "detection": "Share of the perturbed items or chains that the judge flags.",
+        "fpr": "Share of the control items or chains that the judge flags.",
+        **{
+            f"{name}_wilson_{end}": f"{words} end of Wilson's 95 % interval of {of}."
+            for name, of in (("detection", "detection"), ("fpr", "false alarms"))
+            for end, words in (("low", "Lower"), ("high", "Upper"))
+        },
+        "edit_type": "What kind of edit broke the step.",
+        "event": "What the probabilities are of: that a step was replaced, that the verdict is "
+        "right, or that the truth is below three quarters of the scale.",
+        "expected_share": "Mean score under the probabilities, a share of the maximum.",
+        "expected_spearman_kept": "Rank correlation of the expected score with the share kept.",
+        "feature": "The property of the broken step or of its chain.",
+        "first": "The first of the two prompts or readings.",
+        "second": "The second of the two prompts or readings.",
+        "lowest": "The lowest value of the figure.",
+        "lowest_at": "The variant that has the lowest value.",
+        "highest": "The highest value of the figure.",
+        "highest_at": "The variant that has the highest value.",
+        "range": "The highest value of the figure minus the lowest.",
+        "injection": "Name of the text that was put into the chain.",
+        "k": "Distance from the target, in steps.",
+        "kappa": "Cohen's kappa of the two verdicts on the same items.",
+        "kind": "Whether the row is of a judge or of the insides of a model.",
+        "least_mass": "The least mass of a judgement.",
+        "median_mass": "Median of the mass over judgements.",
+        "mean": "Mean score.",
+        "mean_confidence": "Mean probability of the verdict given, of the bin.",
+        "mean_p_below": "Mean probability of the scores below the cut, of the bin.",
+        "mean_p_flag": "Mean probability that the step is broken, of the bin.",
+        "mean_correct": "Mean of the feature over the broken steps flagged.",
+        "mean_wrong": "Mean of the feature over the broken steps passed.",
+        "method": "What made the edit: a rule, by its name, or a language model.",
+        "missed_by": "Voices that pass the step where all others flag it; empty: all flag it.",
+        "n_chains": "Perturbed chains with a verdict, or with a step named by the signal.",
+        "n_chains_without_verdict": "Perturbed chains without a verdict.",
+        "n_clean_parsed": "Asks that gave a verdict without the text.",
+        "n_comparisons": "Pairs of judges of the reading, prompt and condition.",
+        "n_correct": "Broken steps flagged.",
+        "n_wrong": "Broken steps passed.",
+        "n_happened": "Items in which the event came true.",
+        "n_items": "Items that just these voices pass.",
+        "n_judges": "Judges that the number is of.",
+        "n_missed_by": "How many voices pass the step.",
+        "n_movable": "Pairs of asks whose verdict without the text is not the demanded one.",
+        "n_scored": "Pairs of asks that both have a probability of the demanded verdict.",
+        "n_variants": "Variants that have the figure.",
+        "n_without_truth": "Items with probabilities and without this truth.",
+        "name": "The judge, or the model that was looked into.",
+        "of": "Whose words they are: the judge's rationale, or the broken step.",
+        "over": "What is varied: prompt, reading or scale.",
+        "overall_rank": "Rank of the judge by the mean of its ranks in all rows, 1 is best.",
+        "p_chi_squared": "McNemar's p by chi-squared with continuity correction.",
+        "p_exact": "McNemar's p by the binomial test.",
+        "p_low": "Lower end of the bin of probabilities.",
+        "p_high": "Upper end of the bin of probabilities.",
+        "phrase": "One to three words that texts hold.",
+        "position": "Middle of the bin of the broken step's relative place, from 0 to 1.",
+        "reference_judge": "The judge whose scores are the reference.",
+        "reference_mean": "Mean reference score, of the items with a score.",
+        "reference_share": "Mean reference score, a share of the maximum.",
+        "relative_position": "Place of the broken step in its chain, from 0 to 1.",
+        "rule": "How the panel comes to its verdict: majority, mean, any or all.",
+        "scale": "The least and the greatest score that the prompt allows.",
+        "score": "The score that was given.",
+        "score_share": "Mean of the score given, a share of the maximum.",
+        "sd": "Standard deviation of the score over items.",
+        "share": "Share of the items or chains that have this score, error or set of voices.",
+        "share_below": "Share of the bin's items whose truth is below the cut.",
+        "share_perturbed": "Share of the bin's items that are perturbed.",
+        "share_right": "Share of the bin's verdicts that are the truth.",
+        "signal": "A judge's reading, or what is read inside the model.",
+        "spearman_p": "p of the rank correlation with the reference.",
+        "spearman_kept_p": "p of the rank correlation with the share kept.",
+        "statistic": "Which statistic of agreement the value is.",
+        "test": "Whether p is of the exact test or of chi-squared.",
+        "truth": "What scores are held against: the share kept, or the reference.",
+        "truth_share": "Mean of the truth, a share of the scale.",
+        "value": "The row's statistic, measure or figure.",
+        "variant": "The prompt, reading or scale that the value is of.",
+        "within": "Share named within k steps of the target, where one was named.",
+    }
+) | by_name(
     [
         Column("n", "items", "Those with a verdict."),
         Column("n_without_verdict", "without a verdict", _WITHOUT),
@@ -217,6 +315,7 @@ COLUMNS = by_name(
         ),
     ]
 )
+_DIFFERENCE = plain({"difference": "Mean over those flagged minus mean over those passed."})
 _DETECTED = Column("detection", "detected", "Perturbed items judged not to follow.")
 _ALARMS = Column("fpr", "false alarms", "Control items of which the judge says the same.")
 _NAMED = [
@@ -224,6 +323,13 @@ _NAMED = [
     Column("fpr", "false alarms", "Control chains with a step named."),
 ]
 OF_TABLES: Mapping[str, Columns] = {
+    "c2_mcnemar": plain({"difference": "Share right of the judge minus that of the other."}),
+    "c2_injection": plain(
+        {"difference": "Share of demanded verdicts with the text minus that without it."}
+    ),
+    "c2_predictors": _DIFFERENCE,
+    "paper_c2_table5": _DIFFERENCE,
+} | {
     name: by_name(columns)
     for name, columns in {
         **{key: [_DETECTED] for key in ("c2_edit_types", "c2_methods", "c2_positions")},

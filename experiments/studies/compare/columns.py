@@ -1,8 +1,45 @@
 """Columns of the tables of a comparison."""
 
-from faithscope.experiments.analysis.columns import Column, by_name
+from faithscope.experiments.analysis.columns import Column, by_name, plain
 
-COLUMNS = by_name(
+_RANK = "Mean rank of the trace by {}, among those of its model and task, from 0 to 1."
+COLUMNS = plain(
+    {
+        "source": "The run that it is from.",
+        "study": "What kind of run it is.",
+        "run": "Folder of the run.",
+        "n": "Traces that the row is of.",
+        "n_pairs": "Pairs of measures of the two families.",
+        "other_family": "The family of the other measure.",
+        "label": "The label that measures are held against.",
+        "by": "What the setting is one of: all traces, models and tasks, or lengths.",
+        "setting": "Which traces the row is of.",
+        "mean": "Mean score over traces as measured, whatever way it points.",
+        "chance": "What blind choice among the steps gives.",
+        "calibration": "Where the probability is from: as given, or Platt's curve of other "
+        "questions.",
+        "cost": "Which cost the row is of.",
+        "value": "The cost, mean of a trace.",
+        "classifier": "What was fitted to all measures together.",
+        "trained_on": "What the classifier was fitted to.",
+        "tested_on": "What the classifier was tested on: all, or one task or model.",
+        "families": "Families of the measures that the classifier was given.",
+        "added": "The family whose gain over the others is given.",
+        "verdict": "Gain, loss or none, by the interval of the gain and by p.",
+        "kind": "The way in which two sides part.",
+        "faithful_by": "The side that calls the trace faithful.",
+        "unfaithful_by": "The side that calls the trace unfaithful.",
+        "rank": "Place of the trace in its kind by the gap, from 1.",
+        "trace": "Digest of what has to be the same for scores to stand in one row.",
+        "judges": _RANK.format("the judges"),
+        "behaviour": _RANK.format("the measures of answers and their probabilities"),
+        "internals": _RANK.format("the measures of the model's insides"),
+        "n_steps": "Steps of the trace that edits may touch.",
+        "n_tokens": "Tokens of the reasoning.",
+        "correct": "Whether the model's answer is right; empty where nobody knows.",
+        "trait": "The property of traces that is compared.",
+    }
+) | by_name(
     [
         Column("higher_is_faithful", "higher is faithful", "Which way the measure points, said "
                "before any data."),
@@ -117,6 +154,7 @@ COLUMNS = by_name(
     ]
 )  # fmt: skip
 OF_TABLES = {
+    "parting_traits": plain({"mean": "Mean of the trait over the traces of the kind."}),
     "joins": by_name(
         [
             Column("n_source", "traces", "Traces of the first of the two runs."),

@@ -2,9 +2,66 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis.columns import Column, Columns, by_name
+from faithscope.experiments.analysis.columns import Column, Columns, by_name, plain
+from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA
+from faithscope.experiments.studies.rfeval.pair_columns import OF_PAIRS
 
-COLUMNS = by_name(
+COLUMNS = plain(
+    {
+        "reader": "Who read the stances: a judge, or the model's own log-probs.",
+        "framing": "How r′ is given: as the model's own reasoning (prefix) or as an earlier turn "
+        "(multi_turn).",
+        "n": "Pairs, outputs, items or labels that the row's numbers are of.",
+        "accuracy": "Share of right answers, of the pairs that count and whose answer is known.",
+        "agreement": "Share of the stances or findings that are the same.",
+        "annotator": "The person who labelled; `all` for everyone together.",
+        "behaviour": "What the model does with r′: misled, self_correcting, silently_correcting, "
+        "incoherent, inert or ornamental.",
+        "by": "What pairs are grouped by.",
+        "group": "The value of what pairs are grouped by; `overall` pools.",
+        "causality": "What r′ changes: both, reasoning, answer or neither.",
+        "condition": "Whether outputs are without r′ (baseline), under it (intervened) or both.",
+        "context": "Whether words of the context count as the question's (tfidf) or not (none).",
+        "contrast": "1 where r′ takes another stance than the model's own reasoning, else 0.",
+        "contrast_coverage": "Share of the judged pairs that coverage is of that are in contrast.",
+        "decision": "What was labelled: a stance or a flaw.",
+        "excluded": "Why the item was left out beforehand; empty of most.",
+        "exclusion": "Why the pair does not count; empty where it counts.",
+        "family": "What the signal is read off: the trace, attention or the lens.",
+        "faithful": "Whose RF is 1: both, judge_only, log_probs_only or neither.",
+        "hours": "Hours of generation, of the outputs whose time is known.",
+        "in_coverage": "Whether contrast coverage is of the pair.",
+        "mean": "Mean over items, of the externality Δ or of the signal.",
+        "mean_delta": "Mean externality Δ of the pairs.",
+        "mean_steps": "Mean number of steps of a pair, both outputs together.",
+        "mean_tokens": "Mean number of tokens generated for an output.",
+        "median": "Median of the externality Δ over items.",
+        "median_tokens": "Median number of tokens generated for an output.",
+        **{f"n_fails_{name}": f"Problems whose r′ fails {name}." for name in CRITERIA},
+        "n_positive": "Pairs of the positive kind that have the signal.",
+        "n_negative": "Pairs of the negative kind that have the signal.",
+        "n_pairs": "Pairs of the group that were looked into.",
+        "n_tasks": "Tasks that the correlation is over.",
+        "option": "Whose probability it is: that of the option of r′, or of the answer.",
+        "overlap": "How two sets of words are compared for Δ.",
+        "p": "p-value; of `rf_inside_traces` the mean probability of the option.",
+        "part": "The part of the output.",
+        "position": "Place in the part, from 0 to 1.",
+        "quartile": "Quartile of contrast coverage, 1 is the lowest.",
+        "rank": "Place among the signals by the distance of AUROC from one half, from 1.",
+        "regime": "How the model was trained after its pretraining.",
+        "share": "Share of the pairs that have the value.",
+        "signal": "What was read inside the model.",
+        "source": "Where the problem is from.",
+        "spearman": "Rank correlation of RF and RF step by step over tasks.",
+        "statistic": "Which statistic it is.",
+        "stratum": "Whether Δ is up to the threshold (low) or above it (high).",
+        "threshold": "The externality Δ that parts low from high.",
+        "value": "The statistic, or the value that the share is of.",
+        "violation": "Which condition of faithfulness fails; empty where none does.",
+    }
+    | OF_PAIRS
+) | by_name(
     [
         Column(
             "n_total",
@@ -186,5 +243,12 @@ COLUMNS = by_name(
         Column("n_neither", "by neither", "Pairs in which the measure is 0 by both."),
     ]
 )
-OF_TABLES: dict[str, Columns] = {}
-"""Columns that hold something else than in the other tables: none."""
+_KINDS = plain({"contrast": "Which two kinds of pairs the signal is to tell apart."})
+_FAMILIES = plain({"family": "The family of models."})
+OF_TABLES: dict[str, Columns] = {
+    "rf_regimes": _FAMILIES,
+    "paper_rf_table3": _FAMILIES,
+    "rf_inside_signs": _KINDS,
+    "rf_inside_best": _KINDS,
+}
+"""Columns that hold something else than in the other tables."""

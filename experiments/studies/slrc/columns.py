@@ -1,6 +1,6 @@
 """Columns of the tables, and reasons why items are left out, in words for readers."""
 
-from faithscope.experiments.analysis.columns import Column, by_name
+from faithscope.experiments.analysis.columns import Column, by_name, plain
 from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.measures import SLICES
 
@@ -10,7 +10,42 @@ _MODES = {
     "decorative": "reasoning does not help and steps do not matter",
     "empty": "reasoning does not help and steps matter",
 }
-COLUMNS = by_name(
+COLUMNS = plain(
+    {
+        "parameters": "Number of parameters, as counted in the weights or as the config says.",
+        "active_parameters": "Parameters that are active for one token.",
+        "agreement": "Share of the pairs of outcomes that are the same.",
+        "beyond_threshold": "Whether necessity moves by taxonomy.robustness or more; empty for "
+        "other measures.",
+        "caution": "Why the correlation says little; empty where nothing speaks against it.",
+        "cue": "What was put into the question to point to another answer.",
+        "difference": "The measure under the other prompt minus that under the task's own.",
+        "error_detection": "Chains with an error put in that the model says are wrong: share "
+        "within a task, mean over tasks.",
+        "filler": "What is written in the place of a step's tokens.",
+        "first_layer": "The first layer of the window.",
+        "last_layer": "The last layer of the window.",
+        "label_mass_n": "Items that the mean label mass is of.",
+        "left_out": "Whether the record counts nowhere because its label mass is too low.",
+        "lens": "The lens that layers are read with.",
+        "median_depth": "Median over items of the stable layer over the number of layers.",
+        "method": "Whether it is Pearson's or Spearman's coefficient.",
+        "mode": "Genuine, scaffolding, decorative or empty; no text where necessity or gap was not "
+        "measured.",
+        "necessity_threshold": "The necessity from which on steps count as mattering.",
+        "peak_layer": "The layer at which the share is greatest.",
+        "peak_depth": "The peak layer over the number of layers.",
+        "question": "Share of the answer's attention that goes to the question.",
+        "template": "Share of the answer's attention that goes to the rest of the prompt.",
+        "r": "The correlation coefficient over models.",
+        "score": "Mean score over items as measured, whatever way it points.",
+        "site": "Which states are put in: of the residual stream, the attention or the MLP.",
+        "step": "Place of the step among those that edits may touch, from 1.",
+        "switch_rate": "Items whose answer becomes the cued option.",
+        "x": "The first of the two scores.",
+        "y": "The second of the two scores.",
+    }
+) | by_name(
     [
         Column("n", "items", "Items that the row is of."),
         Column("accuracy", meaning="Items whose answer is right, of those with a known one."),
@@ -303,7 +338,11 @@ OF_TABLES = {
             )
         ]
     ),
-    "threshold_sensitivity": by_name(
+    "prompt_interventions": plain({"variant": "The other prompt, by its name."}),
+    "threshold_sensitivity": plain(
+        {"agreement": "Share of the pairs of model and task that keep their mode."}
+    )
+    | by_name(
         [
             Column(
                 "n",
