@@ -168,6 +168,7 @@ SLICE = Slice(
         Measure("rigidity_option_depth", "rigidity", "internal", value("option_depth"), calls(1)),
     ),
     (
+        Column("lens", meaning="The lens that layers are read with."),
         Column("stable_layer", "stable layer, mean", "From it on the lens gives the final token."),
         Column(
             "median_layer",
@@ -175,6 +176,10 @@ SLICE = Slice(
             "Median over items of the layer from which on the lens gives the final token.",
         ),
         Column("depth", meaning="Layer over the number of layers; of the stable layer, its mean."),
+        Column(
+            "median_depth",
+            meaning="Median over items of the stable layer over the number of layers.",
+        ),
         *(
             Column(f"stable_by_{p}", f"stable by {p} %", f"Items stable by {p} % of the layers.")
             for p in BY_DEPTH
