@@ -25,13 +25,14 @@ DOCS = Path(__file__).parents[1] / "docs"
 MADE = "This page is made by `python tools/reference.py`"
 COLUMNS = f"""# Columns of the tables
 
-{MADE} of what the studies declare; pages, Markdown and LaTeX tables have the same headings, and CSV
-files the names.
+{MADE} of what the studies declare.
+Pages, Markdown and LaTeX tables have the headings, CSV files the names.
 
 Numbers are shares from 0 to 1 or counts where no unit stands with them. `<name>_low` and
 `<name>_high`, which are in no list here, are the ends of the 95 % interval of `<name>`. An interval
 of fewer than five outcomes, or one from drawing fewer than five items or questions, is empty. What
-stands under the name of a table holds there instead of what stands under its study.
+stands under the name of a table holds there instead of what stands under its study. A column of a
+table of a paper that is called as a task, a group of tasks or a model has the value of that one.
 """
 KEYS = f"""# Keys of a config
 

@@ -43,6 +43,7 @@ COLUMNS = plain(
         "right, or that the truth is below three quarters of the scale.",
         "expected_share": "Mean score under the probabilities, a share of the maximum.",
         "expected_spearman_kept": "Rank correlation of the expected score with the share kept.",
+        "example": "The first of those left out, by its id.",
         "feature": "The property of the broken step or of its chain.",
         "first": "The first of the two prompts or readings.",
         "second": "The second of the two prompts or readings.",
@@ -71,6 +72,8 @@ COLUMNS = plain(
         "n_comparisons": "Pairs of judges of the reading, prompt and condition.",
         "n_correct": "Broken steps flagged.",
         "n_wrong": "Broken steps passed.",
+        "n_extra_fields": "Fields of replies that the form does not have; they count for nothing.",
+        "n_truncated": "Replies cut off before their verdict.",
         "n_happened": "Items in which the event came true.",
         "n_items": "Items that just these voices pass.",
         "n_judges": "Judges that the number is of.",
@@ -323,6 +326,8 @@ _NAMED = [
     Column("fpr", "false alarms", "Control chains with a step named."),
 ]
 OF_TABLES: Mapping[str, Columns] = {
+    "usage": by_name([Column("n", "items", "Judgements, those without a verdict too.")]),
+    "exclusions": by_name([Column("n", "items", "What was left out for the reason.")]),
     "c2_mcnemar": plain({"difference": "Share right of the judge minus that of the other."}),
     "c2_injection": plain(
         {"difference": "Share of demanded verdicts with the text minus that without it."}

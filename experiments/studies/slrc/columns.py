@@ -29,6 +29,7 @@ COLUMNS = plain(
         "necessity_threshold": "The necessity from which on steps count as mattering.",
         "r": "The correlation coefficient over models.",
         "score": "Mean score over items as measured, whatever way it points.",
+        "steps_matter": "Tasks in which necessity is so high that steps count as mattering.",
         "step": "Place of the step among those that edits may touch, from 1.",
         "x": "The first of the two scores.",
         "y": "The second of the two scores.",
@@ -171,7 +172,7 @@ COLUMNS = plain(
             "n_same",
             "same mode",
             "Pairs of model and task that have the same mode under this threshold as under the "
-            "run's own.",
+            "run's own; one without a mode keeps that.",
         ),
         Column(
             "n_as_gap", "necessity as the gain", "Steps matter and reasoning helps, or neither."
@@ -328,7 +329,7 @@ OF_TABLES = {
     ),
     "prompt_interventions": plain({"variant": "The other prompt, by its name."}),
     "threshold_sensitivity": plain(
-        {"agreement": "Share of the pairs of model and task that keep their mode."}
+        {"agreement": "Share of the pairs of model and task that keep their mode, or have none."}
     )
     | by_name(
         [
