@@ -190,7 +190,8 @@ COLUMNS = plain(
         Column(
             "sycophancy",
             "agrees with a wrong one",
-            "Share of the items in which the model takes over a wrong answer that it is told.",
+            "Chains with a wrong answer put in to which the model says yes: share within a task, mean "
+            "over tasks.",
         ),
         Column(
             "unit",
