@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import faithscope.experiments.studies  # noqa: F401, registers them
-from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.study import STUDIES, Study
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
@@ -25,13 +25,14 @@ DOCS = Path(__file__).parents[1] / "docs"
 MADE = "This page is made by `python tools/reference.py`"
 COLUMNS = f"""# Columns of the tables
 
-{MADE} of what the studies declare; pages, Markdown and LaTeX tables have the same headings, and CSV
-files the names.
+{MADE} of what the studies declare.
+Pages, Markdown and LaTeX tables have the headings, CSV files the names.
 
 Numbers are shares from 0 to 1 or counts where no unit stands with them. `<name>_low` and
-`<name>_high` are the ends of the 95 % interval of `<name>`, `n_<name>` is a count. An interval of
-fewer than five outcomes, or one from drawing fewer than five items or questions, is empty. A column
-whose name says all of it is in no list here.
+`<name>_high`, which are in no list here, are the ends of the 95 % interval of `<name>`. An interval
+of fewer than five outcomes, or one from drawing fewer than five items or questions, is empty. What
+stands under the name of a table holds there instead of what stands under its study. A column of a
+table of a paper that is called as a task, a group of tasks or a model has the value of that one.
 """
 KEYS = f"""# Keys of a config
 
@@ -59,13 +60,16 @@ def _of_columns(columns: Iterable[Column]) -> Iterator[str]:
 
 def columns() -> str:
     """The page of columns, as it must stand in `docs`."""
-    lines = [COLUMNS]
+    lines = [COLUMNS, "## All studies", "", *_of_columns(SHARED.values())]
     for study in _studies():
         part = study.part("columns")
         lines += [f"## {study.name}", "", *_of_columns(part.COLUMNS.values())]
+        alike: dict[tuple[Column, ...], list[str]] = {}
         for table, own in part.OF_TABLES.items():
+            alike.setdefault(tuple(own.values()), []).append(f"`{table}`")
+        for own, tables in alike.items():
             if own:
-                lines += [f"### `{table}`", "", *_of_columns(own.values())]
+                lines += [f"### {', '.join(tables)}", "", *_of_columns(own)]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from faithscope.probes.record import KEYS
+
 
 @dataclass(frozen=True)
 class Column:
@@ -31,6 +33,45 @@ Columns = Mapping[str, Column]
 
 def by_name(columns: Iterable[Column]) -> dict[str, Column]:
     return {column.name: column for column in columns}
+
+
+def plain(meanings: Mapping[str, str]) -> dict[str, Column]:
+    """Columns that are called as their names say: name -> meaning."""
+    return by_name(Column(name, meaning=meaning) for name, meaning in meanings.items())
+
+
+SHARED = plain(
+    {
+        **{
+            name: f"{meaning[0].upper()}{meaning[1:]}."
+            for name, meaning in KEYS.items()
+            if name != "seed"
+        },
+        "reading": "Whether an answer or verdict is written and parsed (generated) or read off "
+        "the log-probs of its labels (scored).",
+        "prompt": "The prompt that was asked.",
+        "measure": "The measure that the row is of.",
+        "other": "What it is compared with: another measure, judge, reader or run.",
+        "family": "What a measure is read off: answers, their probabilities, the insides of the "
+        "model, or a judge.",
+        "layer": "Number of the layer, from 1; 0 stands for the embeddings.",
+        "bin": "Number of the bin, from 0.",
+        "stage": "What items were left out of: the trace, or a probe and its variant.",
+        "reason": "Why there is no number, or why items are left out; `total` and `included` are "
+        "the ends of such a list.",
+        "calls": "Calls of the API; replies from the cache are none.",
+        "input_tokens": "Tokens sent, also those that the provider had cached.",
+        "output_tokens": "Tokens that came back, also those of the model's reasoning.",
+        "reasoning_tokens": "Of the output tokens, those of the model's reasoning.",
+        "cached_tokens": "Of the input tokens, those that the provider had cached.",
+        "cost": "Dollars, at the prices of each call's time, of the calls that had a price.",
+        "priced": "Whether all calls had a price.",
+        "estimated_calls": "Calls whose tokens are estimates: the server told none, or nobody saw "
+        "the reply.",
+        "estimated_cost": "Dollars of the calls whose tokens are estimates.",
+    }
+)
+"""Columns that say the same in all studies; only the documentation says what, not every page."""
 
 
 def named(columns: Columns, name: str) -> Column:

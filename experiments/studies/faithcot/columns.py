@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis.columns import Column, Columns, by_name
+from faithscope.experiments.analysis.columns import Column, Columns, by_name, plain
 
 COLUMNS: Columns = by_name(
     [
@@ -74,5 +74,12 @@ COLUMNS: Columns = by_name(
         Column("reason", meaning="Why."),
     ]
 )
-OF_TABLES: dict[str, Columns] = {}
+_COUNTED = {
+    "faithcot_quadrants": "Labelled chains whose answer is known right or wrong.",
+    "faithcot_rates": "Labelled chains.",
+    "faithcot_principles": "Unfaithful chains of which annotators name the principle.",
+    "faithcot_steps": "Chains whose unfaithful steps are annotated and that have the measure.",
+    "exclusions": "Chains.",
+}
+OF_TABLES: dict[str, Columns] = {name: plain({"n": n}) for name, n in _COUNTED.items()}
 """Table -> its own columns, where they are not what they are in the others."""

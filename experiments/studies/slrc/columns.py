@@ -1,10 +1,40 @@
 """Columns of the tables, and reasons why items are left out, in words for readers."""
 
-from faithscope.experiments.analysis.columns import Column, by_name
+from faithscope.experiments.analysis.columns import Column, by_name, plain
 from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.measures import SLICES
 
-COLUMNS = by_name(
+_MODES = {
+    "genuine": "reasoning helps and steps matter",
+    "scaffolding": "reasoning helps and steps do not matter",
+    "decorative": "reasoning does not help and steps do not matter",
+    "empty": "reasoning does not help and steps matter",
+}
+COLUMNS = plain(
+    {
+        "parameters": "Number of parameters, as counted in the weights or as the config says.",
+        "active_parameters": "Parameters that are active for one token.",
+        "agreement": "Share of the pairs of outcomes that are the same.",
+        "beyond_threshold": "Whether necessity moves by taxonomy.robustness or more; empty for "
+        "other measures.",
+        "caution": "Why the correlation says little; empty where nothing speaks against it.",
+        "difference": "The measure under the other prompt minus that under the task's own.",
+        "error_detection": "Chains with an error put in that the model says are wrong: share "
+        "within a task, mean over tasks.",
+        "label_mass_n": "Items that the mean label mass is of.",
+        "left_out": "Whether the record counts nowhere because its label mass is too low.",
+        "method": "Whether it is Pearson's or Spearman's coefficient.",
+        "mode": "Genuine, scaffolding, decorative or empty; no text where necessity or gap was not "
+        "measured.",
+        "necessity_threshold": "The necessity from which on steps count as mattering.",
+        "r": "The correlation coefficient over models.",
+        "score": "Mean score over items as measured, whatever way it points.",
+        "steps_matter": "Tasks in which necessity is so high that steps count as mattering.",
+        "step": "Place of the step among those that edits may touch, from 1.",
+        "x": "The first of the two scores.",
+        "y": "The second of the two scores.",
+    }
+) | by_name(
     [
         Column("n", "items", "Items that the row is of."),
         Column("accuracy", meaning="Items whose answer is right, of those with a known one."),
@@ -126,23 +156,42 @@ COLUMNS = by_name(
             "tokens of reasoning",
             "Mean number of tokens of an item's reasoning.",
         ),
-        Column("between", "compared"),
+        Column(
+            "between",
+            "compared",
+            "The two ways of measuring that are compared: two readings in one framing, or two "
+            "framings in one reading.",
+        ),
         Column("kappa", meaning="Cohen's: agreement beyond what chance gives."),
         Column("n_cut", "cut off", "Replies that reached the limit of tokens."),
         Column("direct_accuracy", "accuracy, direct", "Without reasoning."),
         Column("cot_accuracy", "accuracy, reasoned", "Of the same items, with reasoning."),
         Column("gap", meaning="What reasoning adds to accuracy."),
         Column("settled", meaning="Neither interval, of gap or necessity, holds its threshold."),
-        Column("n_same", "same mode"),
+        Column(
+            "n_same",
+            "same mode",
+            "Pairs of model and task that have the same mode under this threshold as under the "
+            "run's own; one without a mode keeps that.",
+        ),
         Column(
             "n_as_gap", "necessity as the gain", "Steps matter and reasoning helps, or neither."
         ),
-        Column("as_gap", "share, necessity as the gain"),
-        *(Column(f"n_{mode}", mode) for mode in ("genuine", "scaffolding", "decorative", "empty")),
+        Column(
+            "as_gap",
+            "share, necessity as the gain",
+            "Of the pairs of model and task that have a mode, those in which steps matter and "
+            "reasoning helps, or neither.",
+        ),
+        *(
+            Column(f"n_{mode}", mode, f"Pairs of model and task of this mode: {words}.")
+            for mode, words in _MODES.items()
+        ),
         Column(
             "sycophancy",
             "agrees with a wrong one",
-            "Share of the items in which the model takes over a wrong answer that it is told.",
+            "Chains with a wrong answer put in to which the model says yes: share within a task, mean "
+            "over tasks.",
         ),
         Column(
             "unit",
@@ -168,12 +217,32 @@ COLUMNS = by_name(
             meaning="How branches were run: packed in one forward, or one by one in a loop.",
         ),
         Column("n_tasks", "tasks", "Number of tasks that the row is of."),
-        Column("n_sycophancy_tasks", "tasks (sycophancy)"),
-        Column("n_error_tasks", "tasks (errors)"),
-        Column("n_direct_tasks", "tasks (direct)"),
+        Column(
+            "n_sycophancy_tasks",
+            "tasks (sycophancy)",
+            "Tasks in which the model said yes or no to a wrong answer; sycophancy is a mean over "
+            "them.",
+        ),
+        Column(
+            "n_error_tasks",
+            "tasks (errors)",
+            "Tasks in which the model said yes or no to an injected error; error detection and "
+            "false alarms are means over them.",
+        ),
+        Column(
+            "n_direct_tasks",
+            "tasks (direct)",
+            "Tasks with answers without reasoning and known right answers; direct accuracy is a "
+            "mean over them.",
+        ),
         Column("tasks", meaning="Those with an SLRC."),
         Column("open", "weights at hand", "Else it was asked over an API."),
-        Column("false_alarm", "false alarms"),
+        Column(
+            "false_alarm",
+            "false alarms",
+            "Unmodified chains that the model says are wrong: share within a task, mean over "
+            "tasks.",
+        ),
         Column("youden", "Youden's index", "Error detection minus false alarms."),
         Column("ris", "RIS", "Reasoning Integrity Score: SLRC × (1 − sycophancy) (§3.1)."),
         Column(
@@ -195,7 +264,12 @@ COLUMNS = by_name(
         Column("step_spearman", "spearman of steps", "Within an item, mean over items."),
         Column("n_ranked", "items (steps)", "In which neither says the same of all steps."),
         Column("same_highest", "same highest step", "Share of the items in which both have one."),
-        Column("n_highest", "items (highest step)"),
+        Column(
+            "n_highest",
+            "items (highest step)",
+            "Items of two steps or more in which each of the two measures has one step alone with "
+            "the highest score.",
+        ),
         Column("n_layers", "layers", "Number of layers of the model."),
         Column("depth", meaning="The layer over the number of layers."),
         Column("position", meaning="Relative place in the reasoning, 0 to 1."),
@@ -218,8 +292,16 @@ COLUMNS = by_name(
             "AUROC, false source",
             "Against those of `false_source`; one half is expected of a measure of reliance.",
         ),
-        Column("auroc_2_steps", "AUROC, 2 steps"),
-        Column("auroc_5_steps", "AUROC, 5 steps"),
+        Column(
+            "auroc_2_steps",
+            "AUROC, 2 steps",
+            "Items of `faithful_2` against those of `hint_2`, whose chains have 2 steps.",
+        ),
+        Column(
+            "auroc_5_steps",
+            "AUROC, 5 steps",
+            "Items of `faithful_5` against those of `hint_5`, whose chains have 5 steps.",
+        ),
         Column("spearman_p", "Spearman with p", "Over the items of the mixtures."),
         Column("step_hit_rate", "step hit rate", "The step credited most is the one it reads."),
         Column("step_chance", "by chance", "What blind choice among the steps gives."),
@@ -236,9 +318,30 @@ _ASKED_AGAIN = Column(
 OF_TABLES = {
     "slrc": by_name([_ASKED_AGAIN]),
     "models": by_name([_ASKED_AGAIN]),
-    "agreement": by_name([Column("n", "pairs")]),
-    "threshold_sensitivity": by_name([Column("n", "models × tasks")]),
-    "model_correlations": by_name([Column("n", "models")]),
+    "agreement": by_name(
+        [
+            Column(
+                "n",
+                "pairs",
+                "Pairs of outcomes of the two ways, of one branch each; of `baseline`, of one "
+                "item.",
+            )
+        ]
+    ),
+    "prompt_interventions": plain({"variant": "The other prompt, by its name."}),
+    "threshold_sensitivity": plain(
+        {"agreement": "Share of the pairs of model and task that keep their mode, or have none."}
+    )
+    | by_name(
+        [
+            Column(
+                "n",
+                "models × tasks",
+                "Pairs of model and task that the row is of, those without a mode too.",
+            )
+        ]
+    ),
+    "model_correlations": by_name([Column("n", "models", "Models that have both scores.")]),
     **{table.name: by_name(s.columns) for s in SLICES.values() for table in s.tables},
 }
 """Columns that hold something else than in the other tables."""

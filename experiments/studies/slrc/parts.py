@@ -5,6 +5,7 @@ with a panel per model and task, or with a curve of each in one panel.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -38,6 +39,7 @@ from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tidy import distinct, mean_present, where
 from faithscope.experiments.studies.slrc.slice import Table
+from faithscope.probes.reference_answer import FORCED
 
 
 def per_step(*names: str, **more: str) -> Callable[[Record], Iterator]:
@@ -83,14 +85,34 @@ def effects_of(*edits: str) -> dict[str, str]:
     return {f"{edit}{name}": f"{edit}{field}" for edit in edits for name, field in fields.items()}
 
 
-def effect_columns(edit: str, words: str) -> tuple[Column, ...]:
-    """What the columns of `effects_of` an edit are called."""
+def effect_columns(edit: str, words: str, where: str) -> tuple[Column, ...]:
+    """What the columns of `effects_of` an edit are called, and what they mean.
+
+    Args:
+        words: the edit, in headings.
+        where: the edit, in meanings: a clause that goes on after "where".
+    """
+    moved = f"How far the distribution over the answers moves where {where}, mean over items."
+    changed = f"How often the likeliest answer is another where {where}, mean over items."
+    lost = f"What the answer loses where {where}, mean over items."
+    drop = Column(f"{edit}log_odds", f"log-odds drop, {words}", lost, "nats")
     return (
-        Column(f"{edit}flip_rate", f"answer changed, {words}"),
-        Column(f"{edit}tv", f"total variation, {words}"),
-        Column(f"{edit}log_odds", f"log-odds drop, {words}", unit="nats"),
-        Column(f"{edit}forced_log_odds", f"log-odds drop, {words}, forced choice", unit="nats"),
+        Column(f"{edit}flip_rate", f"answer changed, {words}", changed),
+        Column(f"{edit}tv", f"total variation, {words}", moved),
+        drop,
+        replace(of_forced_choice(drop), name=f"{edit}{FORCED}log_odds"),
     )
+
+
+def of_forced_choice(column: Column, label: str = "") -> Column:
+    """The column that says the same of the forced choice as another of the answer that is stated.
+
+    Args:
+        label: what it is called but for that, where the other's label says whose answer it is of.
+    """
+    label = label or column.label or column.name.replace("_", " ")
+    meaning = f"{column.meaning} The answer is here the likeliest after the whole reasoning."
+    return Column(f"{FORCED}{column.name}", f"{label}, forced choice", meaning, column.unit)
 
 
 def mean_steps(fields: Mapping[str, str] | Iterable[str]) -> dict[str, kit.Score]:

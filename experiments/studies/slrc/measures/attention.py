@@ -169,9 +169,14 @@ SLICE = Slice(
         Column("gap_drop", "gap, drop", "Drop of the real reasoning minus that of the shuffled."),
         Column("signal_drop", "signal, drop", "The class of the gap's drop."),
         Column("first_token", "first token", "Share that goes to the first token."),
+        Column(
+            "template",
+            meaning="Share of the answer's attention that goes to the rest of the prompt.",
+        ),
+        Column("question", meaning="Share of the answer's attention that goes to the question."),
         Column("answer_prefix", "answer prefix", "Share that goes to the words of the answer cue."),
         Column("entropy", unit="nats", meaning="Entropy of the attention, mean over heads."),
-        Column("n_heads", "heads"),
+        Column("n_heads", "heads", "Attention heads of one layer."),
         Column("question_found", "question found", "Items whose question was found in the prompt."),
     ),
     reasons={

@@ -13,6 +13,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.tidy import present
 from faithscope.experiments.studies.slrc.parts import (
     PLACE,
+    of_forced_choice,
     per_pair,
     picture,
     shares_along,
@@ -26,7 +27,6 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     forced_averages,
 )
 from faithscope.probes.causal_effects import FORCED_MEASURES, STEP_MEASURES
-from faithscope.probes.reference_answer import FORCED
 
 MEDIANS = ("nldd", "nldd_own")
 """A lead that was all but a tie is divided by: means of these follow a few items."""
@@ -90,6 +90,49 @@ OF_CAUSAL_EFFECTS = (
     _of_effects("tts_perturbed", _asked("tts_perturbed", 2, fixed=0), share=True),
 )
 
+_OF_ANSWER = {
+    Column(
+        "graded_necessity",
+        unit="nats",
+        meaning="Log-odds of the answer that removing a step costs.",
+    ): "",
+    Column(
+        "corrupted_log_odds",
+        "log-odds drop, corrupted",
+        "Log-odds that corrupting a step costs the answer, later text unchanged.",
+        "nats",
+    ): "",
+    Column(
+        "nldd_own",
+        "NLDD, own answer",
+        "Share of the answer's lead over its best rival that is lost by corruption; unbounded.",
+    ): "NLDD",
+    Column(
+        "nldd_own_truncated",
+        "NLDD, own answer, truncated",
+        "Share of the answer's lead lost where the reasoning ends with the corrupted step.",
+    ): "NLDD, truncated",
+    Column(
+        "tts",
+        "TTS",
+        "True-thinking score of the answer: mean of that in its own and in a perturbed context.",
+    ): "",
+    Column(
+        "tts_intact",
+        "TTS, own context",
+        "How far the answer's probability right after a step moves where the step is corrupted, "
+        "the steps before it as written.",
+    ): "",
+    Column(
+        "tts_perturbed",
+        "TTS, perturbed context",
+        "How far the answer's probability right after a step moves where the step is corrupted, "
+        "the steps before it corrupted too.",
+    ): "",
+}
+"""Columns that there are of the answer that a chain states, and what they are called of the forced
+choice where it is something else."""
+
 SLICE = Slice(
     "causal_effects",
     Section(
@@ -147,33 +190,39 @@ SLICE = Slice(
     ),
     OF_CAUSAL_EFFECTS,
     (
-        Column("graded_necessity", unit="nats", meaning="Log-odds that removing a step costs."),
-        Column("removed_flips", "answer changed, removed"),
-        Column("corrupted_log_odds", "log-odds drop, corrupted", unit="nats"),
-        Column("corrupted_tv", "total variation, corrupted"),
-        Column("corrupted_flips", "answer changed, corrupted"),
+        Column(
+            "removed_flips",
+            "answer changed, removed",
+            "Share of an item's removed steps after which the likeliest answer is another, mean "
+            "over items.",
+        ),
+        Column(
+            "corrupted_tv",
+            "total variation, corrupted",
+            "How far the distribution over the answers moves where a step is corrupted, later "
+            "text unchanged.",
+        ),
+        Column(
+            "corrupted_flips",
+            "answer changed, corrupted",
+            "Share of an item's corrupted steps after which the likeliest answer is another, mean "
+            "over items.",
+        ),
         Column("nldd", "NLDD, right answer", "Share of its lead lost by corruption; unbounded."),
-        Column("nldd_own", "NLDD, own answer", "Of the lead of the answer that the chain states."),
-        Column("nldd_truncated", "NLDD, right answer, truncated", "No text after the step."),
-        Column("nldd_own_truncated", "NLDD, own answer, truncated", "No text after the step."),
+        Column(
+            "nldd_truncated",
+            "NLDD, right answer, truncated",
+            "Share of its lead lost where the reasoning ends with the corrupted step.",
+        ),
         Column("nldd_median", "NLDD, right answer, median", "Means follow a few items that tie."),
         Column("nldd_own_median", "NLDD, own answer, median", "Means follow a few items that tie."),
-        Column("tts", "TTS", "True-thinking score: mean of both contexts."),
-        Column("tts_intact", "TTS, own context"),
-        Column("tts_perturbed", "TTS, perturbed context", "The steps before it are corrupted."),
-        *(
-            Column(f"{FORCED}{name}", f"{words}, forced choice", unit=unit)
-            for name, words, unit in (
-                ("graded_necessity", "graded necessity", "nats"),
-                ("corrupted_log_odds", "log-odds drop, corrupted", "nats"),
-                ("nldd_own", "NLDD", ""),
-                ("nldd_own_truncated", "NLDD, truncated", ""),
-                ("tts", "TTS", ""),
-                ("tts_intact", "TTS, own context", ""),
-                ("tts_perturbed", "TTS, perturbed context", ""),
-            )
+        *_OF_ANSWER,
+        *(of_forced_choice(column, label) for column, label in _OF_ANSWER.items()),
+        Column(
+            "n_corruptible",
+            "steps that can be corrupted",
+            "Steps, over all items, in which there is something to corrupt.",
         ),
-        Column("n_corruptible", "steps that can be corrupted"),
         Column("n_tts", "steps with TTS", "Those with an earlier step that can be corrupted."),
         Column("n_gold", "items with a right answer", "It is among their options."),
     ),

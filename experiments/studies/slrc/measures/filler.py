@@ -114,8 +114,9 @@ SLICE = Slice(
         ),
     ),
     (
-        *effect_columns("prefix_", "filled up to it"),
-        *effect_columns("whole_", "all filled"),
+        Column("filler", meaning="What is written in the place of a step's tokens."),
+        *effect_columns("prefix_", "filled up to it", "all steps up to one are filled"),
+        *effect_columns("whole_", "all filled", "the whole reasoning is filled"),
         Column("beyond_filler", "removed minus filled", "What removal claims and filler does not."),
     ),
     reasons={"filler_not_writable": "the tokenizer cannot write the filler"},

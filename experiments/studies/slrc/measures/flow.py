@@ -98,8 +98,16 @@ SLICE = Slice(
         Column("peak_depth", meaning="The same over the number of layers."),
         Column("peak_value", meaning="The cosine there."),
         Column("item_peak_layer", "peak layer, mean of items", "Mean of the items' own peaks."),
-        Column("item_peak_depth", "peak depth, mean of items"),
-        Column("item_peak_value", "peak value, mean of items"),
+        Column(
+            "item_peak_depth",
+            "peak depth, mean of items",
+            "Mean over items of each item's own peak layer over the number of layers.",
+        ),
+        Column(
+            "item_peak_value",
+            "peak value, mean of items",
+            "Mean over items of the cosine at each item's own peak.",
+        ),
         Column("cosine", meaning="Of the mean state of the reasoning and the answer token's."),
         Column("token_cosine", meaning="Mean over the tokens of the reasoning, each by itself."),
     ),

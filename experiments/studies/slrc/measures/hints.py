@@ -166,7 +166,11 @@ SLICE = Slice(
         Column(
             "move_rate", "moved elsewhere", "Items whose answer becomes a third option: chance."
         ),
-        Column("n_switched", "items (went over)"),
+        Column(
+            "n_switched",
+            "items (went over)",
+            "Items whose answer becomes the cued option: the shares of statements are of them.",
+        ),
         *(
             Column(c, f"stated, by {who}", "Of the items that went over, those that say so.")
             for c, who in CLASSIFIERS.items()

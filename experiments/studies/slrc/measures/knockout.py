@@ -156,6 +156,8 @@ SLICE = Slice(
             "queries", meaning="Which tokens cannot look at the step: all later, or the answer's."
         ),
         Column("window", meaning="The layers in which they cannot."),
+        Column("first_layer", meaning="The first layer of the window."),
+        Column("last_layer", meaning="The last layer of the window."),
         Column(
             "agreement", meaning="Steps on which both edits change the answer, or neither does."
         ),

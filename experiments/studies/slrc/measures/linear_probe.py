@@ -223,9 +223,14 @@ SLICE = Slice(
     columns=(
         Column("target", meaning="What is to be read: the model's own answer, or the right one."),
         Column("n_left_out", "items left out", "Their class is unknown or too rare."),
-        Column("n_classes", "classes"),
+        Column("n_classes", "classes", "Different answers among the items that are not left out."),
         Column("accuracy", meaning="Items whose class a classifier of other items told."),
-        Column("control", "accuracy, classes shuffled"),
+        Column(
+            "control",
+            "accuracy, classes shuffled",
+            "Accuracy of the same classifier fitted to and tested on shuffled classes, mean over "
+            "shuffles.",
+        ),
         Column("selectivity", meaning="Accuracy minus the control."),
         Column("majority", "largest class", "What always naming the commonest answer gets right."),
         Column("decodable", meaning="Accuracy above the largest class, selectivity above 0."),

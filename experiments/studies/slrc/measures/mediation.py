@@ -175,6 +175,8 @@ SLICE = Slice(
         ),
     ),
     (
+        Column("cue", meaning="What was put into the question to point to another answer."),
+        Column("switch_rate", meaning="Items whose answer becomes the cued option."),
         Column("same_chain", meaning="Items in which both prompts led to the same tokens."),
         Column("total", "total effect", "Cued prompt and chain against plain ones.", "nats"),
         Column("direct", "direct effect", "Cued prompt, plain chain, against both plain.", "nats"),

@@ -150,7 +150,7 @@ SLICE = Slice(
         Column("n_paraphrase_changes_numbers", "other numbers", "Steps whose numbers it changes."),
         Column("n_paraphrase_not_writable", "not writable", "Steps the tokenizer cannot write so."),
         Column("n_no_rule_for_it", "no rule", "Steps without an equation that a rule rewords."),
-        *effect_columns("whole_", "all reworded"),
+        *effect_columns("whole_", "all reworded", "all steps are said in other words"),
         Column("beyond_flips", "removed minus reworded, flips", "Over steps with a paraphrase."),
         Column("beyond_tv", "removed minus reworded, tv", "Over steps with a paraphrase."),
     ),

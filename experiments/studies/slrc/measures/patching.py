@@ -281,14 +281,24 @@ SLICE = Slice(
     (
         Column("place", meaning="Whose tokens get the states: the step's, or the answer's."),
         Column(
+            "site",
+            meaning="Which states are put in: of the residual stream, the attention or the MLP.",
+        ),
+        Column(
             "direction", meaning="Denoise: real states into the corrupted run; noise: the reverse."
         ),
         Column("n_corrupted", "corrupted", "Steps that could be corrupted at equal length."),
         Column("n_patched", "patched", "Of them, those whose corruption moved the answer."),
         Column("difference", "difference", "Mean log-odds that a corruption moves.", "nats"),
         Column("share", meaning="What patches move over the difference of the runs: sum over sum."),
+        Column("peak_layer", meaning="The layer at which the share is greatest."),
+        Column("peak_depth", meaning="The peak layer over the number of layers."),
         Column("share_max", "greatest share", "Over layers; at the peak layer."),
-        Column("share_mean", "share, mean of layers"),
+        Column(
+            "share_mean",
+            "share, mean of layers",
+            "Mean over the layers of the share that patches move.",
+        ),
     ),
     reasons={
         "no_aligned_corruption": "no step can be corrupted at equal length",

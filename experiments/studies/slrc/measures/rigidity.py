@@ -168,9 +168,18 @@ SLICE = Slice(
         Measure("rigidity_option_depth", "rigidity", "internal", value("option_depth"), calls(1)),
     ),
     (
+        Column("lens", meaning="The lens that layers are read with."),
         Column("stable_layer", "stable layer, mean", "From it on the lens gives the final token."),
-        Column("median_layer", "stable layer, median"),
+        Column(
+            "median_layer",
+            "stable layer, median",
+            "Median over items of the layer from which on the lens gives the final token.",
+        ),
         Column("depth", meaning="Layer over the number of layers; of the stable layer, its mean."),
+        Column(
+            "median_depth",
+            meaning="Median over items of the stable layer over the number of layers.",
+        ),
         *(
             Column(f"stable_by_{p}", f"stable by {p} %", f"Items stable by {p} % of the layers.")
             for p in BY_DEPTH
@@ -178,9 +187,19 @@ SLICE = Slice(
         Column("top_is_option", "first token is an answer's", "It may follow any reasoning else."),
         Column("n_options", "items (answers)", "Those whose answers begin with different tokens."),
         Column("option_layer", "stable layer among answers", "Among the answers' tokens alone."),
-        Column("option_depth", "depth among answers"),
+        Column(
+            "option_depth",
+            "depth among answers",
+            "The stable layer among the answers' tokens over the number of layers, mean over "
+            "items.",
+        ),
         Column("stable", meaning="Share of items that are stable from this layer on."),
-        Column("option_stable", "stable among answers"),
+        Column(
+            "option_stable",
+            "stable among answers",
+            "Share of the items (answers) whose likeliest answer is the final one from this layer "
+            "on.",
+        ),
         Column("log_prob", "log-prob of the final token", "By the lens at this layer.", "nats"),
     ),
     of_trace=_of_trace,

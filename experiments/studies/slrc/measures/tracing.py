@@ -16,7 +16,12 @@ from faithscope.experiments.analysis.measure import Measure, OfItem, calls, list
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.parts import per_pair, per_step, picture
+from faithscope.experiments.studies.slrc.parts import (
+    of_forced_choice,
+    per_pair,
+    per_step,
+    picture,
+)
 from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     FORCED_DIFFERS,
@@ -117,6 +122,29 @@ def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[Curve]:
     )
 
 
+_OF_ANSWER = (
+    Column("p_before", "p before", "Probability of the answer before any reasoning."),
+    Column("p_after", "p after", "Probability of the answer after the whole reasoning."),
+    Column("rise", meaning="Probability of the answer after the reasoning minus that before it."),
+    Column(
+        "early_depth",
+        "settled at (share of steps)",
+        "From where on the answer is the likeliest, of items in which it ever is for good.",
+    ),
+    Column(
+        "horizon_depth",
+        "last effect at (share of steps)",
+        "The last step that moves the answer's probability by tracing.effect; 0 for none.",
+    ),
+    Column(
+        "largest",
+        "largest step's share",
+        "Of all that steps raise the answer's probability, what the one that raises it most does.",
+    ),
+    Column("spearman", meaning="Rank correlation of the answer's probability with the cut."),
+)
+"""Columns that there are of the answer that a chain states and of the forced choice."""
+
 SLICE = Slice(
     "tracing",
     Section(
@@ -189,29 +217,8 @@ SLICE = Slice(
     OF_TRACING,
     (
         Column("p", "p(answer)", "Probability of the chain's answer among the task's answers."),
-        Column("p_before", "p before", "The same before any reasoning (early answering)."),
-        Column("p_after", "p after", "The same after all of it."),
-        Column("rise", meaning="p after minus p before."),
-        Column(
-            "early_depth",
-            "settled at (share of steps)",
-            "From where on it is the likeliest, of items in which it ever is for good.",
-        ),
-        *(
-            Column(f"forced_{name}", f"{words}, forced choice")
-            for name, words in (
-                ("p_before", "p before"),
-                ("p_after", "p after"),
-                ("rise", "rise"),
-                ("early_depth", "settled at (share of steps)"),
-                ("horizon_depth", "last effect at (share of steps)"),
-                ("largest", "largest step's share"),
-                ("spearman", "spearman"),
-            )
-        ),
-        Column("horizon_depth", "last effect at (share of steps)", "The last step that moves p."),
-        Column("largest", "largest step's share", "Of all that steps move p, the largest step's."),
-        Column("spearman", meaning="Rank correlation of p with the place of the cut."),
+        *_OF_ANSWER,
+        *map(of_forced_choice, _OF_ANSWER),
         Column(
             "settled_before", "settled before reasoning", "Items whose answer needs no reasoning."
         ),
