@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -146,18 +145,18 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return TraceWork(self.config, self.batches(self.config.model.name, shard), store)
 
 
-def _note_unanswered(items: Sequence[Item]) -> None:
-    """Says of how many questions no right answer is known, and where one would be read."""
+def _of_right_answers(items: Sequence[Item]) -> tuple[str, ...]:
+    """Of how many questions a right answer is known, and where one would be read; a note for each
+    task that lacks some."""
     golds = {(i.task, i.question.id): i.question.gold for i in items}
     names = ", ".join(GOLD if any(i.given for i in items) else (ANSWER, *GOLD))
+    notes = []
     for task in dict.fromkeys(task for task, _ in golds):
         known = [gold is not None for (of, _), gold in golds.items() if of == task]
         if not all(known):
-            print(
-                f"note: {task}: {sum(known)} of {len(known)} questions have a right answer; it is "
-                f"read from {names}",
-                file=sys.stderr,
-            )
+            count = f"{sum(known):,} of {len(known):,} questions have a right answer"
+            notes.append(f"{task}: {count}, which is read from {names}")
+    return tuple(notes)
 
 
 def plan(config: TracesConfig) -> TracePlan:
@@ -177,8 +176,8 @@ def plan(config: TracesConfig) -> TracePlan:
         for model, task in config.pairs
         for question in questions[task]
     ]
-    _note_unanswered(items)
-    return TracePlan(config, tuple(items), intake=Intake(tuple(cuts)))
+    intake = Intake(tuple(cuts), notes=_of_right_answers(items))
+    return TracePlan(config, tuple(items), intake=intake)
 
 
 def _given(config: TracesConfig) -> TracePlan:
@@ -215,13 +214,13 @@ def _given(config: TracesConfig) -> TracePlan:
                 "(traces.read_by: all)"
             ]
         )
-    _note_unanswered(items)
     cuts = cuts_of(read, t.limit)
     for (writer, task), n in unread.items():
         chains = f"chains by {writer or 'an unknown writer'} on {task}"
         why = "traces.read_by=writer, and no model of model.name wrote them"
         cuts.append(Cut(chains, 0, n, why, "traces.read_by=all"))
-    return TracePlan(config, tuple(items), what, unread, intake=Intake(tuple(cuts)))
+    intake = Intake(tuple(cuts), notes=_of_right_answers(items))
+    return TracePlan(config, tuple(items), what, unread, intake=intake)
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:

@@ -141,6 +141,7 @@ def test_the_forecast_is_what_the_run_then_does(
     first, *rest = [line.replace("can be measured", "measured") for line in forecast.lines()]
     assert page.index("<h1>") < page.index(f"<li>{first}</li>") < page.index("<nav")
     assert all(f"<li>{line}</li>" in page for line in rest)
+    assert any(line.startswith("own: 0 of 3 questions have a right answer, which") for line in rest)
     # the same command again has nothing to do, and says it again
     assert execute(["run", str(path)]) == 0
     assert first in capsys.readouterr().err
