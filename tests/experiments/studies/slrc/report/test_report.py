@@ -355,8 +355,13 @@ def test_the_browser_sees_what_is_wrong(chromium, page_path, tmp_path):
 
 @pytest.mark.slow
 def test_a_narrow_window_scrolls_drawings_and_not_the_page(chromium, page_path):
-    chromium.open(page_path, 500)
-    assert chromium.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [500, 500]
+    widths = "[innerWidth, document.documentElement.scrollWidth]"
+    for width in (500, 420):
+        chromium.open(page_path, width)
+        assert chromium.evaluate(widths) == [width, width]
+    # with every step of every trace unfolded, too
+    chromium.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert chromium.evaluate(widths) == [420, 420]
 
 
 @pytest.mark.slow
