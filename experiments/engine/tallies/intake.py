@@ -57,7 +57,7 @@ class Intake:
     unused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """File -> its columns that have values and that nobody asked for."""
     notes: tuple[str, ...] = ()
-    """What else a reader has to know of the data: `own: 1 of 4 questions have a right answer`."""
+    """What else a reader has to know of the data, as of how many questions no right answer is."""
 
     def lines(self) -> list[str]:
         """A line for each limit and note, and for each file with columns that were not used."""

@@ -16,6 +16,8 @@ from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.given.asked import Asked, asked_about
+from faithscope.experiments.data.given.chat import CHAT
+from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.steps import stretches
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
@@ -145,17 +147,20 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return TraceWork(self.config, self.batches(self.config.model.name, shard), store)
 
 
-def _of_right_answers(items: Sequence[Item]) -> tuple[str, ...]:
-    """Of how many questions a right answer is known, and where one would be read; a note for each
-    task that lacks some."""
+def _of_right_answers(items: Sequence[Item], columns: Sequence[str]) -> tuple[str, ...]:
+    """Of how many questions a right answer is known, a note for each task that lacks some.
+
+    Args:
+        columns: where one would be read; none where the layout has no place for it.
+    """
     golds = {(i.task, i.question.id): i.question.gold for i in items}
-    names = ", ".join(GOLD if any(i.given for i in items) else (ANSWER, *GOLD))
+    where = f"; it is read from {', '.join(columns)}" if columns else ""
     notes = []
     for task in dict.fromkeys(task for task, _ in golds):
         known = [gold is not None for (of, _), gold in golds.items() if of == task]
         if not all(known):
-            count = f"{sum(known):,} of {len(known):,} questions have a right answer"
-            notes.append(f"{task}: {count}, which is read from {names}")
+            count = f"the right answer is known of {sum(known):,} of {len(known):,} questions"
+            notes.append(f"{task}: {count}{where}")
     return tuple(notes)
 
 
@@ -176,7 +181,7 @@ def plan(config: TracesConfig) -> TracePlan:
         for model, task in config.pairs
         for question in questions[task]
     ]
-    intake = Intake(tuple(cuts), notes=_of_right_answers(items))
+    intake = Intake(tuple(cuts), notes=_of_right_answers(items, (ANSWER, *GOLD)))
     return TracePlan(config, tuple(items), intake=intake)
 
 
@@ -219,7 +224,8 @@ def _given(config: TracesConfig) -> TracePlan:
         chains = f"chains by {writer or 'an unknown writer'} on {task}"
         why = "traces.read_by=writer, and no model of model.name wrote them"
         cuts.append(Cut(chains, 0, n, why, "traces.read_by=all"))
-    intake = Intake(tuple(cuts), notes=_of_right_answers(items))
+    named = GOLD if read.format in (ROWS.name, CHAT.name) else ()
+    intake = Intake(tuple(cuts), notes=_of_right_answers(items, named))
     return TracePlan(config, tuple(items), what, unread, intake=intake)
 
 

@@ -167,7 +167,9 @@ def test_the_forecast_is_what_the_run_then_does(
     first, *rest = [line.replace("can be measured", "measured") for line in forecast.lines()]
     assert page.index("<h1>") < page.index(f"<li>{first}</li>") < page.index("<nav")
     assert all(f"<li>{line}</li>" in page for line in rest)
-    assert any(line.startswith("own: 0 of 3 questions have a right answer, which") for line in rest)
+    assert any(
+        line.startswith("own: the right answer is known of 0 of 3 questions; it") for line in rest
+    )
     # the same command again has nothing to do, and says it again
     assert execute(["run", str(path)]) == 0
     assert first in capsys.readouterr().err
@@ -228,6 +230,19 @@ def test_other_tasks_keep_the_shipped_limit(tmp_path: Path) -> None:
     config = load_config("slrc", asked)
     assert len([i for i in plan(config).items if i.task == "single_cue"]) == 1
     assert len([i for i in plan(config).items if i.task == "own"]) == 5
+
+
+def test_columns_of_right_answers_are_named_where_the_layout_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = SOLVED | {"id": "gsm8k-1", "steps": ["Half of 9 is 9 over 2.", "So it is 4.5 in all."]}
+    _, said = dry(capsys, given(tmp_path, row))
+    assert ": the right answer is known of 0 of 1 questions\n" in said
+    _, said = dry(capsys, given(tmp_path, PENS))
+    assert (
+        "\nown: the right answer is known of 0 of 1 questions; it is read from gold, target, "
+        in said
+    )
 
 
 def test_a_limit_of_chains_and_writers_that_do_not_read_are_said(
