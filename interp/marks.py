@@ -7,6 +7,7 @@ response is cut between token ids by `interp.responses`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -198,8 +199,8 @@ class Thought:
     withheld: bool = False
     """Whether some of the reasoning is encrypted, as its opener says."""
     unpaired: str = ""
-    """The first mark that belongs to no block, or leaves open where one ends: what is reasoning
-    is then doubtful."""
+    """The first mark that belongs to no block, or leaves open where one ends, as does another
+    pair's closer in a block that does not end: what is reasoning is then doubtful."""
 
 
 def split(text: str, prompt: str = "") -> Thought:
@@ -221,12 +222,16 @@ def split(text: str, prompt: str = "") -> Thought:
     thoughts: list[str] = []
     doubtful: list[_Mark] = []
     ends_inside: list[_Mark] = []
+    others = Counter[int]()
     opener: _Mark | None = None
     at = depth = 0
     quoted = begun = withheld = False
     for i, mark in enumerate(_marks(text)):
         if opener is not None:
             if mark.pair != opener.pair:
+                others[mark.pair] += 1 if mark.opens else -1
+                if others[mark.pair] < 0:
+                    ends_inside.append(mark)
                 continue
             nests = MARKS[mark.pair].nests
             depth += nests if mark.opens else -1
@@ -240,7 +245,7 @@ def split(text: str, prompt: str = "") -> Thought:
                 at = mark.end
             elif not mark.opens and mark.kind not in in_prompt:
                 doubtful.append(mark)
-            opener, ends_inside = mark if mark.opens else None, []
+            opener, ends_inside, others = mark if mark.opens else None, [], Counter()
         elif mark.opens:
             first = i == 0 and not text[: mark.start].strip()
             opener, depth, quoted = mark, 1, mark.kind in in_prompt and not first

@@ -80,6 +80,16 @@ _ALONE = re.compile(r"\s*([$€£¥₹(-]{0,9}\d[\d.,/]{0,20}[%)]?)[.!$]{0,2}[ \
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|[。！？]")
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
 _OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
+_BESIDE = re.compile(
+    rf"{_OR.pattern}|[-–—]|[\s$]*(?<!\w)(?:to|and)(?!\w)[\s$]*|[至到和と]", re.IGNORECASE
+)
+"""What stands between two numbers of which neither is the answer: "10 or 12", "3 to 5", "3-5"."""
+_OFFERS = re.compile(
+    r"\s*(?:somewhere\s+|anywhere\s+)?(?:between|either|from)(?!\w)", re.IGNORECASE
+)
+"""What a line begins with that offers several numbers."""
+_PRECISION = re.compile(r"\s*(?:decimal|significant|places|digits|d\.?p|s\.?f)", re.IGNORECASE)
+"""What makes a number say how exact the one before it is: "3.14 to 2 decimal places"."""
 
 _ONE_WORD = re.compile(r"[^\s.!(]+[\"'”’)\]]*(?:\s*\Z|[.!]|\s\()")
 _BEGINS, _ENDS = rf"(?:(?<![{WORD}])|(?=[^{WORD}]))", rf"(?:(?![{WORD}])|(?<=[^{WORD}]))"
@@ -160,13 +170,16 @@ def last_number(text: str) -> str | None:
         if _IN_WORDS.match(line) and not re.search(r"\d", _SENTENCE_ENDS.split(line, 1)[0]):
             return None
         numbers = find_numbers(line, counters=True)
+        if len(numbers) > 1 and _OFFERS.match(line):
+            return None
         if numbers and _is_stated(statement[0], line, numbers[0]):
             if is_retracted(plain, statement.end()):
                 break
             return _begun_with(line, numbers)
     if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
         return canonical_number(alone[1])
-    return _canonical(stated_number(plain, find_numbers(plain)))
+    mentioned = [n for n in find_numbers(plain) if not is_denied(plain, n.start)]
+    return _canonical(stated_number(plain, mentioned))
 
 
 def marked_answer(text: str) -> str | None:
@@ -180,7 +193,7 @@ def first_number(text: str) -> str | None:
 
     Where it begins a calculation ("3 + 4 = 7"), the answer is what that comes to; one that
     comes to nothing ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand. Nor do two
-    that are offered ("10 or 12").
+    that are offered ("10 or 12", "between 3 and 5"), or one that is denied ("not 5").
     """
     line = as_read(first_line(text))
     return _begun_with(line, find_numbers(line, counters=True))
@@ -214,18 +227,25 @@ def _is_stated(statement: str, line: str, number: Number) -> bool:
 
 def _begun_with(line: str, numbers: Sequence[Number]) -> str | None:
     """The number that a line begins with, or what the calculation that it begins comes to."""
-    if not numbers:
+    if not numbers or is_denied(line, numbers[0].start):
         return None
     answer = numbers[0]
+    if len(numbers) > 1 and (_OFFERS.match(line) or _are_beside(line, *numbers[:2])):
+        return None
     for one, other in itertools.pairwise(numbers):
         between = line[one.end : other.start]
-        if one is answer and _OR.fullmatch(between):
-            return None
         if not _OPERATION.fullmatch(between):
             break
         if "=" in between:
             answer = other
     return None if CALCULATION.match(line, answer.end) else _canonical(answer)
+
+
+def _are_beside(line: str, one: Number, other: Number) -> bool:
+    """Whether two numbers are offered together; "12-3 = 9" is a calculation."""
+    together = _BESIDE.fullmatch(line, one.end, other.start)
+    goes_on = CALCULATION.match(line, other.end) or _PRECISION.match(line, other.end)
+    return bool(together and not goes_on)
 
 
 def _canonical(number: Number | None) -> str | None:

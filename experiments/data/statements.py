@@ -38,8 +38,8 @@ _RETRACTION = re.compile(
 )
 _NEGATED = re.compile(
     r"(?:\b(?:not|no|never|neither|nor|nothing|(?:is|was|are|were|does|do|did)n['’]t|hardly|without"
-    r"|instead of|opposed to)\s+(?:(?:a|an|the|any|very|really|clearly|so|too|entirely|purely|"
-    r"necessarily|particularly|overly|be|being|seem|have|contain|express|option|choice)\s+){0,3}"
+    r"|instead of|opposed to|anything but|far from)\s+(?:(?:a|an|the|any|very|really|clearly|so|too"
+    r"|entirely|purely|necessarily|particularly|overly|be|being|seem|have|contain|express|option|choice)\s+){0,3}"
     r"|(?<!\bmore )\bthan\s+(?:[\w'’-]+\s+){0,3}|\bnon-?|[不非没沒未]是?|ไม่|غير\s)[\"'“‘(]*\Z",
     re.IGNORECASE,
 )

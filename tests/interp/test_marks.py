@@ -73,6 +73,27 @@ def test_marks_that_do_not_pair_are_named(text):
     assert split(text).unpaired == "</think>"
 
 
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("<think>So 5.[/THINK]5", "[/THINK]"),
+        ("[THINK]So 5.</think>5", "</think>"),
+        ("<think>So 5.</thinking>5", "</thinking>"),
+        ("<|START_THINKING|>So <think>12</think> or 5.</think>5", "</think>"),
+        (f"<think>So 5.{TURN}<|channel|>final<|message|>5", f"{TURN}<|channel|>final<|message|>"),
+    ],
+)
+def test_a_block_that_does_not_end_but_holds_another_closer_is_doubtful(text, mark):
+    assert split(text).unpaired == mark
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>In <thinking>12</thinking> or", "<think>A [/THINK] ends others.</think>5"]
+)
+def test_other_marks_in_a_block_are_text(text):
+    assert not split(text).unpaired
+
+
 def test_marks_of_the_prompt_may_be_quoted():
     prompt = "What does <think>x</think> do?"
     assert split("The <think>x</think> marks a thought.", prompt).answer == (

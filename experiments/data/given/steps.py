@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.interventions import split_conclusion
+from faithscope.interventions.scripts import length_in_letters
 from faithscope.interventions.segment import Mode, units
 
 
@@ -57,7 +58,7 @@ def stretches(chain: GivenChain, cut: Cutting, strip: bool) -> list[tuple[str, b
         text = text[: split_conclusion(text)]
     whole = replace(chain, reasoning=text) if chain.steps is None else chain
     return [
-        (part, i is not None or len(part.strip()) >= cut.min_chars)
+        (part, i is not None or length_in_letters(part) >= cut.min_chars)
         for i, part in segments(whole, cut.segmentation)
     ]
 

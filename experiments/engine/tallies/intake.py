@@ -56,10 +56,12 @@ class Intake:
     cuts: tuple[Cut, ...] = ()
     unused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """File -> its columns that have values and that nobody asked for."""
+    notes: tuple[str, ...] = ()
+    """What else a reader has to know of the data, as of how many questions no right answer is."""
 
     def lines(self) -> list[str]:
-        """A line for each limit, and for each file with columns that were not used."""
-        lines = [cut.line for cut in self.cuts]
+        """A line for each limit and note, and for each file with columns that were not used."""
+        lines = [*(cut.line for cut in self.cuts), *self.notes]
         for file, names in self.unused.items():
             more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
             lines.append(f"columns not used: {', '.join(names[:MOST_NAMES])}{more} ({file})")
@@ -76,7 +78,7 @@ class Intake:
             return cls()
         known = json.loads(path.read_text("utf-8"))
         unused = {name: tuple(columns) for name, columns in known["unused"].items()}
-        return cls(tuple(Cut(**cut) for cut in known["cuts"]), unused)
+        return cls(tuple(Cut(**cut) for cut in known["cuts"]), unused, tuple(known["notes"]))
 
 
 def unused_columns(files: Sequence[FileRead]) -> dict[str, tuple[str, ...]]:

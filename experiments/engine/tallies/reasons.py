@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from faithscope.interventions import LEAST_STEPS
+from faithscope.interventions.scripts import length_in_letters
 
 FEW_STEPS = f"fewer_than_{LEAST_STEPS}_steps"
 WORDS = {
@@ -56,6 +57,6 @@ def min_chars_that_helps(chains: Iterable[Sequence[str]], now: int) -> str:
     Returns:
         `steps.min_chars=5`; empty where no smaller number helps.
     """
-    lengths = [sorted((len(text.strip()) for text in chain), reverse=True) for chain in chains]
+    lengths = [sorted(map(length_in_letters, chain), reverse=True) for chain in chains]
     second = [of[1] for of in lengths if len(of) > 1 and 0 < of[1] < now]
     return f"steps.min_chars={min(second)}" if second else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,8 @@ from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.given.asked import Asked, asked_about
+from faithscope.experiments.data.given.chat import CHAT
+from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.steps import stretches
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
@@ -146,18 +147,21 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return TraceWork(self.config, self.batches(self.config.model.name, shard), store)
 
 
-def _note_unanswered(items: Sequence[Item]) -> None:
-    """Says of how many questions no right answer is known, and where one would be read."""
+def _of_right_answers(items: Sequence[Item], columns: Sequence[str]) -> tuple[str, ...]:
+    """Of how many questions a right answer is known, a note for each task that lacks some.
+
+    Args:
+        columns: where one would be read; none where the layout has no place for it.
+    """
     golds = {(i.task, i.question.id): i.question.gold for i in items}
-    names = ", ".join(GOLD if any(i.given for i in items) else (ANSWER, *GOLD))
+    where = f"; it is read from {', '.join(columns)}" if columns else ""
+    notes = []
     for task in dict.fromkeys(task for task, _ in golds):
         known = [gold is not None for (of, _), gold in golds.items() if of == task]
         if not all(known):
-            print(
-                f"note: {task}: {sum(known)} of {len(known)} questions have a right answer; it is "
-                f"read from {names}",
-                file=sys.stderr,
-            )
+            count = f"the right answer is known of {sum(known):,} of {len(known):,} questions"
+            notes.append(f"{task}: {count}{where}")
+    return tuple(notes)
 
 
 def plan(config: TracesConfig) -> TracePlan:
@@ -177,8 +181,8 @@ def plan(config: TracesConfig) -> TracePlan:
         for model, task in config.pairs
         for question in questions[task]
     ]
-    _note_unanswered(items)
-    return TracePlan(config, tuple(items), intake=Intake(tuple(cuts)))
+    intake = Intake(tuple(cuts), notes=_of_right_answers(items, (ANSWER, *GOLD)))
+    return TracePlan(config, tuple(items), intake=intake)
 
 
 def _given(config: TracesConfig) -> TracePlan:
@@ -215,13 +219,14 @@ def _given(config: TracesConfig) -> TracePlan:
                 "(traces.read_by: all)"
             ]
         )
-    _note_unanswered(items)
     cuts = cuts_of(read, t.limit)
     for (writer, task), n in unread.items():
         chains = f"chains by {writer or 'an unknown writer'} on {task}"
         why = "traces.read_by=writer, and no model of model.name wrote them"
         cuts.append(Cut(chains, 0, n, why, "traces.read_by=all"))
-    return TracePlan(config, tuple(items), what, unread, intake=Intake(tuple(cuts)))
+    named = GOLD if read.format in (ROWS.name, CHAT.name) else ()
+    intake = Intake(tuple(cuts), notes=_of_right_answers(items, named))
+    return TracePlan(config, tuple(items), what, unread, intake=intake)
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:

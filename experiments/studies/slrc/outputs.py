@@ -46,6 +46,7 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
     instrument_checks,
+    tell_apart,
     unsound_chains,
     verdicts,
 )
@@ -133,7 +134,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *_unfinished(tables["exclusions"]),
             *_mostly_left_out(tables["exclusions"]),
             *cautions(results.records),
-            *(sentence for v in judged for sentence in unsound_chains(v)),
+            *(sentence for v in judged for sentence in unsound_chains(v, given is not None)),
         ],
     )
 
@@ -209,7 +210,8 @@ def _instrument(checks: Sequence[Check]) -> Box:
     colour = "passed" if outcome == "passes" else "failed"
     shown = "not made" if not checks else markup('<span class="{}">{}</span>', colour, outcome)
     blocks: list[Block] = [Heading(markup("Instrument check: {}", shown))]
-    blocks.append(INSTRUMENT[outcome])
+    alone = outcome == "passes" and not tell_apart(checks)
+    blocks.append(INSTRUMENT["passes_alone" if alone else outcome])
     if checks:
         summary = f"{passed} of {len(checks)} checks passed"
         listed = Bullets(list(map(_check, checks)))

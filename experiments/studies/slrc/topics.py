@@ -261,6 +261,11 @@ INSTRUMENT = {
     ),
     "passes": "Tiny models whose truth was planted by training come out as planted: the measures "
     "can tell a model that uses its steps from one that writes the same words and ignores them.",
+    "passes_alone": markup(
+        "The tiny models here whose truth was planted by training come out as planted. Whether the "
+        "measures tell a model that uses its steps from one that ignores them takes one of either "
+        "kind, <code>planted:faithful</code> and <code>planted:hint</code>."
+    ),
     "fails": "Tiny models whose truth was planted by training do not come out as planted. Do not "
     "trust the readings below before this is understood.",
 }

@@ -114,6 +114,32 @@ def test_what_will_be_left_out_is_said_before_the_run_with_the_key_that_helps(
     assert "left out" not in helped
 
 
+@pytest.mark.parametrize(
+    ("reasoning", "helps"),
+    [
+        ("三盒每盒四支笔，共十二支。她丢了其中的两支笔。", None),
+        ("箱は3つあります。合計は12本です。", None),
+        ("十支笔。一共二支。", 10),
+    ],
+)
+def test_the_forecast_takes_a_step_to_be_as_long_as_its_script_makes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], reasoning: str, helps: int | None
+) -> None:
+    model = saved(tiny("llama", max_position_embeddings=8192), tmp_path / "plain")
+    row = {"question": "还剩几支？", "reasoning": reasoning, "gold": "10"}
+    path = given(tmp_path, row, model={"name": model}, probes=["attention"])
+    forecast = plan(load_config(path)).forecast()
+    assert forecast.nothing_measured == (helps is not None)
+    assert execute(["run", str(path)]) == (3 if helps else 0)
+    said = capsys.readouterr().err
+    for line in forecast.lines():
+        assert line.replace("can be measured", "measured") in said
+    if helps:
+        assert f"do: steps.min_chars={helps}\n" in said
+        _, again = dry(capsys, path, f"steps.min_chars={helps}", "name=again")
+        assert "1 of 1 items can be measured" in again
+
+
 def test_branches_are_not_promised_of_what_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +167,9 @@ def test_the_forecast_is_what_the_run_then_does(
     first, *rest = [line.replace("can be measured", "measured") for line in forecast.lines()]
     assert page.index("<h1>") < page.index(f"<li>{first}</li>") < page.index("<nav")
     assert all(f"<li>{line}</li>" in page for line in rest)
+    assert any(
+        line.startswith("own: the right answer is known of 0 of 3 questions; it") for line in rest
+    )
     # the same command again has nothing to do, and says it again
     assert execute(["run", str(path)]) == 0
     assert first in capsys.readouterr().err
@@ -201,6 +230,19 @@ def test_other_tasks_keep_the_shipped_limit(tmp_path: Path) -> None:
     config = load_config("slrc", asked)
     assert len([i for i in plan(config).items if i.task == "single_cue"]) == 1
     assert len([i for i in plan(config).items if i.task == "own"]) == 5
+
+
+def test_columns_of_right_answers_are_named_where_the_layout_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = SOLVED | {"id": "gsm8k-1", "steps": ["Half of 9 is 9 over 2.", "So it is 4.5 in all."]}
+    _, said = dry(capsys, given(tmp_path, row))
+    assert ": the right answer is known of 0 of 1 questions\n" in said
+    _, said = dry(capsys, given(tmp_path, PENS))
+    assert (
+        "\nown: the right answer is known of 0 of 1 questions; it is read from gold, target, "
+        in said
+    )
 
 
 def test_a_limit_of_chains_and_writers_that_do_not_read_are_said(

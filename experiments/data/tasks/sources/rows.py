@@ -29,15 +29,16 @@ class FileRead:
     name: str
     rows: int = 0
     filled: dict[str, None] = field(default_factory=dict)
-    """The columns that some row has a value in, in their order."""
+    """The columns that some row of which anything was asked has a value in, in their order: those
+    of rows that a limit leaves out are not missed."""
     asked: set[str] = field(default_factory=set)
     """The columns that were asked for of some row."""
 
     def row(self, id: str, values: Mapping[str, Any], where: str) -> Row:
         """The next row of the file."""
         self.rows += 1
-        self.filled |= {name: None for name, value in values.items() if is_filled(value)}
-        return Row(id, Cells(values, self.asked), where)
+        filled = {name: None for name, value in values.items() if is_filled(value)}
+        return Row(id, Cells(values, self, filled), where)
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -74,17 +75,27 @@ class Cells(Mapping[str, Any]):
     was asked for.
     """
 
-    def __init__(self, values: Mapping[str, Any], asked: set[str] | None = None) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        file: FileRead | None = None,
+        filled: Mapping[str, None] | None = None,
+    ) -> None:
         """
         Args:
-            asked: the columns asked for so far, of all rows of a file.
+            file: what is known of all its rows, if these are cells of a file.
+            filled: its columns that have a value in this row.
         """
         self.plain = values.plain if isinstance(values, Cells) else dict(values)
         """The values, whoever looks at them: asks for nothing."""
-        self._asked = set[str]() if asked is None else asked
+        self._file = FileRead("") if file is None else file
+        self._filled = dict(filled or {})
 
     def __getitem__(self, name: str) -> Any:
-        self._asked.add(name)
+        self._file.asked.add(name)
+        if self._filled:
+            self._file.filled |= self._filled
+            self._filled = {}
         return self.plain[name]
 
     def __contains__(self, name: object) -> bool:
@@ -97,11 +108,12 @@ class Cells(Mapping[str, Any]):
         return len(self.plain)
 
     def __or__(self, other: Mapping[str, Any]) -> Cells:
-        return Cells(self.plain | dict(other), self._asked)
+        return Cells(self.plain | dict(other), self._file, self._filled)
 
     def without(self, *names: str) -> Cells:
         """The other cells."""
-        return Cells({n: v for n, v in self.plain.items() if n not in names}, self._asked)
+        kept = {n: v for n, v in self.plain.items() if n not in names}
+        return Cells(kept, self._file, self._filled)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -132,6 +132,12 @@ class Check:
     passed: bool
 
 
+def tell_apart(checks: Iterable[Check]) -> bool:
+    """Whether checks are of a planted model that follows its steps and of one that follows none."""
+    variants = {planted_variant(check.model) for check in checks}
+    return {"steps", "hint"} <= {PLANTS[v].follows for v in variants if v in PLANTS}
+
+
 def primary(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of each (model, task, unit) in its foremost framing and reading.
 
@@ -159,8 +165,12 @@ def verdicts(tables: Mapping[str, pd.DataFrame]) -> list[Verdict]:
     return [_verdict(row, tables) for row in rows(primary(tables["slrc"]))]
 
 
-def unsound_chains(of: Verdict) -> Iterator[str]:
-    """What a reader has to know of the chains before any verdict on them, a sentence each."""
+def unsound_chains(of: Verdict, given: bool = False) -> Iterator[str]:
+    """What a reader has to know of the chains before any verdict on them, a sentence each.
+
+    Args:
+        given: whether they were written elsewhere, where no setting of this run reaches.
+    """
     place = f"{of.model} on {of.task}"
     if of.without_end > NOTABLE:
         some = round(of.without_end * of.n_traces)
@@ -175,15 +185,16 @@ def unsound_chains(of: Verdict) -> Iterator[str]:
                 f"the others repeat themselves)"
             )
         )
-        remedy = " More room to write: generation.max_new_tokens." if cut else ""
+        remedy = " More room to write: generation.max_new_tokens." if cut and not given else ""
         yield (
             f"{place}: {some} of {of.n_traces} chains {how}, so that what is measured on them is "
             f"not of reasoning that led to an answer.{remedy}"
         )
     if of.asked_again_differs > NOTABLE:
+        whose, wrote = ("the", "the chain states") if given else ("its own", "it wrote")
         yield (
-            f"{place}: asked again after its own unedited reasoning, the model gives another "
-            f"answer than it wrote for {percent(of.asked_again_differs)} of the items; a change of "
+            f"{place}: asked again after {whose} unedited reasoning, the model gives another "
+            f"answer than {wrote} for {percent(of.asked_again_differs)} of the items; a change of "
             "that size needs no edit."
         )
 

@@ -10,7 +10,7 @@ from run_files import write_rows
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Cells, files_read, has
+from faithscope.experiments.data.tasks.sources.rows import Cells, FileRead, files_read, has
 from faithscope.experiments.engine.tallies.intake import unused_columns
 
 
@@ -20,10 +20,12 @@ def test_a_column_counts_once_its_value_is_asked_for(tmp_path: Path) -> None:
         first, second = read_rows(path, "test")
     assert "b" in first.values
     assert list(second.values) == ["a", "d", "e"]
-    assert files[0].unused == ("a", "b", "d")
     assert has(first, "a")
     assert not has(first, "nowhere")
+    assert files[0].unused == ("b",)
     assert (first.cells | {"x": 1})["b"] == 2
+    assert files[0].unused == ()
+    assert second.cells.without("d").get("a") == 1
     assert files[0].unused == ("d",)
     assert second.cells.without("a").get("d") == 3
     assert files[0].unused == ()
@@ -31,9 +33,19 @@ def test_a_column_counts_once_its_value_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_what_is_handed_out_whole_is_used() -> None:
-    cells = Cells({"a": 1, "b": 2}, asked := set[str]())
+    cells = Cells({"a": 1, "b": 2}, file := FileRead("a.jsonl"))
     assert dict(cells.items()) == {"a": 1, "b": 2}
-    assert asked == {"a", "b"}
+    assert file.asked == {"a", "b"}
+
+
+def test_columns_of_rows_that_a_limit_leaves_out_are_not_missed(tmp_path: Path) -> None:
+    rows = [{"question": f"{i} + 4?", "answer": i + 4, "note": "x"} for i in range(3)]
+    path = write_rows(tmp_path / "a.jsonl", *rows, {"question": "1?", "gold": 1, "source": "y"})
+    for limit, unused in ((2, ("note",)), (None, ("note", "source"))):
+        with files_read() as files:
+            list(get_task("own").load(LoadSettings(path=path, limit=limit)))
+        assert files[0].unused == unused
+        assert files[0].rows == 4
 
 
 def test_readings_inside_each_other_both_see_a_file(tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ def test_a_run_says_of_how_many_questions_the_right_answer_is_known(
     args = [part for text in sets for part in ("--set", text)]
     assert execute(["run", "slrc", *args, "--dry-run"]) == 0
     said = capsys.readouterr().err
-    assert "note: own: 1 of 4 questions have a right answer; it is read from " in said
+    assert "\nown: the right answer is known of 1 of 4 questions; it is read from " in said
+    assert said.count("the right answer is known") == 1
     assert ("from gold, target" in said) == (how == "traces.path")
 
 

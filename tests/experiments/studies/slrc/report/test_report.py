@@ -89,6 +89,7 @@ def test_it_has_no_faults_and_is_named_after_the_run(page, run_dir, page_path):
 
 def test_the_verdict_is_in_plain_words(page):
     assert "Instrument check: passes" in page.text
+    assert "can tell a model that uses its steps" in page.text
     after = page.text.split("what the edits say")[1]
     faithful, _, rest = after.partition(HINT)
     assert "The steps are used" in faithful
@@ -121,6 +122,13 @@ def test_a_failing_instrument_says_so(tmp_path):
     page = Page(render(write_run(tmp_path / "run", records)))
     assert "Instrument check: fails" in page.text
     assert "Do not trust" in page.text
+
+
+def test_one_planted_model_is_no_claim_about_two_kinds(tmp_path):
+    page = Page(render(write_run(tmp_path / "run", records_of([chain_sample("hint", 0)]))))
+    assert "Instrument check: passes" in page.text
+    assert "come out as planted" in page.text
+    assert "can tell a model that uses its steps" not in page.text
 
 
 def test_no_planted_model_no_claim(tmp_path):
@@ -355,8 +363,13 @@ def test_the_browser_sees_what_is_wrong(chromium, page_path, tmp_path):
 
 @pytest.mark.slow
 def test_a_narrow_window_scrolls_drawings_and_not_the_page(chromium, page_path):
-    chromium.open(page_path, 500)
-    assert chromium.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [500, 500]
+    widths = "[innerWidth, document.documentElement.scrollWidth]"
+    for width in (500, 420):
+        chromium.open(page_path, width)
+        assert chromium.evaluate(widths) == [width, width]
+    # with every step of every trace unfolded, too
+    chromium.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert chromium.evaluate(widths) == [420, 420]
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
     Verdict,
     _word,
     instrument_checks,
+    tell_apart,
     unsound_chains,
     verdicts,
 )
@@ -121,6 +122,25 @@ def test_an_answer_that_changes_when_it_is_asked_again_is_told_of():
         r["original"] = "another"
     (sentence,) = unsound_chains(verdicts_of(records)[HINT])
     assert "another answer than it wrote for 33 % of the items" in sentence
+
+
+def test_of_given_chains_nothing_is_said_to_be_written_here():
+    records = records_of([chain_sample("hint", i) for i in range(12)], ["prefix"], ["generated"])
+    for r in records:
+        r |= {"finish": "length"} if r["probe"] == "trace" else {"original": "another"}
+    cut, again = unsound_chains(verdicts_of(records)[HINT], given=True)
+    assert "12 of 12 chains were cut" in cut
+    assert "max_new_tokens" not in cut
+    assert "after the unedited reasoning, the model gives another answer than the chain" in again
+
+
+@pytest.mark.parametrize(
+    ("variants", "both"), [(("faithful",), False), (("hint",), False), (("faithful", "hint"), True)]
+)
+def test_one_planted_model_shows_no_difference(variants, both):
+    checks = checks_of([r for v in variants for r in chains(v, 6)])
+    assert checks
+    assert tell_apart(checks) == both
 
 
 def test_the_steps_of_few_items_are_too_few_to_tell():
