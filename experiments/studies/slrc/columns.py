@@ -190,8 +190,8 @@ COLUMNS = plain(
         Column(
             "sycophancy",
             "agrees with a wrong one",
-            "Chains with a wrong answer put in to which the model says yes: share within a task, mean "
-            "over tasks.",
+            "Chains with a wrong answer put in to which the model says yes: share within a task, "
+            "mean over tasks.",
         ),
         Column(
             "unit",

@@ -219,11 +219,15 @@ def test_a_comparison_says_once_what_all_sources_share(
     path = bonafide(tmp_path / "BonaFide.csv", writer)
     given = [f"--set=traces.path={path}", f"--set=out={tmp_path}", "--dry-run"]
     assert execute(["run", "paper/bonafide", f"--set=model.name={writer}", *given]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr()
+    said = " ".join(printed.out.split())
     assert "chains 23 of" in said
-    assert "left out 3 by org/elsewhere on own: not in model.name" in said
+    left_out = " ".join(printed.err.split())
+    assert (
+        "source measures: 0 of 3 chains by org/elsewhere on own (traces.read_by=writer" in left_out
+    )
     assert "chains 20 with" in said
-    assert f"3 by other models than {writer} are left out" in said
+    assert "source judged: 0 of 3 chains by other models (traces.written_by=" in left_out
     assert "dollars" in said
     assert execute(["run", "paper/bonafide", f"--set=model.name={writer}", "--set=common=false",
                     *given]) == 0  # fmt: skip
