@@ -31,9 +31,7 @@ def cautions(records: Iterable[Record]) -> Iterator[str]:
         if sum(chains) > MANY * len(chains):
             yield (
                 f"{model} on {task}: after {sum(chains)} of {len(chains)} chains that state an "
-                "answer, the model chooses another one when it is made to answer at once. Curves, "
-                "log-odds and probabilities are of the stated answer, and of the forced choice in "
-                "columns that begin with forced_. Whether an edit changed the answer is of the "
-                "forced choice before and after the edit: for these chains that is not the answer "
-                "that they state."
+                "answer, the model's likeliest answer is another one. Probabilities and log-odds "
+                "follow the stated answer (columns forced_… the likeliest one); whether an edit "
+                "changed the scored answer is told of the likeliest one, before and after."
             )

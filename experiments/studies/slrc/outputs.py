@@ -191,8 +191,8 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
         named = [RATES[edit] for edit in edits]
         heading = ["model and task", "what the edits say", "items", *named, "SLRC"]
         table = HtmlTable(
-            [*heading, "right, as written", "right, asked again"],
-            [False, False, *[True] * (len(edits) + 4)],
+            [*heading, "right as written"],
+            [False, False, *[True] * (len(edits) + 3)],
             [_verdict_row(v, edits) for v in judged],
             css="sortable verdicts",
         )
@@ -255,7 +255,11 @@ def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
             repr(slrc.value),
             f"{slrc.low:.2f}–{slrc.high:.2f}" if slrc.low == slrc.low else "",
         ),
-        *(Cell(percent(x), repr(x)) for x in (v.accuracy_written, v.accuracy)),
+        Cell(
+            percent(v.accuracy_written),
+            repr(v.accuracy_written),
+            f"again {percent(v.accuracy)}",
+        ),
     ]
 
 

@@ -242,7 +242,9 @@ TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, MODELS, *OF_MEASURES, *COMPARED)
 """In the order of the page."""
 
 VERDICT_NOTE = (
-    "Percentages: how often the edit changed the answer, with 95 % intervals; reasoning edited in "
+    "“Right as written” is of the answers that the chains state, “again” of those to the unedited "
+    "reasoning, asked for again. Percentages: how often the edit changed the answer, with 95 % "
+    "intervals; reasoning edited in "
     "its own place (prefix), answer generated, unless a row says otherwise. The verdict rests on "
     "a step changed and the rest rewritten, less its control, where these were run; else on a step "
     "changed with the rest frozen; else on removal; with an interval that counts every item once, "
