@@ -231,18 +231,21 @@ def counted(rows: list[dict[str, object]]) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--worlds", type=int, default=34, help="of each of the six kinds")
+    parser.add_argument("--first", type=int, default=0, help="number of the first world of a kind")
     parser.add_argument("--bootstrap", type=int, default=200)
     parser.add_argument("--machine", default=platform.node() or "machine")
     args = parser.parse_args()
     path = Path(__file__).parent / "results" / f"conclusions_{args.machine}.csv"
     rows, began = [], time.monotonic()
-    for i in range(args.worlds):
+    for i in range(args.first, args.first + args.worlds):
         for kind in WORLDS:
             rows += (of_world := played(kind, i, args.bootstrap))
             false = [row["claim"] for row in of_world if row["false"]]
             about = f"{kind}, {of_world[0]['questions']} questions, {of_world[0]['models']} models"
             seconds = time.monotonic() - began
-            print(f"{seconds:6.0f} s  {i + 1}/{args.worlds} {about}: {false}", flush=True)
+            print(
+                f"{seconds:6.0f} s  {i + 1 - args.first}/{args.worlds} {about}: {false}", flush=True
+            )
         # whoever stops it early has the rounds that are whole
         table = counted(rows)
         table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
