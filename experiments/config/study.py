@@ -24,7 +24,8 @@ class Study:
     """A folder of `studies`, whose parts have names that are the same for all: `plan.plan(config)`,
     `outputs.write_all(run_dir)`, `show.show_item(run_dir, item, …)`, `frames.FRAMES` and
     `frames.tables(run)` of opened runs, `columns.COLUMNS` and `columns.OF_TABLES` of its tables,
-    and the class below.
+    and the class below; and `columns.REASONS`, in words, where it leaves items out for reasons of
+    its own.
     """
 
     name: str

@@ -21,6 +21,7 @@ from faithscope.experiments.engine.tallies.intake import Intake
 from faithscope.experiments.engine.tallies.reasons import (
     FEW_STEPS,
     REMEDIES,
+    WORDS,
     in_words,
     min_chars_that_helps,
 )
@@ -58,6 +59,8 @@ class Tally:
     intake: Intake = field(default_factory=Intake)
     remedies: Mapping[str, str] = field(default_factory=dict)
     """Reason -> what to set; beside those of `reasons.REMEDIES`."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Reason -> what it means; beside those of `reasons.WORDS`."""
     parts: Mapping[str, Tally] = field(default_factory=dict)
     """Title -> the tally of a run that this one is made of."""
     ahead: bool = False
@@ -88,25 +91,29 @@ class Tally:
         first = f"{self.measured:,} of {self.items:,} items {done}"
         if self.left:
             first += f", {self.left:,} not reached yet"
-        lines = [first + _because(self.lost)] if self.items else []
+        lines = [first + self._because(self.lost)] if self.items else []
         for of in self.stages:
             count = f"{', '.join(of.stages)}: {of.measured:,} of {of.items:,}"
-            lines.append(f"{count} {done}{_because(of.lost)}")
+            lines.append(f"{count} {done}{self._because(of.lost)}")
         lines += self.intake.lines()
         if remedies := self._remedies():
             lines.append(f"do: {'; '.join(remedies)}")
         return lines
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why items are left out, by all stages or by some."""
+        return list(dict.fromkeys([*self.lost, *(r for of in self.stages for r in of.lost)]))
+
     def _remedies(self) -> list[str]:
-        lost = dict.fromkeys([*self.lost, *(r for of in self.stages for r in of.lost)])
         known = {**REMEDIES, **self.remedies}
-        of_reasons = [known[reason] for reason in lost if known.get(reason)]
+        of_reasons = [known[reason] for reason in self.reasons if known.get(reason)]
         return list(dict.fromkeys([*of_reasons, *(c.do for c in self.intake.cuts if c.do)]))
 
-
-def _because(lost: Mapping[str, int]) -> str:
-    reasons = [f"{n:,} because {in_words(reason)}" for reason, n in lost.items()]
-    return f"; left out: {', '.join(reasons)}" if reasons else ""
+    def _because(self, lost: Mapping[str, int]) -> str:
+        words = {reason: self.words.get(reason) or in_words(reason) for reason in lost}
+        reasons = [f"{n:,} because {words[reason]}" for reason, n in lost.items()]
+        return f"; left out: {', '.join(reasons)}" if reasons else ""
 
 
 def tally_of(
@@ -189,7 +196,10 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     items = () if planned is None else planned.part(shard or Shard())
     tally = tally_of(items, index, study.texts)
     remedies = {FEW_STEPS: _min_chars(items, index, stored)}
-    return replace(tally, intake=Intake.of(run_dir), remedies=remedies)
+    # what a study says of its own reasons comes with all that its tables need
+    own = set(tally.reasons) - set(WORDS)
+    words = getattr(study.part("columns"), "REASONS", {}) if own else {}
+    return replace(tally, intake=Intake.of(run_dir), remedies=remedies, words=words)
 
 
 def _min_chars(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> str:

@@ -154,6 +154,9 @@ class CompareConfig(FolderConfig):
         names = [source.title for source in sources]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"two sources are called {twice[0]!r}; give one another name")
+        runs = [Path(source.run).expanduser().resolve() for source in sources if source.run]
+        if again := next((run for run in runs if runs.count(run) > 1), None):
+            raise ValueError(f"two sources are the run {str(again)!r}; take one of them out")
         if wrong := [n for n in names if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", n)]:
             raise ValueError(
                 f"{wrong[0]!r} cannot name a source; use letters, digits, '.', '_', '-'"

@@ -213,12 +213,13 @@ def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
     rest = ", however well they agree on models" if several else ""
     beyond = pairs.loc[pairs["discovered"]]
     apart, own = (keep(beyond, beyond["one_probe"] == one) for one in (False, True))
+    chance = " (a rate of false discoveries is kept: a few of these may be chance)"
     yield Sentence(
         f"Of {n:,} pairs of measures that {inside}, {len(beyond):,} rank traces"
         f"{' of one model and task' if several else ''} beyond chance: {_alike(apart)} of two "
-        f"probes, and {_alike(own)} of one probe with itself, which are made of the same numbers "
-        "(a rate of false discoveries is kept: a few of these may be chance). "
-        f"Of the others it cannot be said that they agree on traces{rest}.",
+        f"probes, and {_alike(own)} of one probe with itself, which are made of the same numbers"
+        f"{chance if len(beyond) else ''}. Of the others it cannot be said that they agree on "
+        f"traces{rest}.",
         "agreement" if len(beyond) else "",
         tuple(f"{r['measure']}|{r['other']}" for r in rows(beyond)),
     )

@@ -132,11 +132,12 @@ def _warnings(results: FaithResults, labelled: int) -> list[str]:
     traces = rows(results.traces)
     warnings = []
     if cut := sum(bool(r["cut"]) and not r["excluded"] for r in traces):
+        given = results.config.traces.path is not None
+        room = "" if given else ", and a higher generation.max_new_tokens lets them end"
         said = (
             "They count in every table all the same (detectors.cut)."
             if results.config.detectors.cut == "kept"
-            else "They are in no number here: detectors.cut=kept counts them, and a higher "
-            "generation.max_new_tokens lets them end."
+            else f"They are in no number here: detectors.cut=kept counts them{room}."
         )
         warnings.append(
             f"{cut} of {len(traces)} chains were cut off by the token limit before they ended. "

@@ -184,7 +184,8 @@ def _units(tables: Mapping[str, pd.DataFrame]) -> Iterator[Section]:
 
 def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> Section:
     checks = instrument_checks(*(tables[name] for name in ("slrc", "edits", "edits_by_step")))
-    blocks: list[Block] = [_instrument(checks)]
+    planted = any(v.planted for v in judged)
+    blocks: list[Block] = [_instrument(checks, planted)]
     if judged:
         # what the verdict rests on is to stand beside it on a narrow page, too
         edits = [edit for edit in RATES if any(v.rates.get(edit) for v in judged)]
@@ -203,15 +204,23 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
     return Section("verdict", "Verdict", blocks=[*blocks, Drawing("edits")], always=True)
 
 
-def _instrument(checks: Sequence[Check]) -> Box:
-    """Whether models whose truth was planted come out as planted, check by check."""
+def _instrument(checks: Sequence[Check], planted: bool) -> Box:
+    """Whether models whose truth was planted come out as planted, check by check.
+
+    Args:
+        planted: whether there are such models; the edits that tell may not have been asked for.
+    """
     passed = sum(check.passed for check in checks)
     outcome = "absent" if not checks else "passes" if passed == len(checks) else "fails"
     colour = "passed" if outcome == "passes" else "failed"
     shown = "not made" if not checks else markup('<span class="{}">{}</span>', colour, outcome)
     blocks: list[Block] = [Heading(markup("Instrument check: {}", shown))]
-    alone = outcome == "passes" and not tell_apart(checks)
-    blocks.append(INSTRUMENT["passes_alone" if alone else outcome])
+    said = outcome
+    if outcome == "passes" and not tell_apart(checks):
+        said = "passes_alone"
+    elif not checks and planted:
+        said = "unasked"
+    blocks.append(INSTRUMENT[said])
     if checks:
         summary = f"{passed} of {len(checks)} checks passed"
         listed = Bullets(list(map(_check, checks)))

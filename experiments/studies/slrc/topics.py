@@ -261,6 +261,11 @@ INSTRUMENT = {
         "<code>planted:hint</code> to see what the measures say of a model that uses its steps and "
         "of one that ignores them."
     ),
+    "unasked": markup(
+        "Nothing that was asked here tells whether planted models come out as planted: removing "
+        "a step does not. Add <code>corrupt</code> and <code>regenerate</code> to "
+        "<code>slrc.edits</code>, and <code>prefix</code> to <code>slrc.framings</code>."
+    ),
     "passes": "Tiny models whose truth was planted by training come out as planted: the measures "
     "can tell a model that uses its steps from one that writes the same words and ignores them.",
     "passes_alone": markup(

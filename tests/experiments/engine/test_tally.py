@@ -188,6 +188,18 @@ def test_a_run_that_measures_nothing_ends_with_3(
     assert "0 of 2 items measured" in capsys.readouterr().err
 
 
+def test_reasons_of_a_measure_are_in_its_own_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["tasks=planted", "model.name=planted:hint", "data.limit=1", f"out={tmp_path}"]
+    asked += ["probes=[slrc,direct]", "slrc.framings=prefix", "slrc.readings=scored"]
+    assert execute(["run", "slrc", *(x for o in asked for x in ("--set", o))]) == 0
+    line = "direct: 0 of 1 measured; left out: 1 because task without direct prompts"
+    assert line in capsys.readouterr().err
+    page = (tmp_path / "slrc" / "report.html").read_text("utf-8")
+    assert f"<li>{line}</li>" in page
+
+
 def own(folder: Path, n: int = 5) -> Path:
     rows = [
         {"question": f"What is {i} + 4?", "answer": str(i + 4), "topic": "sums"} for i in range(n)

@@ -173,6 +173,8 @@ def test_what_cannot_be_compared_is_refused_with_the_remedy(both: Path, tmp_path
     assert "same: must be one of ids, text" in refused(
         "compare", behaviour, "--same", "words", *into
     )
+    twice = refused("compare", behaviour, both / "sources" / ".." / "sources" / "behaviour", *into)
+    assert f"two sources are the run '{behaviour}'; take one of them out" in twice
     gone = refused("compare", behaviour, "--labels", "gone.csv", *into)
     assert "gone.csv: no such file" in gone
     moved = Path(shutil.copytree(internals, tmp_path / "others"))

@@ -131,10 +131,22 @@ def test_one_planted_model_is_no_claim_about_two_kinds(tmp_path):
     assert "can tell a model that uses its steps" not in page.text
 
 
+def test_a_planted_model_without_the_edits_that_tell_is_not_called_absent(tmp_path):
+    records = records_of([chain_sample("faithful", i) for i in range(3)])
+    for r in records:
+        if r["probe"] == "slrc":
+            r |= {name: [] for name in r if name.startswith(("corrupt", "regenerate"))}
+    page = Page(render(write_run(tmp_path / "run", records)))
+    assert "Instrument check: not made" in page.text
+    assert "Nothing that was asked here tells" in page.text
+    assert "no model whose truth is known" not in page.text
+
+
 def test_no_planted_model_no_claim(tmp_path):
     records = records_of([sentiment_sample(i) for i in range(3)], ["prefix"], ["generated"])
     page = Page(render(write_run(tmp_path / "run", records)))
     assert "Instrument check: not made" in page.text
+    assert "no model whose truth is known" in page.text
     assert "only one framing and one reading" in page.text.lower()
 
 
