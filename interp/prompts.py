@@ -269,7 +269,8 @@ def _check_kept(turns: Sequence[Message], text: str) -> None:
         if role == "assistant":
             content = _CLOSER.split(content)[-1]
         parts = content.splitlines() if role == "system" else [content]
-        if lost := [p.strip() for p in parts if p.strip() not in text and not _SWITCH.search(p)]:
+        kept = (p.strip() for p in parts if p.strip() not in text)
+        if lost := [p for p in kept if not _SWITCH.search(p)]:
             raise UserError(
                 f"the chat template leaves out or changes messages[{i}] ({role}): "
                 f"{lost[0][:60]!r} does not stand in the prompt that it writes; {_REPAIR}"
@@ -277,7 +278,7 @@ def _check_kept(turns: Sequence[Message], text: str) -> None:
 
 
 _CLOSER = re.compile("|".join(re.escape(m.closer) for m in MARKS if m.name != "harmony"))
-_SWITCH = re.compile(r"/(no_?)?think|/system_override")
+_SWITCH = re.compile(r"(?<!\w)/(?:(?:no_?)?think|system_override)(?!\w)")
 
 
 def _dated(template: str | None) -> str | None:

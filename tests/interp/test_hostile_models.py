@@ -76,6 +76,9 @@ ASKED = [{"role": "user", "content": "2 + 2?"}]
          r"messages\[1\] \(assistant\): 'It is 2.'"),
         ("{% for m in messages %}{{ m.content.split('\n')[0] }}{% endfor %}", SYSTEM + ASKED,
          r"messages\[0\] \(system\): 'You are kind.'"),
+        # what only begins like a switch is none
+        ("{% for m in messages %}{{ m.content | replace('/thinkpad', '') }}{% endfor %}",
+         [{"role": "user", "content": "What is in ~/thinkpad?"}], r"messages\[0\] \(user\)"),
     ],
 )  # fmt: skip
 def test_a_template_that_loses_a_part_of_the_messages_is_refused(

@@ -26,6 +26,7 @@ from faithscope.experiments.engine.store import hold
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
 from faithscope.experiments.studies.compare.config import CompareConfig
 from faithscope.experiments.studies.compare.reading import config_digest, opened, readable_labels
+from faithscope.experiments.studies.compare.results import joined_sources, opened_sources
 from faithscope.interp.errors import UserError
 
 INTO = Path("runs/compare")
@@ -71,6 +72,9 @@ def compare(
     config = _checked(values)
     check_config(config)
     _check_free(folder, config)
+    if labels is not None:
+        # labels that are of none of the traces are a matter of seconds, not of all tables
+        joined_sources(config, opened_sources(config, folder))
     before = {name: _text(folder / name) for name in ("config.yaml", "environment.json")}
     with hold(make_folder(folder), "main"):
         write_atomically(folder / "config.yaml", to_yaml(config))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +45,30 @@ FAMILIES = ["family", "other_family", "n_pairs", "spearman", "within", "kappa", 
 FAMILIES += ["n_discovered", "n_one_probe", "n_reversed"]
 
 
+def opened_sources(config: CompareConfig, folder: Path) -> dict[str, Opened]:
+    """The runs of a comparison by name: those of others, or those that it made in its own folder.
+
+    Raises:
+        UserError: a run is not there or has no scores.
+    """
+    return {
+        s.title: opened(folder / FOLDER / s.title if s.run is None else s.run, s.title)
+        for s in config.sources
+    }
+
+
+def joined_sources(config: CompareConfig, sources: Mapping[str, Opened]) -> Joined:
+    """The scores of all runs, and the labels of a file, in one table.
+
+    Raises:
+        UserError: labels cannot be read, or are of none of the traces; or nothing is common.
+    """
+    labels = config.labels
+    of_file = None if labels is None else labels_of(Path(labels.path).expanduser())
+    of_runs = {name: source.scores for name, source in sources.items()}
+    return join(of_runs, of_file, config.same, config.common)
+
+
 @dataclass(frozen=True)
 class Compared:
     """The runs of a comparison, their scores in one table, and what is made of that.
@@ -65,18 +90,11 @@ class Compared:
     @cached_property
     def sources(self) -> dict[str, Opened]:
         """By name."""
-        made = self.run.path / FOLDER
-        return {
-            s.title: opened(made / s.title if s.run is None else s.run, s.title)
-            for s in self.config.sources
-        }
+        return opened_sources(self.config, self.run.path)
 
     @cached_property
     def joined(self) -> Joined:
-        labels = self.config.labels
-        of_file = None if labels is None else labels_of(Path(labels.path).expanduser())
-        of_runs = {name: source.scores for name, source in self.sources.items()}
-        return join(of_runs, of_file, self.config.same, self.config.common)
+        return joined_sources(self.config, self.sources)
 
     @cached_property
     def targets(self) -> list[Target]:

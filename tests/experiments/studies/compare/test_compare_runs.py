@@ -216,6 +216,11 @@ def test_wrong_labels_are_said_before_the_work(both: Path, tmp_path: Path) -> No
     assert not (tmp_path / "c").exists()
     path = made(tmp_path, name="new", labels={"path": str(labels)})
     assert "'perhaps' is no label" in refused("run", path, "--dry-run")
+    labels.write_text("item,unfaithful\nnot-there,1\n")
+    said = refused("compare", behaviour, "--labels", labels, "--into", tmp_path / "c")
+    assert "none of 1 is of a trace of these runs" in said
+    assert "writing" not in said
+    assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize(
