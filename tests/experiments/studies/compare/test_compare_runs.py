@@ -260,6 +260,9 @@ def test_two_hundred_planted_traces_are_compared(tmp_path: Path) -> None:
     tables = faithscope.load_run(tmp_path / "runs" / "both").tables
     assert tables["sources"]["n_items"].tolist() == [210]
     assert "monitor: hidden_state" in set(tables["against"]["measure"])
-    assert set(tables["combined"]["reason"].dropna()) == {NOT_WITHIN}
+    # the label is the model's: nothing is combined, whichever way the folds are made
+    reasons = tables["combined"]["reason"]
+    assert reasons.notna().all()
+    assert NOT_WITHIN in set(reasons)
     assert isinstance(tables["agreement"], pd.DataFrame)
     assert tables["agreement"]["reversed"].any()

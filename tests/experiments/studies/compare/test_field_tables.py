@@ -21,6 +21,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, Handler, completion
 
 import faithscope
+from faithscope.experiments.analysis.comparison.trust import ONE_SCORE
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
 
@@ -145,7 +146,9 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert of_judges.filter(like="faithful_judge", axis="index")["auroc"].tolist() == [1]
     assert (of_judges["dollars"] > 0).all()
     judges = tables["trust"].loc[tables["trust"]["family"] == "judged"]
-    assert set(judges["reason"]) == {""}
+    # judges that say the same of every chain are compared with none
+    assert set(judges["reason"]) == {"", ONE_SCORE}
+    assert judges["measure"][judges["reason"] == ""].str.contains("faithful_judge").any()
     steps = tables["step_against"].set_index("measure")
     assert set(steps["label"]) == {"unfaithful"}
     assert {"logit", "behavioural", "internal", "judged", "baseline"} == set(steps["family"])
