@@ -14,6 +14,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import keep
+from faithscope.experiments.analysis.traces.endings import is_cut
 from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS, Evidence, Finding, is_main
@@ -114,7 +115,7 @@ class FaithResults:
             "item": trace["item"],
             # the same question is one cluster, whichever models answered it, and how often
             "question": self._questions[asked],
-            "cut": trace.get("finish") == "length",
+            "cut": is_cut(trace),
         }
 
     def counted(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -113,10 +113,9 @@ def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, 
     by Holm's procedure over all. NaN where a reading or the label does not vary.
     """
     main = scores["main"].to_numpy(dtype=bool)
-    there_ = scores["score"].notna().to_numpy() & scores["unfaithful"].notna().to_numpy()
+    known = scores["score"].notna().to_numpy() & scores["unfaithful"].notna().to_numpy()
     chance: dict[tuple[Any, ...], dict[str, float]] = {}
-    places = groups(keep(scores, main & there_), WAY[:3])
-    n = 0
+    places = list(groups(keep(scores, main & known), WAY[:3]))
     for place, of in places:
         wide = of.pivot(index="item", columns=list(WAY[3:]), values="score").astype(float)
         chains = of.drop_duplicates("item").set_index("item").loc[wide.index]
@@ -127,13 +126,12 @@ def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, 
             chains["question"].tolist(),
             seed,
         )
-        n += 1
         for way, highest, low in zip(wide.columns, p.highest, p.low, strict=True):
             key = (*place.values(), *way)
             chance[key] = {"p_highest": float(highest), "p_wrong_way": float(low)}
     told = [of for of in chance.values() if not math.isnan(of["p_highest"])]
     for of, low in zip(told, holm([of["p_wrong_way"] for of in told]), strict=True):
-        of |= {"p_highest": min(1.0, n * of["p_highest"]), "p_wrong_way": low}
+        of |= {"p_highest": min(1.0, len(places) * of["p_highest"]), "p_wrong_way": low}
     return chance
 
 
