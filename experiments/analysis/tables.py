@@ -19,7 +19,7 @@ gets the rows of one group and gives the numbers of one row of the table; `Lines
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -308,6 +308,28 @@ class Table:
                     yield from (key | dict(line) for line in lines.compute(rows, how))
 
 
+def excerpt(
+    name: str,
+    table: Table,
+    columns: Sequence[str] = (),
+    *,
+    keys: Sequence[str] = (),
+    among: Mask = every_row,
+    layout: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> Table:
+    """Rows of another table as a paper prints them.
+
+    Args:
+        columns: those beside the keys, without their intervals; nothing takes all, with intervals.
+        keys: columns that together differ in every row; nothing takes the keys of the table.
+    """
+    declared, by = by_name(table.columns), [*(keys or table.keys)]
+    own = [replace(declared[column], interval=False) for column in columns]
+    kept = own or [column for column in table.columns if column.name not in by]
+    cells = (Kept(tuple(kept)),)
+    return Table(name, table.name, [declared[key] for key in by], cells, among=among, layout=layout)
+
+
 def make_tables(
     tables: Iterable[Table], frames: Mapping[str, pd.DataFrame], how: Drawing | None = None
 ) -> dict[str, pd.DataFrame]:
@@ -326,14 +348,19 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
 
     Returns:
         By name the columns that every table which has them declares alike; and by table the
-        others.
+        others. Those that all studies share are in neither.
     """
     declarations: dict[str, set[Column]] = {}
     every = list(tables)
     for column in (c for table in every for c in table.columns):
         declarations.setdefault(column.name, set()).add(column)
+    shared = set(SHARED.values())
     alike = {name: next(iter(of)) for name, of in declarations.items() if len(of) == 1}
-    own = {t.name: by_name(c for c in t.columns if c.name not in alike) for t in every}
+    own = {
+        table.name: by_name(c for c in table.columns if c.name not in alike and c not in shared)
+        for table in every
+    }
+    alike = {name: column for name, column in alike.items() if column not in shared}
     return alike, {name: columns for name, columns in own.items() if columns}
 
 

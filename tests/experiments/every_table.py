@@ -29,7 +29,7 @@ from faithscope.experiments.studies.faithcot import tables as of_faithcot
 from faithscope.experiments.studies.faithcot.paper import paper_data
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
 from faithscope.experiments.studies.judge import tables as of_judges
-from faithscope.experiments.studies.rfeval.tables import RfFrames
+from faithscope.experiments.studies.rfeval.tables import frames_of
 from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
 from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table
@@ -103,7 +103,7 @@ def every_table() -> dict[str, dict[str, pd.DataFrame]]:
     made = {
         "slrc": _slrc(),
         "c2faith": c2,
-        "rfeval": rf_tables(RfFrames(), resamples=10),
+        "rfeval": rf_tables(frames_of({}), HOW),
         "faithcot": _faithcot(),
         "judge": _judge(),
         "compare": _compare(),

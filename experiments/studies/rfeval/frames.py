@@ -5,8 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.models.judges import as_sent
-from faithscope.experiments.studies.rfeval.results import RfResults, item_frame
+from faithscope.experiments.studies.rfeval.data import item_name
+from faithscope.experiments.studies.rfeval.judging.stances import stance_set
+from faithscope.experiments.studies.rfeval.results import ITEM, RfResults, item_frame
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
 _OUTPUT = {
@@ -64,15 +67,72 @@ _TESTS = {
 }
 
 
-def _table(name: str, frame: str, meaning: str) -> Frame:
-    return Frame(frame, meaning, (), make=lambda run: run.tables[name])
+_DECISION = {
+    "item": "the item, after its model where the run has several",
+    "component": "the part, or the two parts between which a flaw may be named",
+    "decision": "stance | flaw",
+    "task": "",
+    "question": "the problem as it was asked",
+    "answer": "the right answer",
+    "r_prime": "r′, of an output that goes on from it",
+    "before": "the part in which a flaw would be named",
+    "part": "the part that was read",
+    "choices": "what may be decided",
+    "label": "what the judge decided; left out, the frame is a sheet for people (`annotations`)",
+}
+_PARTS = {"r": "reasoning", "e": "explanation", "a": "answer"}
+
+
+def decisions(results: RfResults) -> pd.DataFrame:
+    """A row per decision of the first judge, with the texts that it was made on."""
+    judge, decided = results.config.judge.model[0], results.frames["evaluator"]
+    by_item = {str(name): rows(of) for name, of in decided.groupby("item", sort=False)}
+    lines: list[dict[str, str]] = []
+    for model, id in results.pairs:
+        of_pair = by_item.get(item_name(model, id, results.models))
+        if of_pair is None:
+            continue
+        example = results.example({"model": model, "item": id, "reader": judge})
+        item, outputs = example["item"], example["outputs"]
+        about = {"task": item.task, "question": item.asked, "answer": item.gold}
+        for decision in of_pair:
+            condition, _, which = str(decision["component"]).partition("_")
+            texts = {part: outputs[condition][name] for part, name in _PARTS.items()}
+            texts |= {"p": item.r_prime, "r_prime": item.r_prime, "": ""}
+            stance = decision["decision"] == "stance"
+            before, part = ("", which) if stance else which.removeprefix("flaw_")
+            shown = {"r_prime": item.r_prime if condition == "intervened" else ""}
+            shown |= {"before": texts[before], "part": texts[part]}
+            choices = " | ".join(stance_set(item)) if stance else "True | False"
+            lines.append(decision | about | shown | {"choices": choices})
+    return pd.DataFrame(lines, columns=list(_DECISION))
+
+
+_TIDY = {
+    "pairs": "A row per pair and reader: stances, flaws, χ, κ, RF, behaviour, why it is left out.",
+    "unjudged": "A row per pair as `pairs`, by the model's own log-probs of the options.",
+    "against": "A row per pair and judge: what it finds beside what log-probs find.",
+    "readings": "A row per stance that a reader takes a part of an output for.",
+    "steps": "A row per part of an output that was judged step by step.",
+    "by_step": "A row per pair that counts and was to be judged step by step: RF by its steps.",
+    "lengths": "A row per output: tokens, seconds, accelerators.",
+    "externality": "A row per item: how far r′ is from the words of its problem.",
+    "inside": "A row per pair that counts and was looked into: signals beside judgements.",
+    "curves": "A row per place in a part of an output: the probability of an option there.",
+    "models": "A row per model: how r′ is put to it, its family and regime where compared.",
+}
+"""Frames that tables are made of (`tables.frames_of`)."""
+
+
+def _tidy(name: str, meaning: str) -> Frame:
+    return Frame(name, meaning, (), make=lambda run: run.once(RfResults).frames[name])
 
 
 FRAMES = (
     Frame(
         "items",
         "A row per item, as it is put to the models.",
-        ("task", "item", "question", "options", "context", "r_prime"),
+        ITEM,
         make=lambda run: item_frame(run.once(RfResults)),
     ),
     Frame(
@@ -96,16 +156,14 @@ FRAMES = (
         stages=(LOG_PROBS,),
     ),
     Frame("tests", "A row per program: what came of its tests.", _TESTS, stages=(TESTS,)),
-    _table(
-        "rf_pairs",
-        "pairs",
-        "A row per pair and reader: stances, flaws, χ, κ, RF, behaviour, why it is left out.",
+    Frame(
+        "decisions",
+        "A row per stance or flaw that the first judge decided on, with the texts it read.",
+        _DECISION,
+        stages=(JUDGED,),
+        make=lambda run: decisions(run.once(RfResults)),
     ),
-    _table(
-        "rf_inside_pairs",
-        "inside",
-        "A row per pair that counts and was looked into: the signals beside what was judged.",
-    ),
+    *(_tidy(name, meaning) for name, meaning in _TIDY.items()),
 )
 
 

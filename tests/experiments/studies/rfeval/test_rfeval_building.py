@@ -24,7 +24,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, fails, says, waits
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA
+from faithscope.experiments.studies.rfeval.counterfactuals.filtering import CRITERIA
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 
 WRITER = "api:openai/gpt-4.1"
