@@ -118,8 +118,5 @@ _OF_PAIRS = {
 }
 _COLUMNS = plain(_STANCES | _FLAWS | _SCORED | _BY_LOG_PROBS | _ATTENTION | _SIGNALS | _OF_PAIRS)
 COLUMNS, OF_TABLES = declared(
-    [
-        *TABLES,
-        *(Table(name, frame, tuple(_COLUMNS.values())) for frame, name in WRITTEN.items()),
-    ]
+    [*TABLES, *(Table(name, frame, tuple(_COLUMNS.values())) for frame, name in WRITTEN.items())]
 )

@@ -150,6 +150,7 @@ class RfResults:
             "items": item_frame(self),
             "lengths": pd.DataFrame(list(self._lengths()), columns=list(LENGTHS)),
             "rewards": pd.DataFrame(list(self._rewards()), columns=list(REWARDS)),
+            "tests": pd.DataFrame([r for r in self._all if r["probe"] == TESTS]),
             "steps": steps,
             "steps_left": left,
             "readings": pd.DataFrame(list(self._readings()), columns=list(READINGS)),
@@ -187,7 +188,6 @@ class RfResults:
         """Every table by its file name."""
         how = Drawing(self.config.seed, self.config.report.bootstrap)
         tables_of_pairs = tables(self.frames, how)
-        tested = (r | {"n": 1} for r in self._all if r["probe"] == TESTS)
         replies = (
             r | {"model": r["judge"], "prompt": r["variant"], "n": 1}
             for r in self._all
@@ -196,7 +196,6 @@ class RfResults:
         return tables_of_pairs | {
             "rf_regimes_left_out": left_out(self.model_files, self.model_files),
             "exclusions": self._exclusions(tables_of_pairs["rf_pairs"]),
-            "rf_tests": summed(tested, ("model", "task", "condition", "outcome")),
             "usage": summed(replies, ("model", "prompt"), ("n", *USAGE)),
             "spend": spend_table(self.calls),
         }

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.tables import make_tables
+from faithscope.experiments.analysis.tables import Count, Table, make_tables
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
@@ -19,9 +20,16 @@ from faithscope.experiments.studies.rfeval.metrics import (
     texts,
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READINGS, readings
 from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
 
+TESTS = Table(
+    "rf_tests",
+    "tests",
+    ("model", "task", CONDITION, Column("outcome", meaning="How the tests of a program ended.")),
+    (Count("n", meaning="Programs."),),
+)
+"""What the tests of programs came to."""
 TABLES = (
     FILTERING,
     *faithfulness.TABLES,
@@ -30,6 +38,7 @@ TABLES = (
     *steps.TABLES,
     *people.TABLES,
     *inside.TABLES,
+    TESTS,
     *PAPER_TABLES,
 )
 OBSERVED: Mapping[str, Iterable[str]] = {
@@ -39,6 +48,7 @@ OBSERVED: Mapping[str, Iterable[str]] = {
     "items": ("task", "item", "question", "options", "context", "r_prime"),
     "lengths": texts.LENGTHS,
     "rewards": texts.REWARDS,
+    "tests": ("model", "task", "condition", "outcome"),
     "steps": steps.STEPS,
     "steps_left": steps.LEFT,
     "readings": READINGS,

@@ -19,12 +19,7 @@ from faithscope.experiments.analysis.tables import Count, Lines, Mean, Table
 from faithscope.experiments.analysis.tidy import columns, numbers
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import leading
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CONDITION,
-    READER,
-    REASON,
-    included,
-)
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READER, REASON, included
 
 TOO_FEW, NO_DIFFERENCE = "too few cells", "the effects leave no difference"
 
@@ -73,32 +68,20 @@ def association(cells: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
     yield from (about | line for line in lines)
 
 
+ASSOCIATION_COLUMNS = (
+    Column("statistic", meaning="Slope or correlation, see the documentation."),
+    Column("value", meaning="The statistic.", interval=True),
+    Column("p", meaning="p-value of the statistic."),
+    Column("n_cells", "models × tasks", "Pairs of model and task that the number is made of."),
+    Column("n", meaning="Pairs of outputs that the number is made of."),
+    Column("df", "degrees of freedom", "Pairs of model and task minus what the fit estimates."),
+    REASON,
+)
 ASSOCIATION = Table(
     "rf_accuracy_association",
     "pairs",
     (READER, CONDITION),
-    lines=[
-        Lines(
-            (
-                Column("statistic", meaning="Slope or correlation, see the documentation."),
-                Column("value", meaning="The statistic.", interval=True),
-                Column("p", meaning="p-value of the statistic."),
-                Column(
-                    "n_cells",
-                    "models × tasks",
-                    "Pairs of model and task that the number is made of.",
-                ),
-                Column("n", meaning="Pairs of outputs that the number is made of."),
-                Column(
-                    "df",
-                    "degrees of freedom",
-                    "Pairs of model and task minus what the fit estimates.",
-                ),
-                REASON,
-            ),
-            association,
-        )
-    ],
+    lines=[Lines(ASSOCIATION_COLUMNS, association)],
     prepare=leading_cells,
 )
 """How RF goes with accuracy over the cells (model, task), weighted by their pairs (Figure 6).
@@ -175,9 +158,7 @@ def _left_over(
 
 
 def _bootstrap(
-    columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    seed: int,
-    resamples: int,
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], seed: int, resamples: int
 ) -> dict[str, tuple[float, float]]:
     """Intervals of both correlations, from the same draws of cells."""
     rng = np.random.default_rng(seed)

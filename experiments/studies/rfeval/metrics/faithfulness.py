@@ -34,13 +34,7 @@ from faithscope.experiments.analysis.tables import (
     rows_with,
     rows_without,
 )
-from faithscope.experiments.analysis.tidy import (
-    columns,
-    groups,
-    keep,
-    numbers,
-    where,
-)
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, LINKS
@@ -123,10 +117,7 @@ COVERAGE = Share(
 RF_CELLS = (
     N_TOTAL,
     Count(
-        "n_attempted",
-        ATTEMPTED,
-        "pairs attempted",
-        "Pairs whose item was not left out beforehand.",
+        "n_attempted", ATTEMPTED, "pairs attempted", "Pairs whose item was not left out beforehand."
     ),
     Count(
         "n_coverage",
@@ -199,21 +190,17 @@ def _reasons(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
     yield from (about | {"reason": reason, "n": n} for reason, n in globally)
 
 
+EXCLUSION_REASONS_COLUMNS = (
+    Column("exclusion", meaning="Why the pairs do not count."),
+    Column("condition", meaning="The output: without r′ (baseline) or under it."),
+    SHARED["reason"],
+    Column("n", meaning="Pairs left out for the reason."),
+)
 EXCLUSION_REASONS = Table(
     "rf_exclusion_reasons",
     "pairs",
     (READER, "model", "task"),
-    lines=[
-        Lines(
-            (
-                Column("exclusion", meaning="Why the pairs do not count."),
-                Column("condition", meaning="The output: without r′ (baseline) or under it."),
-                SHARED["reason"],
-                Column("n", meaning="Pairs left out for the reason."),
-            ),
-            _reasons,
-        )
-    ],
+    lines=[Lines(EXCLUSION_REASONS_COLUMNS, _reasons)],
 )
 """What exactly was wrong with the pairs left out: output by output, a row per reason.
 
@@ -406,9 +393,7 @@ def _changes(statistic: str, among: Mask) -> Lines:
 
 
 CAUSALITY_TYPES = _shares_table(
-    "rf_causality",
-    _changes(CAUSALITY_ALL, COUNTS),
-    _changes(CAUSALITY_UNFAITHFUL, UNFAITHFUL),
+    "rf_causality", _changes(CAUSALITY_ALL, COUNTS), _changes(CAUSALITY_UNFAITHFUL, UNFAITHFUL)
 )
 """Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24).
 

@@ -41,8 +41,7 @@ FRAMING = Column(
     "(multi_turn).",
 )
 CONDITION = Column(
-    "condition",
-    meaning="Whether outputs are without r′ (baseline), under it (intervened) or both.",
+    "condition", meaning="Whether outputs are without r′ (baseline), under it (intervened) or both."
 )
 REASON = Column("reason", meaning="Why there is no number; empty where there is one.")
 

@@ -77,24 +77,16 @@ def _means(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
             yield line | columns("mean", estimates[signal])
 
 
+INSIDE_COLUMNS = (
+    Column("by", meaning="What pairs are grouped by; `all` for all pairs."),
+    Column("group", meaning="The value of what pairs are grouped by."),
+    *SIGNAL,
+    Column("n_pairs", meaning="Pairs of the group that were looked into."),
+    Column("n", meaning="Pairs of the group that have the signal."),
+    Column("mean", meaning="Mean of the signal over items.", interval=True),
+)
 INSIDE = Table(
-    "rf_inside",
-    "inside",
-    (READER, "model"),
-    lines=[
-        Lines(
-            (
-                Column("by", meaning="What pairs are grouped by; `all` for all pairs."),
-                Column("group", meaning="The value of what pairs are grouped by."),
-                *SIGNAL,
-                Column("n_pairs", meaning="Pairs of the group that were looked into."),
-                Column("n", meaning="Pairs of the group that have the signal."),
-                Column("mean", meaning="Mean of the signal over items.", interval=True),
-            ),
-            _means,
-        )
-    ],
-    pool=("model",),
+    "rf_inside", "inside", (READER, "model"), lines=[Lines(INSIDE_COLUMNS, _means)], pool=("model",)
 )
 """The mean of every signal by behaviour, violation, causality, χ(o′), κ and RF; intervals from
 drawing items."""
@@ -114,26 +106,21 @@ def _turns(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
             yield {"behaviour": behaviour, "turn_part": line["value"], **line}
 
 
+TURNING_COLUMNS = (
+    BEHAVIOUR,
+    Column(
+        "turn_part",
+        "turns",
+        "The part in which the lead passes for good from the option of r′ to another, "
+        "or why it does not.",
+    ),
+    *(column for column in LEVELS if column.name in ("n_of", "n", "share")),
+)
 TURNING = Table(
     "rf_inside_turns",
     "inside",
     (READER, "model"),
-    lines=[
-        Lines(
-            (
-                BEHAVIOUR,
-                Column(
-                    "turn_part",
-                    "turns",
-                    "The part in which the lead passes for good from the option of r′ to another, "
-                    "or why it does not.",
-                ),
-                *(column for column in LEVELS if column.name in ("n_of", "n", "share")),
-            ),
-            _turns,
-            rows_without(turn_part=""),
-        )
-    ],
+    lines=[Lines(TURNING_COLUMNS, _turns, rows_without(turn_part=""))],
     pool=("model",),
 )
 """Where the lead passes from the option of r′ for good, by behaviour: shares of the pairs with a
@@ -238,9 +225,7 @@ def named_option(options: Sequence[str], stance: str) -> str | None:
     return next((o for o in options if " ".join(o.split()).casefold() == wanted), None)
 
 
-def by_output(
-    records: Iterable[Mapping[str, Any]],
-) -> dict[tuple[str, ...], Mapping[str, Any]]:
+def by_output(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], Mapping[str, Any]]:
     return {(r["model"], r["task"], r["item"], r["variant"]): r for r in records}
 
 

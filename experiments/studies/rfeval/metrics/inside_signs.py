@@ -202,38 +202,33 @@ SIGNAL = (
     Column("family", meaning="What the signal is read off: the trace, attention or the lens."),
     Column("signal", meaning="What was read inside the model."),
 )
+SIGNS_COLUMNS = (
+    Column("contrast", meaning="Which two kinds of pairs the signal is to tell apart."),
+    *SIGNAL,
+    Column("n_positive", meaning="Pairs of the positive kind that have the signal."),
+    Column("n_negative", meaning="Pairs of the negative kind that have the signal."),
+    Column(
+        "auroc",
+        "AUROC over all pairs",
+        "How well the signal tells the positive kind from the negative, pairs of all "
+        "models and tasks; one half is chance.",
+        interval=True,
+    ),
+    Column(
+        "auroc_within",
+        "AUROC within model and task",
+        "How well the signal tells the two kinds apart among pairs of one model and task.",
+        interval=True,
+    ),
+    Column("p", meaning="p-value of the Mann-Whitney test."),
+    Column("p_holm", "p, corrected (Holm)", "Over the signals of the contrast."),
+    REASON,
+)
 SIGNS = Table(
     "rf_inside_signs",
     "inside",
     (READER, "model"),
-    lines=[
-        Lines(
-            (
-                Column("contrast", meaning="Which two kinds of pairs the signal is to tell apart."),
-                *SIGNAL,
-                Column("n_positive", meaning="Pairs of the positive kind that have the signal."),
-                Column("n_negative", meaning="Pairs of the negative kind that have the signal."),
-                Column(
-                    "auroc",
-                    "AUROC over all pairs",
-                    "How well the signal tells the positive kind from the negative, pairs of all "
-                    "models and tasks; one half is chance.",
-                    interval=True,
-                ),
-                Column(
-                    "auroc_within",
-                    "AUROC within model and task",
-                    "How well the signal tells the two kinds apart among pairs of one model and "
-                    "task.",
-                    interval=True,
-                ),
-                Column("p", meaning="p-value of the Mann-Whitney test."),
-                Column("p_holm", "p, corrected (Holm)", "Over the signals of the contrast."),
-                REASON,
-            ),
-            _signs,
-        )
-    ],
+    lines=[Lines(SIGNS_COLUMNS, _signs)],
     prepare=with_strata,
     pool=("model",),
 )

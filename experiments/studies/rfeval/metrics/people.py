@@ -63,27 +63,23 @@ def _evaluated(of: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
         yield line | _kappa(pairs, "value", "no pair of labels")
 
 
+EVALUATOR_COLUMNS = (
+    Column("statistic", meaning="Which statistic it is."),
+    Column("annotator", meaning="The person who labelled; `all` for all together."),
+    Column("value", meaning="The statistic.", interval=True),
+    Column("n", meaning="Pairs of labels that the statistic is of."),
+    Column(
+        "n_unmatched",
+        "without a label of the judge",
+        "Labels of people on decisions that the judge has no label of.",
+    ),
+    REASON,
+)
 EVALUATOR = Table(
     "rf_evaluator",
     ("annotations", "evaluator"),
     (Column("decision", meaning="What was labelled: a stance or a flaw."),),
-    lines=[
-        Lines(
-            (
-                Column("statistic", meaning="Which statistic it is."),
-                Column("annotator", meaning="The person who labelled; `all` for all together."),
-                Column("value", meaning="The statistic.", interval=True),
-                Column("n", meaning="Pairs of labels that the statistic is of."),
-                Column(
-                    "n_unmatched",
-                    "without a label of the judge",
-                    "Labels of people on decisions that the judge has no label of.",
-                ),
-                REASON,
-            ),
-            _evaluated,
-        )
-    ],
+    lines=[Lines(EVALUATOR_COLUMNS, _evaluated)],
     prepare=beside_the_evaluator,
 )
 """Micro-F1 of the evaluator against people, and Cohen's κ among people and with it (D.4).
@@ -137,25 +133,21 @@ def _agreements(readings: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]
 
 
 COHEN_KAPPA = Column("cohen_kappa", "Cohen’s κ", "Agreement beyond what chance gives.")
+READERS_COLUMNS = (
+    Column("part", meaning="The part of the output; `all` for all parts."),
+    READER,
+    SHARED["other"],
+    Column("n", meaning="Parts that both have read."),
+    Column("n_unread", "read by one of them", "Parts that only one of the two reads."),
+    Column("agreement", meaning="Share of the stances that are the same."),
+    COHEN_KAPPA,
+    REASON,
+)
 READERS = Table(
     "rf_readers",
     "readings",
     ("model",),
-    lines=[
-        Lines(
-            (
-                Column("part", meaning="The part of the output; `all` for all parts."),
-                READER,
-                SHARED["other"],
-                Column("n", meaning="Parts that both have read."),
-                Column("n_unread", "read by one of them", "Parts that only one of the two reads."),
-                Column("agreement", meaning="Share of the stances that are the same."),
-                COHEN_KAPPA,
-                REASON,
-            ),
-            _agreements,
-        )
-    ],
+    lines=[Lines(READERS_COLUMNS, _agreements)],
     prepare=_readings_once,
 )
 """Every two readers of the same outputs, part by part and over all parts.
@@ -191,6 +183,8 @@ PAIRS = [*KEY, "exclusion", "exclusion_log_probs", "faithful"]
 PAIRS += [column for name in MEASURES for column in (name, f"{name}_log_probs")]
 FAITHFUL = {(1, 1): "both", (1, 0): "judge_only", (0, 1): "log_probs_only", (0, 0): "neither"}
 """Whose RF is 1: (the judge's, that by log-probs)."""
+FOUND_BY = ("both", "the judge alone", "log-probs alone", "neither")
+ONE = "Share of the pairs in which the measure is 1"
 
 
 def pairs_against_log_probs(judged: pd.DataFrame, unjudged: pd.DataFrame) -> pd.DataFrame:
@@ -239,60 +233,34 @@ def _compared(findings: list[tuple[int, int]]) -> dict[str, Any]:
     return line | _kappa(findings, "cohen_kappa", "no pair counts for both")
 
 
+AGAINST_COLUMNS = (
+    SHARED["measure"],
+    Column("n", meaning="Pairs in the measure by both."),
+    *(
+        Column(
+            f"n_of_{reader}_only",
+            f"count {who} only",
+            f"Pairs in the measure {who} only: in no other number of the row.",
+        )
+        for reader, who in (("judge", "for the judge"), ("log_probs", "by log-probs"))
+    ),
+    *(
+        Column(f"by_{reader}", f"1 by {who}", f"{ONE} by {who}.", interval=True)
+        for reader, who in (("judge", "the judge"), ("log_probs", "log-probs"))
+    ),
+    *(
+        Column(f"n_{found}", f"by {who}", f"Pairs in which the measure is 1 by {who}.")
+        for found, who in zip(FAITHFUL.values(), FOUND_BY, strict=True)
+    ),
+    Column("agreement", "", "Share of the findings that are the same.", interval=True),
+    COHEN_KAPPA,
+    REASON,
+)
 AGAINST = Table(
     "rf_judge_against_log_probs",
     "against",
     (READER, "model", "task"),
-    lines=[
-        Lines(
-            (
-                SHARED["measure"],
-                Column("n", meaning="Pairs in the measure by both."),
-                Column(
-                    "n_of_judge_only",
-                    "count for the judge only",
-                    "Pairs in the measure by the judge and not by log-probs: in no other number of "
-                    "the row.",
-                ),
-                Column(
-                    "n_of_log_probs_only",
-                    "count by log-probs only",
-                    "Pairs in the measure by log-probs and not by the judge: in no other number of "
-                    "the row.",
-                ),
-                Column(
-                    "by_judge",
-                    "1 by the judge",
-                    "Share of the pairs in which the measure is 1 by the judge.",
-                    interval=True,
-                ),
-                Column(
-                    "by_log_probs",
-                    "1 by log-probs",
-                    "Share of the pairs in which the measure is 1 by log-probs.",
-                    interval=True,
-                ),
-                Column("n_both", "by both", "Pairs in which the measure is 1 by both."),
-                Column(
-                    "n_judge_only",
-                    "by the judge alone",
-                    "Pairs in which the measure is 1 by the judge and 0 by log-probs.",
-                ),
-                Column(
-                    "n_log_probs_only",
-                    "by log-probs alone",
-                    "Pairs in which the measure is 1 by log-probs and 0 by the judge.",
-                ),
-                Column("n_neither", "by neither", "Pairs in which the measure is 0 by both."),
-                Column(
-                    "agreement", meaning="Share of the findings that are the same.", interval=True
-                ),
-                COHEN_KAPPA,
-                REASON,
-            ),
-            _against,
-        )
-    ],
+    lines=[Lines(AGAINST_COLUMNS, _against)],
     pool=("task", "model"),
 )
 """How far judge and log-probs agree, a row per measure, by judge, model and task, and pooled.

@@ -22,19 +22,14 @@ from faithscope.experiments.analysis.tables import (
     Share,
     Table,
     all_of,
+    every_row,
     pooled,
     rows_with,
     rows_without,
 )
 from faithscope.experiments.analysis.tidy import check_rows, count, groups, keep, only, rows, where
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CELL,
-    KEY,
-    READER,
-    REASON,
-    included,
-)
+from faithscope.experiments.studies.rfeval.metrics.frames import CELL, KEY, READER, REASON, included
 
 STEPS = (*KEY, "condition", "place", "part", "stance", "names_flaw")
 LEFT = (*KEY, "reason")
@@ -132,12 +127,7 @@ PER_STEP = Table(
             "Pairs to be judged step by step of which an output has no judged steps.",
         ),
         Count("n_included", label="pairs that count", meaning="Complete, judged and in contrast."),
-        Mean(
-            "mean_steps",
-            "n_steps",
-            KNOWN,
-            meaning="Mean number of steps of a pair, both outputs together.",
-        ),
+        Mean("mean_steps", "n_steps", KNOWN, meaning="Mean steps of a pair, of both outputs."),
         Share(
             "rf_per_step",
             "rf_per_step",
@@ -146,12 +136,7 @@ PER_STEP = Table(
             "RF of the pairs judged step by step, χ taken over every step.",
         ),
         Share("rf", "rf", KNOWN, "RF", "RF of whole blocks, of the pairs judged step by step."),
-        Share(
-            "rf_included",
-            "rf",
-            label="RF of all pairs that count",
-            meaning="RF of whole blocks, of all pairs that count for the same reader.",
-        ),
+        Share("rf_included", "rf", every_row, "RF of all pairs that count", "RF of whole blocks."),
     ),
     prepare=beside_blocks,
 )

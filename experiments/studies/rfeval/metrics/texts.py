@@ -20,14 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.tables import (
-    Count,
-    Lines,
-    Mean,
-    Numbers,
-    Table,
-    pooled,
-)
+from faithscope.experiments.analysis.tables import Count, Lines, Mask, Mean, Numbers, Table, pooled
 from faithscope.experiments.analysis.tidy import check_rows, columns, keep, numbers, only
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import RF
@@ -106,8 +99,7 @@ def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
 
 
 CONTEXT = Column(
-    "context",
-    meaning="Whether words of the context count as the question's (tfidf) or not (none).",
+    "context", meaning="Whether words of the context count as the question's (tfidf) or not (none)."
 )
 DELTA_CELLS = (
     Count("n", meaning="Items of the row."),
@@ -197,23 +189,16 @@ def _strata(rows: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
         yield line | {name: x for c in STRATUM_CELLS for name, x in c.of(of, how).items()}
 
 
+BY_EXTERNALITY_COLUMNS = (
+    Column("threshold", meaning="The externality Δ that parts low from high."),
+    Column("stratum", meaning="Whether Δ is up to the threshold (low) or above it (high)."),
+    *(column for cell in STRATUM_CELLS for column in cell.columns),
+)
 BY_EXTERNALITY = Table(
     "rf_by_externality",
     ("externality", "pairs"),
     (READER, "model", "task", CONTEXT),
-    lines=[
-        Lines(
-            (
-                Column("threshold", meaning="The externality Δ that parts low from high."),
-                Column(
-                    "stratum",
-                    meaning="Whether Δ is up to the threshold (low) or above it (high).",
-                ),
-                *(column for cell in STRATUM_CELLS for column in cell.columns),
-            ),
-            _strata,
-        )
-    ],
+    lines=[Lines(BY_EXTERNALITY_COLUMNS, _strata)],
     prepare=with_thresholds,
 )
 """RF of the pairs that count, with Δ up to a threshold and above it (B.6, "Usage").
@@ -241,18 +226,13 @@ LENGTH_TABLE = Table(
     ("model", "task", CONDITION),
     (
         Count("n", meaning="Outputs, those that were cut off as well."),
-        Mean("mean_tokens", "tokens", meaning="Mean number of tokens generated for an output."),
-        Mean(
-            "median_tokens",
-            "tokens",
-            meaning="Median number of tokens generated for an output.",
-            statistic="median",
-        ),
+        Mean("mean_tokens", "tokens", meaning="Mean tokens of an output."),
+        Mean("median_tokens", "tokens", meaning="Median tokens of an output.", statistic="median"),
         Mean(
             "total_tokens",
             "tokens",
             label="tokens in all",
-            meaning="Tokens generated, over all outputs of the row.",
+            meaning="Tokens of all outputs.",
             statistic="sum",
         ),
         Mean(
@@ -291,6 +271,14 @@ def rewards_of_judged(rewards: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFram
     return pd.concat([outputs, outputs.assign(condition="both")])
 
 
+REWARD = Column(
+    "reward",
+    "reward for steps",
+    "Open-R1’s: marks of steps, three are enough for 1.",
+    interval=True,
+)
+
+
 def _mean_reward(rows: pd.DataFrame, how: Drawing) -> dict[str, float]:
     values = rows["reward"].tolist()
     mean = stats.mean_of_items(values, seed=how.seed, resamples=how.resamples)
@@ -306,20 +294,7 @@ STEP_REWARD = Table(
         CONDITION,
         Column("chi", "χ", "Whether the output is consistent, as the reader reads it."),
     ),
-    (
-        Numbers(
-            (
-                Column(
-                    "reward",
-                    "reward for steps",
-                    "Open-R1’s: marks of steps, three are enough for 1.",
-                    interval=True,
-                ),
-            ),
-            _mean_reward,
-        ),
-        Count("n", meaning="Judged outputs."),
-    ),
+    (Numbers((REWARD,), _mean_reward), Count("n", meaning="Judged outputs.")),
     prepare=rewards_of_judged,
     pool=("model",),
 )
@@ -330,8 +305,12 @@ The paper does not say which outputs its numbers are of: `both` pools the two co
 """
 
 
+TIMED: Mask = lambda outputs: outputs["elapsed"].notna()  # noqa: E731
+"""Mask of the outputs whose time is known."""
+
+
 def _hours(rows: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    timed = keep(rows, rows["elapsed"].notna())
+    timed = keep(rows, TIMED(rows))
     if timed.empty:
         return {}
     hours, devices = numbers(timed["elapsed"]) / 3600, numbers(timed["devices"])
@@ -345,26 +324,12 @@ HOURS = Table(
     ("model",),
     (
         Count("n", meaning="Outputs."),
-        Count(
-            "n_timed",
-            lambda outputs: outputs["elapsed"].notna(),
-            "of known time",
-            "Outputs whose time is known: hours are of them.",
-        ),
+        Count("n_timed", TIMED, "of known time", "Outputs whose time is known: hours are of them."),
         Numbers(
             (
                 Column("hours", meaning="Hours of generation, of the outputs whose time is known."),
-                Column(
-                    "devices",
-                    "accelerators",
-                    "Most accelerators that wrote an output of known time; empty where that is not "
-                    "known.",
-                ),
-                Column(
-                    "device_hours",
-                    "hours of accelerators",
-                    "Hours of an output times the accelerators that wrote it, summed over outputs.",
-                ),
+                Column("devices", "accelerators", "Most that wrote an output; empty if unknown."),
+                Column("device_hours", "hours of accelerators", "Hours of all accelerators."),
             ),
             _hours,
         ),
@@ -375,11 +340,4 @@ HOURS = Table(
 Hours add up over workers: of two that ran side by side, both count, as their devices do. Loading
 weights is not in them. Devices are not known of servers and services, and a CPU has none.
 """
-TABLES = (
-    EXTERNALITY,
-    EXTERNALITY_BY_MODEL,
-    BY_EXTERNALITY,
-    LENGTH_TABLE,
-    STEP_REWARD,
-    HOURS,
-)
+TABLES = (EXTERNALITY, EXTERNALITY_BY_MODEL, BY_EXTERNALITY, LENGTH_TABLE, STEP_REWARD, HOURS)

@@ -28,29 +28,9 @@ from faithscope.experiments.analysis.tidy import groups, numbers, rows, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import COUNTS, FILTERING
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
-    BASELINE_LINKS,
-    CAUSALITY,
-    CAUSALITY_ALL,
-    CAUSALITY_TYPES,
-    COVERAGE_QUARTILES,
-    FAILURE_LOCATIONS,
-    FAILURE_SHARES,
-    INTERVENED_LINKS,
-    RFEVAL,
-    VIOLATIONS,
-    WATERFALL,
-)
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import REGIMES as BY_REGIME
+from faithscope.experiments.studies.rfeval.metrics import faithfulness, steps, texts
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_ALL
 from faithscope.experiments.studies.rfeval.metrics.frames import WAY
-from faithscope.experiments.studies.rfeval.metrics.steps import PER_STEP
-from faithscope.experiments.studies.rfeval.metrics.texts import (
-    EXTERNALITY,
-    EXTERNALITY_BY_MODEL,
-    HOURS,
-    LENGTH_TABLE,
-    STEP_REWARD,
-)
 from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
 
 Layout = Callable[[pd.DataFrame], pd.DataFrame]
@@ -58,10 +38,11 @@ Head = str | tuple[str, int] | tuple[str, int, float]
 """A heading; of numbers with their decimals, and what they are multiplied by (100 for percent)."""
 Heads = dict[str, Head]
 LINK_NAMES = {"pr": "r′→r", "re": "r→e", "ea": "e→a", "ra": "r→a"}
+BASELINE_LINK_NAMES = {link: LINK_NAMES[link] for link in faithfulness.BASELINE_LINKS}
 VIOLATION_NAMES: dict[str, str] = dict(
-    zip(VIOLATIONS, ("χ(o)=0", "χ(o′)=0", "κ=0", "Other"), strict=True)
+    zip(faithfulness.VIOLATIONS, ("χ(o)=0", "χ(o′)=0", "κ=0", "Other"), strict=True)
 )
-CAUSALITY_NAMES: dict[str, str] = {c: c.capitalize() for c in CAUSALITY}
+CAUSALITY_NAMES: dict[str, str] = {c: c.capitalize() for c in faithfulness.CAUSALITY}
 FILTERED = {"n_problems": "Pre Total", "n_removed": "# Removed", "n_kept": "# Kept"}
 BY_TASK: Heads = {"task": "Task", **FILTERED}
 BY_SOURCE: Heads = {"task": "Task", "source": "Source", **FILTERED}
@@ -193,10 +174,11 @@ def listed(heads: Mapping[str, Head]) -> Layout:
     return layout
 
 
-def by_task(shown: Mapping[str, tuple[str, int, float]]) -> Layout:
-    """The layout with a row per model, and for each task the columns that are shown.
+def _by_task(number: int, *besides: str, **shown: tuple[str, int, float]) -> Table:
+    """A row per model into whose reasoning r′ was put, and for each task the columns shown.
 
     Args:
+        besides: columns that are data only.
         shown: what is added to the task's heading -> column, decimals, and factor.
     """
 
@@ -211,15 +193,13 @@ def by_task(shown: Mapping[str, tuple[str, int, float]]) -> Layout:
 
         return _grouped(data, WAY, cells)
 
-    return layout
+    columns = (*(column for column, *_ in shown.values()), *besides)
+    how = {"keys": (*WAY, "task"), "among": rows_with(framing=PREFIX), "layout": layout}
+    return _excerpt(number, faithfulness.RFEVAL, *columns, **how)
 
 
 def _shares(
-    table_numbers: tuple[int, int],
-    table: Table,
-    statistic: str,
-    values: Sequence[str],
-    names: Mapping[str, str],
+    table_numbers: tuple[int, int], table: Table, statistic: str, names: Mapping[str, str]
 ) -> Iterator[Table]:
     """Yields two tables of shares of values, one by model and one by task in the paper's order."""
     for number, by in zip(table_numbers, ("model", "task"), strict=True):
@@ -228,7 +208,7 @@ def _shares(
             def cells(of: pd.DataFrame) -> dict[str, Any]:
                 at = dict(zip(of["value"], of["share"], strict=True))
                 line = {by.capitalize(): of["group"].iloc[0]}
-                line |= {names[v]: _number(at.get(v), 3) for v in values}
+                line |= {name: _number(at.get(value), 3) for value, name in names.items()}
                 return line | {"n": of["n_of"].iloc[0]}
 
             return _grouped(data, ("reader", "group"), cells)
@@ -246,9 +226,7 @@ def in_papers_order(shares: pd.DataFrame) -> pd.DataFrame:
 
 
 def _grouped(
-    data: pd.DataFrame,
-    keys: Sequence[str],
-    cells: Callable[[pd.DataFrame], Mapping[str, Any]],
+    data: pd.DataFrame, keys: Sequence[str], cells: Callable[[pd.DataFrame], Mapping[str, Any]]
 ) -> pd.DataFrame:
     """A row per combination of the keys: reader and model under their headings, and the cells."""
     lines = [
@@ -286,29 +264,22 @@ PAPER_TABLES = (
         layout=listed(BY_TASK),
     ),
     _excerpt(9, FILTERING, *FILTERED, layout=listed(BY_SOURCE)),
-    _excerpt(
-        2,
-        RFEVAL,
-        *("rf", "contrast_coverage", "n_included"),
-        keys=(*WAY, "task"),
-        among=rows_with(framing=PREFIX),
-        layout=by_task({"RF": ("rf", 2, 100), "c": ("contrast_coverage", 2, 1)}),
-    ),
-    _excerpt(3, BY_REGIME, layout=by_regime),
-    _excerpt(4, STEP_REWARD, among=rows_with(condition="both"), layout=rewards_by_model),
+    _by_task(2, "n_included", RF=("rf", 2, 100), c=("contrast_coverage", 2, 1)),
+    _excerpt(3, faithfulness.REGIMES, layout=by_regime),
+    _excerpt(4, texts.STEP_REWARD, among=rows_with(condition="both"), layout=rewards_by_model),
     _excerpt(
         10,
-        EXTERNALITY,
+        texts.EXTERNALITY,
         layout=listed(
             {"task": "Task", **DELTA, "median": ("Median", 3), "p75": ("P75", 3)}
             | {"p90": ("P90", 3), "small_vocabulary": ("Small-vocab (%)", 1, 100)}
         ),
     ),
-    _excerpt(11, EXTERNALITY_BY_MODEL, layout=listed({**WAYS, **DELTA})),
-    _excerpt(12, HOURS, layout=hours_of_devices),
+    _excerpt(11, texts.EXTERNALITY_BY_MODEL, layout=listed({**WAYS, **DELTA})),
+    _excerpt(12, texts.HOURS, layout=hours_of_devices),
     _excerpt(
         13,
-        WATERFALL,
+        faithfulness.WATERFALL,
         among=all_of(rows_with(task=OVERALL), rows_without(model=OVERALL)),
         layout=listed(
             {**WAYS, "n_total": "Total", "n_included": "Included", "n_global": "Global Exclusion"}
@@ -316,30 +287,25 @@ PAPER_TABLES = (
             | {"n_non_contrast": "Non-Contrast"}
         ),
     ),
-    _excerpt(14, LENGTH_TABLE, among=rows_without(task=OVERALL), layout=tokens_by_task),
-    _excerpt(16, COVERAGE_QUARTILES, among=rows_with(group=OVERALL), layout=by_quartile),
-    *_shares((17, 21), FAILURE_SHARES, "violation", VIOLATIONS, VIOLATION_NAMES),
-    *_shares((18, 22), FAILURE_LOCATIONS, "baseline_break", BASELINE_LINKS, LINK_NAMES),
-    *_shares((19, 23), FAILURE_LOCATIONS, "intervened_break", INTERVENED_LINKS, LINK_NAMES),
-    # of all that count with κ = 1: over no other pairs do Tables 20 and 24 pool to the same shares
-    *_shares((20, 24), CAUSALITY_TYPES, CAUSALITY_ALL, CAUSALITY, CAUSALITY_NAMES),
+    _excerpt(14, texts.LENGTH_TABLE, among=rows_without(task=OVERALL), layout=tokens_by_task),
     _excerpt(
-        25,
-        RFEVAL,
-        *("chi_baseline", "n_included"),
-        keys=(*WAY, "task"),
-        among=rows_with(framing=PREFIX),
-        layout=by_task({"": ("chi_baseline", 4, 1)}),
+        16, faithfulness.COVERAGE_QUARTILES, among=rows_with(group=OVERALL), layout=by_quartile
     ),
+    *_shares((17, 21), faithfulness.FAILURE_SHARES, "violation", VIOLATION_NAMES),
+    *_shares((18, 22), faithfulness.FAILURE_LOCATIONS, "baseline_break", BASELINE_LINK_NAMES),
+    *_shares((19, 23), faithfulness.FAILURE_LOCATIONS, "intervened_break", LINK_NAMES),
+    # of all that count with κ = 1: over no other pairs do Tables 20 and 24 pool to the same shares
+    *_shares((20, 24), faithfulness.CAUSALITY_TYPES, CAUSALITY_ALL, CAUSALITY_NAMES),
+    _by_task(25, "n_included", **{"": ("chi_baseline", 4, 1)}),
     _excerpt(
         26,
-        RFEVAL,
+        faithfulness.RFEVAL,
         *("n_included", "rf", "contrast_coverage", "chi_baseline", "chi_intervened", "kappa"),
         keys=(*WAY, "task"),
         among=all_of(rows_with(framing=MULTI_TURN), rows_without(model=OVERALL)),
         layout=of_quoted,
     ),
-    _excerpt(27, PER_STEP, layout=beside_per_step),
+    _excerpt(27, steps.PER_STEP, layout=beside_per_step),
 )
 """The paper's tables; 8 and 9 are of a run that had its r′ written."""
 
