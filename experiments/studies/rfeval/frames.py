@@ -9,6 +9,7 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.studies.rfeval.data import item_name
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
+from faithscope.experiments.studies.rfeval.metrics.chains import LINKS
 from faithscope.experiments.studies.rfeval.results import ITEM, RfResults, item_frame
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
@@ -78,33 +79,35 @@ _DECISION = {
     "before": "the part in which a flaw would be named",
     "part": "the part that was read",
     "choices": "what may be decided",
-    "label": "what the judge decided; left out, the frame is a sheet for people (`annotations`)",
+    "label": "what the first judge decided; empty where it read nothing",
 }
-_PARTS = {"r": "reasoning", "e": "explanation", "a": "answer"}
 
 
 def decisions(results: RfResults) -> pd.DataFrame:
-    """A row per decision of the first judge, with the texts that it was made on."""
-    judge, decided = results.config.judge.model[0], results.frames["evaluator"]
-    by_item = {str(name): rows(of) for name, of in decided.groupby("item", sort=False)}
+    """A row per decision that a reader of stances has to take on a complete output."""
+    names = ("item", "component", "decision")
+    labels = {tuple(r[n] for n in names): r["label"] for r in rows(results.frames["evaluator"])}
     lines: list[dict[str, str]] = []
-    for model, id in results.pairs:
-        of_pair = by_item.get(item_name(model, id, results.models))
-        if of_pair is None:
-            continue
-        example = results.example({"model": model, "item": id, "reader": judge})
-        item, outputs = example["item"], example["outputs"]
-        about = {"task": item.task, "question": item.asked, "answer": item.gold}
-        for decision in of_pair:
-            condition, _, which = str(decision["component"]).partition("_")
-            texts = {part: outputs[condition][name] for part, name in _PARTS.items()}
-            texts |= {"p": item.r_prime, "r_prime": item.r_prime, "": ""}
-            stance = decision["decision"] == "stance"
-            before, part = ("", which) if stance else which.removeprefix("flaw_")
-            shown = {"r_prime": item.r_prime if condition == "intervened" else ""}
-            shown |= {"before": texts[before], "part": texts[part]}
-            choices = " | ".join(stance_set(item)) if stance else "True | False"
-            lines.append(decision | about | shown | {"choices": choices})
+    for (model, id), outputs in results.outputs.items():
+        item, name = results.items[id], item_name(model, id, results.models)
+        stances = " | ".join(stance_set(item))
+        for condition, output in outputs.items():
+            texts = {"r_prime": item.r_prime} if condition == "intervened" else {}
+            texts |= {"r": output.reasoning, "e": output.explanation, "a": output.answer, "": ""}
+            there = [part for part, text in texts.items() if text] if output.usable else []
+            asked = [(f"{condition}_{part}", "stance", "", part, stances) for part in there]
+            asked += [
+                (f"{condition}_flaw_{link}", "flaw", before, part, "yes | no")
+                for link, (before, part) in LINKS.items()
+                if {before, part} <= {*there}
+            ]
+            about = {"task": item.task, "question": item.asked, "answer": item.gold}
+            for component, decision, before, part, choices in asked:
+                key = dict(zip(names, (name, component, decision), strict=True))
+                shown = {"r_prime": texts.get("r_prime", ""), "before": texts[before]}
+                shown |= {"part": texts[part], "choices": choices}
+                label = labels.get(tuple(key.values()), "")
+                lines.append(key | about | shown | {"label": label})
     return pd.DataFrame(lines, columns=list(_DECISION))
 
 
@@ -112,7 +115,6 @@ _TIDY = {
     "pairs": "A row per pair and reader: stances, flaws, χ, κ, RF, behaviour, why it is left out.",
     "unjudged": "A row per pair as `pairs`, by the model's own log-probs of the options.",
     "against": "A row per pair and judge: what it finds beside what log-probs find.",
-    "readings": "A row per stance that a reader takes a part of an output for.",
     "steps": "A row per part of an output that was judged step by step.",
     "by_step": "A row per pair that counts and was to be judged step by step: RF by its steps.",
     "lengths": "A row per output: tokens, seconds, accelerators.",
@@ -158,9 +160,8 @@ FRAMES = (
     Frame("tests", "A row per program: what came of its tests.", _TESTS, stages=(TESTS,)),
     Frame(
         "decisions",
-        "A row per stance or flaw that the first judge decided on, with the texts it read.",
+        "A row per stance or flaw to be decided on: emptied of labels, a sheet for `annotations`.",
         _DECISION,
-        stages=(JUDGED,),
         make=lambda run: decisions(run.once(RfResults)),
     ),
     *(_tidy(name, meaning) for name, meaning in _TIDY.items()),
