@@ -14,7 +14,7 @@ from tiny_models import saved, tiny
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.data.given.asked import asked_about
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.engine.run import plan
 
@@ -37,7 +37,7 @@ SOLVED = {
 
 def kinds(rows: Sequence[dict[str, Any]]) -> list[str | None]:
     read = read_chains(rows)
-    return [asked_about(chain, read.file, read.format).kind for chain in read.chains]
+    return [question_of_chain(chain, read.file, read.format).kind for chain in read.chains]
 
 
 @pytest.mark.parametrize(
