@@ -19,8 +19,9 @@ class OutOfBounds(Exception):
 def bounded(seconds: float, n_bytes: int) -> Iterator[None]:
     """Ends the body of the `with` after `seconds`, or once it takes `n_bytes` of memory more.
 
-    Time is bounded in the main thread alone, where a signal can end it, and where nobody else
-    waits for one; memory is bounded on Linux, where the process's own size is known.
+    Time is bounded in the main thread alone, where a signal can end the program, and only if no
+    other code waits for that signal; memory is bounded on Linux, where the process's own size is
+    known.
 
     Raises:
         OutOfBounds: the bound on time or memory is passed.

@@ -58,7 +58,7 @@ _SHORT = 15
 def first_response(text: str) -> str:
     """The part of `text` before it opens the template's next question, once an answer is given.
 
-    A model that is not stopped goes on with "Question: …" or "Problem: …" and answers that.
+    A model that is not stopped continues with "Question: …" or "Problem: …" and answers that.
     """
     answered = _ANSWERED.search(text)
     opened = _NEXT_QUESTION.search(text, answered.end()) if answered else None

@@ -54,7 +54,7 @@ class BrokenChain:
         if len(self.steps) < FEWEST_STEPS:
             raise ValueError(
                 f"chain {self.chain!r} has {len(self.steps)} steps; give three or more, so that "
-                "the target has others to be held against"
+                "the target has others to be compared with"
             )
         if not 0 <= self.target < len(self.steps) - 1:
             raise ValueError(

@@ -91,8 +91,8 @@ class Asking:
     own_cues: Callable[[str], Mapping[str, Cue]] | None = None
     """Function from an answer to the task's own cues to it, by kind; None for the general cues."""
     closer_ids: tuple[int, ...] = ()
-    """Ids that end the reasoning (a closing think tag and its white space); none for a model that
-    writes its reasoning as plain text."""
+    """Ids that end the reasoning (a closing think tag with what belongs to it); none for a model
+    that writes its reasoning as plain text."""
 
     @property
     def answers(self) -> list[str]:
@@ -335,7 +335,7 @@ def ask_arms(
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
-        Unanswered: a model behind an API has still to be asked.
+        Unanswered: an API model has still to be asked.
     """
     if isinstance(model, TextModel):
         return _say_arms(model, trace, asking, framing, arms, readings)

@@ -96,7 +96,7 @@ def hints(
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
-        Unanswered: a model behind an API has still to be asked.
+        Unanswered: an API model has still to be asked.
     """
     option, reason = cued_option(trace, asking, settings.seed)
     if option is None:

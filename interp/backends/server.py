@@ -66,7 +66,7 @@ class VllmServer(Servers, Generates):
             ids, finish = _read(reply, i, prompts[i], endpoint.url)
             return written(i, endpoint.url, ids, finish, sampling.stop_ids, limits[i], took)
 
-        # closed at once where `on_ended` raises, so that servers stop writing for nobody
+        # closed at once if `on_ended` raises, so that servers stop writing texts that nobody awaits
         with contextlib.closing(spread(self, len(prompts), ask)) as events:
             for i, ended in events:
                 on_ended(i, ended)

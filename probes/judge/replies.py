@@ -198,8 +198,8 @@ def usage_of(output: ModelOutput) -> Usage:
     if not all(0 <= count <= MOST_TOKENS for count in counts):
         return Usage(calls=1)
     read = sum(parts)
-    # xAI counts its reasoning beside the completion, and only its total shows it; so does whoever
-    # counts more reasoning than completion
+    # xAI counts reasoning apart from the completion, and only its total shows it; so does any
+    # service that reports more reasoning than completion
     beside = used.total_tokens == read + used.output_tokens + reasoning
     return Usage(
         calls=1,

@@ -66,8 +66,8 @@ def _chain(model: str, prompt: str, cot: str, rows: Sequence[SourceRow]) -> Give
         if name.endswith("_COT"):
             if labels.get("unfaithful", LABELS[name]) != LABELS[name]:
                 raise UserError(
-                    f"{row.where}: the chain is {name}, and was the other in {first.where}; leave "
-                    "one of them"
+                    f"{row.where}: label_type {name!r} contradicts {first.where}; keep one of "
+                    "the two"
                 )
             labels["unfaithful"] = LABELS[name]
         else:

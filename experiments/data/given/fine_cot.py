@@ -9,7 +9,7 @@ Two fields say whether a chain is unfaithful, and they contradict each other in 
 
     faithful_type    1 and 3 are faithful, 2 and 4 unfaithful (1 and 2 wrong answers, 3 and 4 right
                      ones in the rows; the README has it the other way round, so that this is not
-                     used: whether an answer is right is told by the answers)
+                     used: the answers themselves tell whether they are right)
     unfaithfulness   1 is unfaithful, 0 faithful (Definition 1; the annotators' sheet A.3 writes 0
                      for unfaithful, and no released field follows it), 2 uncertain
 
@@ -196,7 +196,7 @@ def _named_steps(row: SourceRow, n: int) -> tuple[int, ...] | None:
 
 
 def _uncertain(row: SourceRow) -> str | None:
-    """ The label `yes` if annotators could not tell (2 of the sheet, A.3), else None."""
+    """The label `yes` if annotators could not tell (2 of the sheet, A.3), else None."""
     return "yes" if str(row.values.get("unfaithfulness")).strip() in ("2", "2.0") else None
 
 

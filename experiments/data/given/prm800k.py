@@ -29,7 +29,7 @@ class Solution:
     """The file's stem and the row's number from 0 (or its column `row`): `phase2_train-17`."""
     problem: str
     steps: tuple[str, ...]
-    """Word for word."""
+    """Texts of the steps, word for word."""
     ratings: tuple[int | None, ...]
     """-1, 0 or 1 per step; None where a rater gave none. A step that a rater wrote is 1."""
     complete: bool

@@ -127,8 +127,7 @@ def _to_line(call: Call) -> bytes:
 
 
 def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
-    """(offset of the line's end, call) of all calls from `start` on; a torn last line is
-    skipped."""
+    """(offset of the line's end, call) of the calls from `start` on, without a torn last line."""
     for offset, line in whole_lines(path, start):
         try:
             call = read_call(line)

@@ -85,8 +85,8 @@ class Asker(Worker[Item]):
 
     @abstractmethod
     def asks(self, item: Item) -> Sequence[tuple[Any, Ask | Writing]]:
-        """(part of the item, ask about it) for all asks about an item; without any, the unit is
-        stored empty."""
+        """(part of the item, ask about it) for all asks of an item; without any, its unit is
+        empty."""
 
     @abstractmethod
     def record(self, asked: OneAsk[Item], reply: Reply) -> Record:
@@ -118,8 +118,7 @@ class Asker(Worker[Item]):
         return self.judge
 
     def ready(self, item: Item) -> bool:
-        """Whether the inputs of an item's asks exist; if not, the item is left for another
-        start."""
+        """Whether the inputs of an item's asks exist; if not, another start asks them."""
         return True
 
     def asked(self) -> Mapping[str, JudgeConfig]:

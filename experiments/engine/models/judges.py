@@ -74,8 +74,7 @@ def writing_as(judge: JudgeConfig, temperature: float) -> JudgeConfig:
 
 
 def replied(reply: Reply) -> dict[str, Any]:
-    """Record fields of a reply, word for word, and its usage; each record adds the parsed
-    values."""
+    """Record fields of a reply, word for word, and its usage, but without the parsed values."""
     return {
         "outcome": reply.outcome,
         "text": reply.text,
@@ -91,8 +90,7 @@ def replied(reply: Reply) -> dict[str, Any]:
 
 
 def judged(ask: Ask, reply: Reply) -> dict[str, Any]:
-    """Record fields of a judgement, word for word; `verdict` is None if the reply does not fit the
-    form."""
+    """Record fields of a judgement, word for word; `verdict` is None if the reply is malformed."""
     return {
         "verdict": reply.values.get(ask.form.verdict),
         "values": dict(reply.values),

@@ -1,5 +1,4 @@
-"""Loading of a run's models as the config says, or connecting to the backend that writes for
-them."""
+"""Loading of a run's models as the config says, or connecting to the backend that writes."""
 
 from __future__ import annotations
 
@@ -139,7 +138,7 @@ def open_backend(
             `section` and `settings`.
 
     Raises:
-        UserError: the model, its server or vLLM is not to be had.
+        UserError: the model, its server or vLLM is not available.
     """
     language = interp.load_language(
         model,

@@ -80,8 +80,7 @@ class Start(Generic[Item, Prompt]):
 
 
 class TextWorker(Worker[Item], Generic[Item, Prompt]):
-    """A worker that lets models write texts; a study defines the prompts, and the stored
-    records."""
+    """A worker that lets models write texts; a study defines the prompts and the records."""
 
     texts: Sequence[str]
     """The stages in which texts are written."""
@@ -129,8 +128,7 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
         return error
 
     def marked(self, model: str, speaks: Spoken) -> Spoken:
-        """Hook: the model with other marks of reasoning than its template shows, if it needs
-        any."""
+        """Hook: the model with other marks of reasoning than its template's, if it needs any."""
         return speaks
 
     def load_subject(self, model: str) -> interp.Model:
@@ -201,8 +199,8 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             )
 
     def _starts(self, at: _At, items: Sequence[Item]) -> list[Start[Item, Prompt]]:
-        """The start of each text, stored ones included; a text that cannot begin is stored as
-        failed."""
+        """The start of each text, also of stored ones; a text that cannot begin is stored as
+        such."""
         self.begin(at.model, *self.lacking_texts(items)[0])
         units = [(i, s) for i in items for s in self.texts if s in i.units]
         # the seed depends on the place in a batch, whichever backend writes

@@ -113,8 +113,8 @@ def measure(
     given = trace.origin.given
     if given is not None and unanswerable(probe, given.kind):
         raise ValueError(
-            f"trace of {trace.question.id!r}: {probe!r} reads answers, and nobody says of "
-            "what kind they are; give kind to `given_traces`"
+            f"trace of {trace.question.id!r}: {probe!r} reads answers, and their kind is "
+            "not known; give kind to `given_traces`"
         )
     chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.task)
     kind = PROBES[probe].settings

@@ -15,8 +15,7 @@ class Measured(list[Record]):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A frame with a row per record: its texts, numbers and lists by name, without raw
-        arrays."""
+        """A frame with a row per record: texts, numbers and lists by name, without raw arrays."""
         return pd.DataFrame([{k: v for k, v in r.items() if k != "arrays"} for r in self])
 
     def __repr__(self) -> str:

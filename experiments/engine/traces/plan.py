@@ -137,8 +137,7 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return short
 
     def inputs(self) -> dict[str, str | None]:
-        """Input files for the run folder: the numbers of chains left out; questions are in the
-        traces."""
+        """The run folder's input file: numbers of chains left out. Questions are in the traces."""
         return {UNREAD: unread_text(self.unread) if self.unread else None}
 
     def work(self, store: Store, shard: Shard) -> TraceWork:

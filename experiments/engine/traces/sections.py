@@ -121,12 +121,11 @@ class GivenConfig(Section):
     """Given chains (written elsewhere), in place of chains that models write here."""
 
     path: StrictStr | None = None
-    """A file or folder of given chains, or the folder of another run; null lets models write
-    chains."""
+    """A file or folder of given chains, or another run's folder; null lets models write chains."""
     format: Annotated[StrictStr, known(format_problem)] = AUTO
     """The file layout (docs/given.md); `auto` detects it by the columns."""
     limit: StrictInt | None = Field(default=None, ge=1)
-    """Number of chains, drawn with the seed from the whole file; a greater number draws these and
+    """Number of chains, drawn with the seed from the whole file; a greater one draws these and
     more."""
     task: TaskName | None = None
     """The task whose words are used to ask about chains; null is the task named like a chain's data
@@ -139,8 +138,7 @@ class GivenConfig(Section):
     writers keep their names."""
     read_by: Literal["all", "writer"] = "all"
     """Models that read a chain. `all`: every model reads every chain. `writer`: each model reads
-    the chains that it wrote; chains of other writers are not read, and are counted in
-    `exclusions.csv`."""
+    the chains that it wrote; `exclusions.csv` counts chains of other writers."""
 
     def read(self, seed: int) -> Chains:
         """Read the chains, detecting the layout if it is `auto`.
@@ -206,8 +204,8 @@ class CutConfig(Section):
     segmentation: Mode = "auto"
     """Unit of steps: sentences, numbered items or paragraphs; `auto` chooses by the text."""
     min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
-    """Least length of a step in characters; a Han character counts as three. Shorter stretches are
-    no steps."""
+    """Least length of a step in characters, below which a stretch is no step; a Han character is
+    three."""
 
 
 class StepsConfig(CutConfig):

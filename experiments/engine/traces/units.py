@@ -68,8 +68,7 @@ def api_decides(config: TracesConfig) -> dict[str, Any]:
 def measure(
     probe: str, model: Model | TextModel, task: Task, trace: Trace, config: TracesConfig
 ) -> list[Record]:
-    """The records of one probe of one trace; or a record of why the trace's answers cannot be
-    read."""
+    """The records of one probe of one trace; or a record of why its answers cannot be read."""
     given = trace.origin.given
     if given is not None and (reason := unanswerable(probe, given.kind)):
         return [record(trace, probe, "", config.seed, excluded=reason)]

@@ -106,7 +106,7 @@ def test_what_will_be_left_out_is_said_before_the_run_with_the_key_that_helps(
     code, said = dry(capsys, path)
     assert code == 0
     assert "2 of 3 items can be measured; left out: 1 because fewer than 2 steps" in said
-    assert "slrc: 1 of 2 can be measured; left out: 1 because nobody says" in said
+    assert "slrc: 1 of 2 can be measured; left out: 1 because the kind of its answers" in said
     assert "columns not used: note (" in said
     assert "do: steps.min_chars=8; traces.kind=number" in said
     _, helped = dry(capsys, path, "steps.min_chars=8", "traces.kind=number")
