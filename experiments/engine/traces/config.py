@@ -44,7 +44,7 @@ def probe_problem(name: str) -> str | None:
 
 
 def probes_of(model: str, probes: Sequence[str]) -> list[str]:
-    """Those of `probes` that can measure `model`: for an API model, those that only ask it."""
+    """The part of `probes` that can measure `model`: for an API model, those that only ask it."""
     return [p for p in probes if PROBES[p].from_outside is not None or not model.startswith(API)]
 
 
