@@ -20,9 +20,11 @@ from faithscope.interp.number_ends import Continuation, NumberEnds, TokenSet
 
 Place = tuple[int, int, int | TokenSet]
 """A tail, how many of its tokens are read, and the next token (or `TokenSet`) that is scored."""
-LEAST_LIKELY = 1e-5
-"""What a label and the token behind it must have of the probability for that token to be run. The
-label's probability is too high by less than this for each that is not."""
+LEAST_LIKELY, LEAST_SHARE = 1e-5, 0.005
+"""What a label and the token behind it must have of the probability, and the token of the label's,
+for that token to be run. The label's probability is too high by less than the greater of the two
+for each that is not: most marks behind a number are unlikely, and a digit behind them is more so.
+"""
 
 
 class Beyond(NamedTuple):
@@ -61,7 +63,8 @@ class Label:
     def likely(self, log_prob: LogProb) -> Iterator[Beyond]:
         """Those of `beyond` whose token has to be run."""
         if self.beyond:
-            least = math.log(LEAST_LIKELY) - sum(map(log_prob, self.tokens))
+            total = sum(map(log_prob, self.tokens))
+            least = max(math.log(LEAST_LIKELY) - total, math.log(LEAST_SHARE))
             yield from (way for way in self.beyond if log_prob(way.place) > least)
 
 
