@@ -63,7 +63,8 @@ def asked_about(
     Args:
         task: whose words; by default the chain's own, else those of the task that its dataset is
             the name of, else `own`, which has words for every kind of answer.
-        kind: of its answers, where neither file nor task tell. Where nobody does, a chain without
+        kind: of its answers, where neither file nor task tell; `number` is none of a chain whose
+            right answer is no number. Where nobody does, a chain without
             options whose right answer reads as a number is answered by one; without a right answer
             the one given counts, and without that the one that the chain marks (`\\boxed{…}`).
 
@@ -73,6 +74,8 @@ def asked_about(
     """
     own = chain.task if chain.task and task_problem(chain.task) is None else None
     chosen = get_task(name) if (name := task or own) else TASKS.get(chain.dataset, OWN)
+    if kind == "number" and chain.gold is not None and canonical_number(chain.gold) is None:
+        kind = None
     known = chain.kind or chosen.kind or kind or _kind_by_answer(chain)
     if task is None and chosen.kind not in (None, known):
         chosen = OWN
