@@ -52,7 +52,8 @@ def ask(
         max_new_tokens: longest greedy continuation, of all prefixes or of each; 0 for none.
         stop: ends a continuation when true of its text so far.
         boundary: `number` adds the log-prob that the number which ends a label ends there, so
-            that "70" is not credited with what belongs to "700", "70,000", "70.5" or "70 * 2".
+            that "70" is not credited with what belongs to "700", "70,000", "70.5", "70^3",
+            "70 million", "70 to 80" or "70 * 2".
             No label is then the beginning of another's text: the probabilities of different
             labels are of events that exclude each other, and may be added up.
         edits: per prefix, what is done to the model while it runs it; the tokens of labels and

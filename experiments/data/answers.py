@@ -188,9 +188,11 @@ def last_number(text: str) -> str | None:
     if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
         return canonical_number(alone[1])
     mentioned = [n for n in find_numbers(plain) if not is_denied(plain, n.start)]
-    if len(mentioned) > 1 and _BESIDE.fullmatch(plain, mentioned[-2].end, mentioned[-1].start):
-        if _PRECISION.match(plain, mentioned[-1].end):
-            mentioned.pop()
+    if len(mentioned) > 1 and (
+        _BESIDE.fullmatch(plain, mentioned[-2].end, mentioned[-1].start)
+        and _PRECISION.match(plain, mentioned[-1].end)
+    ):
+        mentioned.pop()
     if len(mentioned) > 1 and _are_beside(plain, *mentioned[-2:]):
         return None
     return _canonical(stated_number(plain, mentioned))

@@ -18,8 +18,9 @@ CUE = "The final answer is"
 SPLIT = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"
 """Digits by themselves, a blank with what follows it: as Qwen and Llama do."""
 SIGNS = (
-    " + - * / = x \\times $ , . $70 $7,000 **70** and dollars is per week because million thousand or"
-    " to between percent dozen % 70^2 70e3 70\\sqrt{2} 70th 7½ 7² 70k 70m 70x 30^{2} 30^\\circ 7:30 7万 7–7 7到7"
+    " + - * / = x \\times $ , . $70 $7,000 **70** and dollars is per week because million thousand"
+    " or to between percent dozen % 70^2 70e3 70\\sqrt{2} 70th 7½ 7² 70k 70m 70x 30^{2} 30^\\circ"
+    " 7:30 7万 7–7 7到7"
 )
 NUMBERS = ("7", "70", "700", "7000", "70000", "70.5", "0.7", "140", "280", "60", "-7", "35")
 SURFACES = number_surfaces(NUMBERS, "It costs $7,000.00, **not** **70**.")
