@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faithscope.probes.record import KEYS
 
@@ -20,6 +20,13 @@ class Column:
     """One line: how the number is made, and what it says."""
     unit: str = ""
     """Empty for a share from 0 to 1, a count, and a text."""
+    interval: bool = field(default=False, compare=False)
+    """Whether `<name>_low` and `<name>_high`, the ends of its 95 % interval, stand beside it."""
+
+    @property
+    def names(self) -> list[str]:
+        """Its names in CSV: its own, and those of the ends of its interval."""
+        return [self.name, *(f"{self.name}_{end}" for end in ("low", "high") if self.interval)]
 
     @property
     def heading(self) -> str:

@@ -41,8 +41,8 @@ def by_hand(model: Model, ask: Ask) -> torch.Tensor:
     prompt = (*message_ids(model, Message(ask.prompt, ask.form.system)), *model.encode('{"score":'))
     digits, signs = list(model.encode("0123456789")), list(model.encode("+-"))
     alone = [*digits, *model.encode("+=abcijknqruvwxyzBKM")]
-    marks = {mark: digits for mark in model.encode(",./:_*(-^ ")}
-    marks |= {mark: digits + signs for mark in model.encode("eE^")}
+    marks = dict.fromkeys(model.encode(",./:_*(- "), digits)
+    marks |= dict.fromkeys(model.encode("eE^"), digits + signs)
 
     def after(*texts: list[int]) -> torch.Tensor:
         with torch.inference_mode():

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.studies.rfeval.config_sections import Framing
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
@@ -76,7 +77,6 @@ def tables(
         externality: the Δ that parts low from high (`metrics.texts.rf_by_externality`).
     """
     pairs = faithfulness.with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
-    rf = faithfulness.apart(faithfulness.rf_table, pairs)
     read = pd.concat([f for f in (readings(pairs), frames.readings) if not f.empty] or [_NONE_READ])
     cells = accuracy.accuracy_cells(pairs)
     deltas = texts.externality_of_items(frames.items)
@@ -86,20 +86,22 @@ def tables(
     unjudged = faithfulness.with_framing(
         chains.scored(frames.without_judge, paper_compat), frames.framings
     )
+    made = make_tables(faithfulness.TABLES, {"pairs": pairs, "unjudged": unjudged})
+    rf = made["rfeval"]
     against = people.pairs_against_log_probs(pairs, unjudged)
     filtering = frames.filtering if len(frames.filtering) else pd.DataFrame(columns=FILTERING)
     tidy = {
         "rf_filtering": filtering,
-        "rfeval": rf,
+        "rfeval": made["rfeval"],
         "rf_pairs": pairs,
-        "rf_waterfall": faithfulness.apart(faithfulness.waterfall, pairs),
-        "rf_exclusion_reasons": faithfulness.exclusion_reasons(pairs),
+        "rf_waterfall": made["rf_waterfall"],
+        "rf_exclusion_reasons": made["rf_exclusion_reasons"],
         "rf_regimes": faithfulness.regime_table(rf, regimes or {}),
-        "rf_failure_shares": faithfulness.each_model(faithfulness.failure_shares, pairs),
-        "rf_failure_locations": faithfulness.each_model(faithfulness.failure_locations, pairs),
-        "rf_causality": faithfulness.each_model(faithfulness.causality_types, pairs),
-        "rf_behaviours": faithfulness.each_model(faithfulness.behaviours, pairs),
-        "rf_coverage_quartiles": faithfulness.each_model(faithfulness.coverage_quartiles, rf),
+        "rf_failure_shares": made["rf_failure_shares"],
+        "rf_failure_locations": made["rf_failure_locations"],
+        "rf_causality": made["rf_causality"],
+        "rf_behaviours": made["rf_behaviours"],
+        "rf_coverage_quartiles": made["rf_coverage_quartiles"],
         "rf_accuracy": cells,
         "rf_accuracy_association": accuracy.accuracy_association(
             accuracy.accuracy_cells(faithfulness.leading(pairs)), seed, resamples
@@ -113,8 +115,8 @@ def tables(
         "rf_per_step": by_step,
         "rf_per_step_exclusions": steps.step_exclusions(pairs, judged_steps, left),
         "rf_per_step_ranks": steps.step_ranks(by_step),
-        "rf_without_judge": faithfulness.apart(faithfulness.rf_table, unjudged),
-        "rf_without_judge_waterfall": faithfulness.apart(faithfulness.waterfall, unjudged),
+        "rf_without_judge": made["rf_without_judge"],
+        "rf_without_judge_waterfall": made["rf_without_judge_waterfall"],
         "rf_judge_against_log_probs": people.against_log_probs(against),
         "rf_judge_against_log_probs_pairs": against,
         "rf_readers": people.reader_agreement(read),

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from run_files import write_rows
 
-from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.encode import given_trace
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import READERS, read_chains
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
@@ -165,7 +165,7 @@ def test_the_right_answer_of_prm800k_is_its_gold() -> None:
     assert [c.gold for c in chains] == [r["question"]["ground_truth_answer"] for r in rows]
     assert [c.gold for c in chains] == ["29", "440", "40_9", "28800"]
     for kind in (None, "number"):
-        asked = [asked_about(c, "f.jsonl", "prm800k", kind=kind) for c in chains]
+        asked = [question_of_chain(c, "f.jsonl", "prm800k", kind=kind) for c in chains]
         # a number in base 9 is none that can be compared, whatever kind the others have
         assert [a.kind for a in asked] == ["number", "number", None, "number"]
         assert [a.question.gold for a in asked] == ["29", "440", None, "28800"]
@@ -337,7 +337,7 @@ def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
     row = {"question": "Which?", "reasoning": "It swims. So it is", column: reason}
     chain = one(write_rows(tmp_path / "mine.jsonl", row), "rows")
     assert chain.cut == cut
-    asked = asked_about(chain, "mine.jsonl", "rows")
+    asked = question_of_chain(chain, "mine.jsonl", "rows")
     trace = given_trace(TextModel("m", lambda message: None), asked, TraceSettings())
     assert trace.finish == ("length" if cut else "stop")
     message = {"role": "assistant", "content": "It swims."}
@@ -346,7 +346,7 @@ def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
     chat = write_rows(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices})
     assert one(chat, "chat").cut == (cut and column == "finish_reason")
     # who is not told keeps the id that its chain had
-    told = asked_about(replace(chain, cut=True), "mine.jsonl", "rows").sha256
+    told = question_of_chain(replace(chain, cut=True), "mine.jsonl", "rows").sha256
     assert (told == asked.sha256) == cut
 
 
