@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from faithscope.probes.record import KEYS
 
@@ -20,7 +20,7 @@ class Column:
     """One line: how the number is made, and what it says."""
     unit: str = ""
     """Empty for a share from 0 to 1, a count, and a text."""
-    interval: bool = field(default=False, compare=False)
+    interval: bool = False
     """Whether `<name>_low` and `<name>_high`, the ends of its 95 % interval, stand beside it."""
 
     @property

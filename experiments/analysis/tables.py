@@ -19,7 +19,7 @@ gets the rows of one group and gives the numbers of one row of the table; `Lines
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -331,7 +331,8 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     declarations: dict[str, set[Column]] = {}
     every = list(tables)
     for column in (c for table in every for c in table.columns):
-        declarations.setdefault(column.name, set()).add(column)
+        # whether it has an interval is a matter of the table
+        declarations.setdefault(column.name, set()).add(replace(column, interval=False))
     alike = {name: next(iter(of)) for name, of in declarations.items() if len(of) == 1}
     own = {t.name: by_name(c for c in t.columns if c.name not in alike) for t in every}
     return alike, {name: columns for name, columns in own.items() if columns}
