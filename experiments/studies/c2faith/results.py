@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -33,8 +33,7 @@ from faithscope.experiments.studies.c2faith.judgements import (
     task_frames,
 )
 from faithscope.experiments.studies.c2faith.metrics.calibration import mass_table
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY, Frames
-from faithscope.experiments.studies.c2faith.metrics.words import TEXT, words_table
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.tables import tables
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
@@ -84,21 +83,10 @@ class C2Results:
         mass = pd.DataFrame(scored, columns=[*WAY, "item", "chain", "outcome", "mass"])
         return all_tables | {
             "c2_mass": mass_table(mass.astype({"mass": float}), how),
-            "c2_words": words_table(self._texts()),
             "exclusions": self._exclusions(),
             "usage": self._usage(),
             "spend": spend_table(self.run.calls),
         }
-
-    def _texts(self) -> Iterator[dict[str, Any]]:
-        """Yields the rationale and the step of every verdict on a broken step."""
-        steps = {item.id: item.replacement for item in self.benchmark.causal}
-        for r in self.judged:
-            if _on_a_broken_step(r) and r["verdict"] is not None:
-                way = (r["judge"], r["reading"], r["form"])
-                for of, text in (("rationale", r["rationale"]), ("step", steps[r["item"]])):
-                    if text:
-                        yield dict(zip(TEXT, (*way, of, r["verdict"] == 0, text), strict=True))
 
     def _region(self, n_steps: int) -> range:
         """The steps of a chain among which its target was drawn."""
@@ -187,20 +175,13 @@ def results(run: Run) -> C2Results:
 
 
 def _counted(r: Record, forms: Mapping[str, TaskForm]) -> Row:
-    """A judgement without its texts, also those among its values; of broken steps alone the
-    rationale is kept."""
+    """A judgement without its texts, also those among its values."""
     form = forms[r["variant"]]
     numbers = {f.name for f in form.form.fields if f.kind != "text"}
-    written = [x for name, x in r["values"].items() if name not in numbers and x]
     return judgement({k: v for k, v in r.items() if k not in TEXTS}, form) | {
         "values": {name: x for name, x in r["values"].items() if name in numbers},
         "text_cut": r["outcome"] == "parsed" and was_cut(r["problem"]),
-        "rationale": " ".join(written) if _on_a_broken_step(r) else "",
     }
-
-
-def _on_a_broken_step(r: Record) -> bool:
-    return r["task"] == "detection" and r["condition"] == PERTURBED
 
 
 def _asked(r: Row) -> str:

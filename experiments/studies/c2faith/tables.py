@@ -13,7 +13,6 @@ from faithscope.experiments.studies.c2faith.metrics import (
     detection,
     internals,
     localisation,
-    panels,
     predictors,
     probabilities,
     sensitivity,
@@ -61,13 +60,12 @@ def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:
         "c2_predictors": predictors.predictors_table(of_items, how),
         "c2_positions": predictors.positions_table(of_items),
         "c2_failure_overlap": agreement.failure_overlap_table(frames.detection),
-        "c2_missed_by_all": panels.missed_by_all_table(frames.detection, frames.features),
+        "c2_missed_by_all": agreement.missed_by_all_table(frames.detection, frames.features),
         "c2_agreement": agreement.agreement_table(*of_task.values()),
-        "c2_panel": panels.panel_table(of_task, how),
         "c2_prompts": sensitivity.prompts_table(over),
         "c2_prompt_variants": sensitivity.variants_table(over),
         "c2_prompt_agreement": sensitivity.prompt_agreement_table(of_task),
-        **calibration.calibration_tables(frames),
+        "c2_calibration": calibration.calibration_table(frames.detection),
         "c2_recalibration": calibration.recalibration_table(frames, how),
         "c2_localisation_probabilities": probabilities.localisation_probabilities_table(
             frames.localisation, how

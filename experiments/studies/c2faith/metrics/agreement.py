@@ -29,6 +29,7 @@ from faithscope.experiments.analysis.tidy import (
     columns,
     groups,
     only,
+    rows,
     tabled,
     where,
     with_interval,
@@ -186,3 +187,25 @@ def _ways(judged: pd.DataFrame) -> tuple[str, tuple[dict[str, Any], pd.DataFrame
     key = {c: "" if c in differ else judged[c].iloc[0] for c in ("reading", "prompt")}
     among = " and ".join(f"{c}s" for c in differ) or JUDGES
     return among, (key, judged.assign(judge=named))
+
+
+MISSED = ["reading", "prompt", "item", "chain", "n_judges", "edit_type", "method"]
+MISSED += ["relative_position"]
+
+
+@tabled(*MISSED)
+def missed_by_all_table(detection: pd.DataFrame, features: pd.DataFrame) -> Rows:
+    """The perturbed items that every judge of a reading and prompt passes as following.
+
+    Items that some judge gave no verdict on are not among them; a judge without any verdict is
+    left out, and not counted in `n_judges`.
+    """
+    about = {r["item"]: r for r in rows(features)}
+    for key, judged in groups(where(detection, condition=PERTURBED), ("reading", "prompt")):
+        verdicts = who_spoke(verdicts_by_judge(judged, "score", ("item",)))
+        missed = set(verdicts.index[(verdicts == 1).all(axis=1)]) if verdicts.shape[1] else set()
+        for row in rows(where(judged, item=missed).drop_duplicates(subset="item")):
+            of_item = about.get(row["item"], {})
+            known = {c: of_item.get(c) for c in ("edit_type", "method", "relative_position")}
+            what = {"item": row["item"], "chain": row["chain"], "n_judges": verdicts.shape[1]}
+            yield key | what | known

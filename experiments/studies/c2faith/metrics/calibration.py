@@ -32,7 +32,7 @@ from faithscope.experiments.analysis.tidy import (
     tabled,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF
+from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     BOTH,
     WAY,
@@ -58,31 +58,10 @@ RECALIBRATION += ["n_without_verdict", *with_interval(*_BRIER, "gain")]
 RECALIBRATION += ["ece", "ece_recalibrated", "slope", "reason"]
 
 
-def calibration_tables(frames: Frames) -> dict[str, pd.DataFrame]:
-    """A reliability curve a task, by name; a judge that gives no probabilities is in none.
-
-    Wilson intervals take the levels of a chain for independent, which they are not.
-    """
-    detection = curves_table(
-        detection_events(frames.detection), [*WAY, "n_without_verdict"], "p_flag", "perturbed"
-    )
-    localisation = curves_table(
-        (e for e in localisation_events(frames.localisation) if e.about["event"] == RIGHT),
-        [*WAY, "condition", "n_without_verdict"],
-        "confidence",
-        "right",
-    )
-    coverage = curves_table(
-        coverage_events(frames.coverage),
-        [*OF, "truth", "below", "n_without_verdict"],
-        "p_below",
-        "below",
-    )
-    return {
-        "c2_calibration": detection,
-        "c2_localisation_calibration": localisation,
-        "c2_coverage_calibration": coverage,
-    }
+def calibration_table(detection: pd.DataFrame) -> pd.DataFrame:
+    """The reliability curve of each judge of single steps; without probabilities there is none."""
+    events, about = detection_events(detection), [*WAY, "n_without_verdict"]
+    return curves_table(events, about, "p_flag", "perturbed")
 
 
 @tabled(*RECALIBRATION)

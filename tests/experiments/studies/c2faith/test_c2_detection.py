@@ -13,7 +13,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_tables
+from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_table
 from faithscope.experiments.studies.c2faith.metrics.detection import (
     ALONE,
     detection_table,
@@ -108,7 +108,7 @@ def test_auroc_brier_and_reliability_against_scikit_learn():
     assert row["auroc"] == pytest.approx(roc_auc_score(truth, p))
     assert row["brier"] == pytest.approx(brier_score_loss(truth, p))
     assert row["auroc_low"] < row["auroc"] < row["auroc_high"]
-    bins = calibration_tables(Frames(detection=table))["c2_calibration"]
+    bins = calibration_table(table)
     share, mean = calibration_curve(truth, p, n_bins=10)
     assert bins["share_perturbed"].to_numpy() == pytest.approx(share)
     assert bins["mean_p_flag"].to_numpy() == pytest.approx(mean)
@@ -133,7 +133,7 @@ def test_a_certain_judge_is_calibrated_and_falls_in_the_last_bin():
     table = frames(judged([0] * 4, [1] * 4, p=[1.0] * 4 + [0.0] * 4))
     (row,) = detection_table(table, HOW).to_dict("records")
     assert (row["auroc"], row["brier"], row["ece"]) == (1, 0, 0)
-    assert calibration_tables(Frames(detection=table))["c2_calibration"]["bin"].tolist() == [0, 9]
+    assert calibration_table(table)["bin"].tolist() == [0, 9]
 
 
 def test_mcnemar_by_hand_with_bonferroni_over_the_pairs():

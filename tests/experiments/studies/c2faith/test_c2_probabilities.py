@@ -16,9 +16,9 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, curve
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_tables
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.probabilities import (
+    below_cuts,
     coverage_expected_table,
     coverage_probabilities_table,
     localisation_probabilities_table,
@@ -69,17 +69,16 @@ def drawn(n: int, verdicts: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).dirichlet(np.full(verdicts, 0.7), size=n)
 
 
+def binned_error(happened: np.ndarray, p: np.ndarray) -> float:
+    """The calibration error over ten bins, by scikit-learn's curve."""
+    share, mean = calibration_curve(happened, p, n_bins=10)
+    counts, _ = np.histogram(p, bins=10, range=(0, 1))
+    return float(np.average(np.abs(share - mean), weights=counts[counts > 0]))
+
+
 def one(table: pd.DataFrame, **of: str) -> dict:
     (row,) = where(table, **of).to_dict("records")
     return row
-
-
-def of_steps(judged: pd.DataFrame) -> pd.DataFrame:
-    return calibration_tables(Frames(localisation=judged))["c2_localisation_calibration"]
-
-
-def of_scores(judged: pd.DataFrame) -> pd.DataFrame:
-    return calibration_tables(Frames(coverage=judged))["c2_coverage_calibration"]
 
 
 def test_the_curve_and_its_error_by_hand() -> None:
@@ -134,11 +133,7 @@ def test_localisation_against_scikit_learn() -> None:
     right, confidence = together.argmax(axis=1) == truth, together.max(axis=1)
     assert row["auroc_right"] == pytest.approx(roc_auc_score(right, confidence))
     assert row["auroc_broken"] == pytest.approx(roc_auc_score(truth == 4, 1 - together[:, 0]))
-    bins = where(of_steps(judged), condition="both")
-    share, mean = calibration_curve(right, confidence, n_bins=10)
-    assert bins["share_right"].to_numpy() == pytest.approx(share)
-    assert bins["mean_confidence"].to_numpy() == pytest.approx(mean)
-    assert row["ece"] == pytest.approx(np.average(np.abs(share - mean), weights=bins["n"]))
+    assert row["ece"] == pytest.approx(binned_error(right, confidence))
     for name in ("right", "overconfidence", "log_loss", "auroc_right", "auroc_broken"):
         assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
 
@@ -223,16 +218,9 @@ def test_coverage_by_hand_and_against_scipy() -> None:
     assert kept["auroc"] == pytest.approx(roc_auc_score(truth < 0.75, not_inflated))
     held = np.array(references[:36]) / 4
     assert reference["bias"] == pytest.approx((expected[:36] - held).mean())
-    bins = where(of_scores(judged), truth="reference")
-    cuts = []
-    for cut in (0.25, 0.5, 0.75, 1.0):
-        below = np.array(p[:36])[:, : round(4 * cut)].sum(axis=1)
-        share, mean = calibration_curve(held < cut, below, n_bins=10)
-        of_cut = where(bins, below=cut)
-        assert of_cut["share_below"].to_numpy() == pytest.approx(share)
-        assert of_cut["mean_p_below"].to_numpy() == pytest.approx(mean)
-        cuts.append(np.average(np.abs(share - mean), weights=of_cut["n"]))
-    assert reference["ece"] == pytest.approx(np.mean(cuts))
+    below = np.array(p[:36]).cumsum(axis=1)
+    errors = [binned_error(held < (k + 1) / 4, below[:, k]) for k in range(4)]
+    assert reference["ece"] == pytest.approx(np.mean(errors))
 
 
 def test_the_uniform_judge_and_the_base_rate_are_their_own_yardsticks() -> None:
@@ -250,11 +238,9 @@ def test_a_finer_scale_is_cut_at_the_same_shares() -> None:
     p = np.zeros(10)
     p[[2, 3, 7]] = 0.5, 0.3, 0.2
     judged = rated([tuple(p)], [6], scale="0-9")
-    bins = where(of_scores(judged), truth="kept")
     # 2 is below a quarter of 9, 2 and 3 below its half, 7 from three quarters
-    assert bins["mean_p_below"].tolist() == pytest.approx([0.5, 0.8, 0.8, 1])
-    # a quarter is kept: not below .25
-    assert bins["share_below"].tolist() == [0, 1, 1, 1]
+    below = below_cuts(judged, "0-9")
+    assert [float(of_cut[0]) for of_cut in below.values()] == pytest.approx([0.5, 0.8, 0.8, 1])
     level = one(coverage_expected_table(judged, HOW), scale="0-9")
     assert level["expected_share"] == pytest.approx((2 * 0.5 + 3 * 0.3 + 7 * 0.2) / 9)
     assert level["score_share"] == pytest.approx(2 / 9)
@@ -271,12 +257,9 @@ def test_a_judge_without_probabilities_is_left_out_and_a_silent_one_is_not() -> 
     assert table["n"].tolist() == [0, 0, 0]
     assert table["n_without_verdict"].tolist() == [1, 1, 2]
     assert table["right"].isna().all()
-    bins = of_steps(judged)
-    assert (len(bins), set(bins["n"])) == (3, {0})
     quiet = rated([(), ()], [2, 4])
     assert coverage_probabilities_table(quiet, HOW)["n_without_verdict"].tolist() == [2]
     assert coverage_expected_table(quiet, HOW)["n"].tolist() == [0]
-    assert set(of_scores(quiet)["n"]) == {0}
 
 
 @pytest.mark.parametrize(
