@@ -12,7 +12,7 @@ import pandas as pd
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.tidy import summed
+from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
@@ -32,10 +32,9 @@ from faithscope.experiments.studies.c2faith.judgements import (
     lost_judgements,
     task_frames,
 )
-from faithscope.experiments.studies.c2faith.metrics.calibration import mass_table
 from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
-from faithscope.experiments.studies.c2faith.tables import tables
+from faithscope.experiments.studies.c2faith.tables import COUNTED, OF_RUN, tables
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import ANSWERS
@@ -80,22 +79,21 @@ class C2Results:
         how = Drawing(self.config.seed, self.config.report.bootstrap)
         all_tables = tables(self.frames, seed=how.seed, resamples=how.resamples)
         scored = [in_frame(row) for row in self.judged if row["reading"] == "scored"]
-        mass = pd.DataFrame(scored, columns=[*WAY, "item", "chain", "outcome", "mass"])
-        return all_tables | {
-            "c2_mass": mass_table(mass.astype({"mass": float}), how),
-            "exclusions": self._exclusions(),
-            "usage": self._usage(),
-            "spend": spend_table(self.run.calls),
+        of_run = {
+            "scored": pd.DataFrame(scored, columns=[*WAY, "chain", "mass"]).astype({"mass": float}),
+            "left_out": self._left_out(),
+            "asked": self._asked(),
         }
+        all_tables |= make_tables(OF_RUN, of_run, how)
+        return all_tables | {"spend": spend_table(self.run.calls)}
 
     def _region(self, n_steps: int) -> range:
         """The steps of a chain among which its target was drawn."""
         settings = self.benchmark.made_of["settings"]
         return middle_region(n_steps, settings["low"], settings["high"])
 
-    def _exclusions(self) -> pd.DataFrame:
-        """Everything that is in no estimate: solutions, chains, judgements, signals, with the
-        reason."""
+    def _left_out(self) -> pd.DataFrame:
+        """A row per solution, chain, judgement or signal that is in no estimate."""
         rows: list[tuple[str, str, str, str]] = [
             ("", o.stage, o.reason, o.id) for o in self.benchmark.left_out
         ]
@@ -123,27 +121,18 @@ class C2Results:
             for u in self.run.failures
             if u.stage not in READINGS
         ]
-        frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
-        by = ["model", "stage", "reason"]
-        counts = frame.groupby(by, sort=True)["item"].agg(n="count", example="first")
-        return counts.reset_index()
+        return pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
 
-    def _usage(self) -> pd.DataFrame:
-        """Tokens and calls of every judge, form and reading, and what the token limit cut.
-
-        `n_text_cut`: verdicts whose rationale the limit or the model's last position ended, as
-        happens where a model is held to the form; `n_truncated`: replies cut off before theirs;
-        `n_extra_fields`: fields of replies that the form has not, which count for nothing.
-        """
-        rows = [
+    def _asked(self) -> pd.DataFrame:
+        """A row per judgement, with what was used and cut."""
+        asked = [
             {"model": r["judge"], "prompt": _asked(r), "reading": r["reading"], "n": 1}
             | {"n_text_cut": int(r["text_cut"]), "n_truncated": int(r["outcome"] == "truncated")}
             | {"n_extra_fields": r["extra_fields"]}
             | {name: r[name] for name in USAGE}
             for r in (*self.judged, *self.injected)
         ]
-        counts = ("n", "n_text_cut", "n_truncated", "n_extra_fields", *USAGE)
-        return summed(rows, ("model", "prompt", "reading"), counts)
+        return pd.DataFrame(asked, columns=["model", "prompt", "reading", *COUNTED])
 
 
 def results(run: Run) -> C2Results:

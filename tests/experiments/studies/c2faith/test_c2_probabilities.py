@@ -18,10 +18,10 @@ from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.probabilities import (
+    COVERAGE,
+    EXPECTED,
+    LOCALISATION,
     below_cuts,
-    coverage_expected_table,
-    coverage_probabilities_table,
-    localisation_probabilities_table,
     rps,
 )
 
@@ -96,7 +96,7 @@ def test_the_curve_and_its_error_by_hand() -> None:
 def test_localisation_by_hand() -> None:
     # right with .7; wrong with .6, .1 on the target; no verdict | right with .5; wrong with .9
     perturbed = [(0.1, 0.1, 0.7, 0.1), (0.6, 0.2, 0.1, 0.1), ()]
-    table = localisation_probabilities_table(
+    table = LOCALISATION.make(
         placed(perturbed, [(0.5, 0.25, 0.25, 0.0), (0.1, 0.9, 0.0, 0.0)]), HOW
     )
     broken, intact = one(table, condition="perturbed"), one(table, condition="control")
@@ -125,7 +125,7 @@ def test_localisation_by_hand() -> None:
 def test_localisation_against_scikit_learn() -> None:
     p, q, verdicts = drawn(60, 6, 1), drawn(60, 6, 2), 6
     judged = placed([tuple(x) for x in p], [tuple(x) for x in q], target=3)
-    row = one(localisation_probabilities_table(judged, HOW), condition="both")
+    row = one(LOCALISATION.make(judged, how=HOW), condition="both")
     together, truth = np.concatenate([p, q]), np.repeat([4, 0], 60)
     assert row["log_loss"] == pytest.approx(log_loss(truth, together, labels=range(verdicts)))
     per_verdict = [brier_score_loss(truth == k, together[:, k]) for k in range(verdicts)]
@@ -155,7 +155,7 @@ def test_a_judge_that_means_what_it_says_and_one_that_overstates_it() -> None:
         ]
         parts.append(placed([], [tuple(x) for x in said[truth == 0]]))
         judged = pd.concat(parts)
-        found[name] = one(localisation_probabilities_table(judged, HOW), condition="both")
+        found[name] = one(LOCALISATION.make(judged, how=HOW), condition="both")
     honest, sharp_row = found["honest"], found["sharp"]
     assert honest["overconfidence_low"] < 0 < honest["overconfidence_high"]
     assert honest["ece"] < 0.04
@@ -169,7 +169,7 @@ def test_a_judge_that_means_what_it_says_and_one_that_overstates_it() -> None:
 
 def test_what_is_impossible_to_the_judge_costs_no_infinity() -> None:
     row = one(
-        localisation_probabilities_table(placed([(1.0, 0.0, 0.0)], []), HOW),
+        LOCALISATION.make(placed([(1.0, 0.0, 0.0)], []), how=HOW),
         condition="perturbed",
     )
     assert row["log_loss"] == pytest.approx(-math.log(np.finfo(float).eps))
@@ -200,7 +200,7 @@ def test_coverage_by_hand_and_against_scipy() -> None:
     removed = np.random.default_rng(3).integers(1, 8, size=40).tolist()
     references: list[float] = [4.0, 3.0, 2.0, 1.0] * 9 + [math.nan] * 4
     judged = rated([*p, ()], [*removed, 4], [*references, 1.0])
-    table = coverage_probabilities_table(judged, HOW)
+    table = COVERAGE.make(judged, how=HOW)
     kept, reference = one(table, truth="kept"), one(table, truth="reference")
     assert (kept["n"], kept["n_without_verdict"], kept["n_without_truth"]) == (40, 1, 0)
     assert (reference["n"], reference["n_without_truth"]) == (36, 4)
@@ -225,10 +225,10 @@ def test_coverage_by_hand_and_against_scipy() -> None:
 
 def test_the_uniform_judge_and_the_base_rate_are_their_own_yardsticks() -> None:
     removed = [0, 2, 4, 6, 8, 8]
-    flat = one(coverage_probabilities_table(rated([(0.2,) * 5] * 6, removed), HOW), truth="kept")
+    flat = one(COVERAGE.make(rated([(0.2,) * 5] * 6, removed), how=HOW), truth="kept")
     assert flat["rps"] == pytest.approx(flat["rps_uniform"])
     base = tuple(x / 6 for x in (2, 1, 1, 1, 1))
-    marginal = one(coverage_probabilities_table(rated([base] * 6, removed), HOW), truth="kept")
+    marginal = one(COVERAGE.make(rated([base] * 6, removed), how=HOW), truth="kept")
     assert marginal["rps"] == pytest.approx(marginal["rps_base"])
     assert marginal["ece"] == pytest.approx(0)
     assert math.isnan(marginal["spearman"])
@@ -241,7 +241,7 @@ def test_a_finer_scale_is_cut_at_the_same_shares() -> None:
     # 2 is below a quarter of 9, 2 and 3 below its half, 7 from three quarters
     below = below_cuts(judged, "0-9")
     assert [float(of_cut[0]) for of_cut in below.values()] == pytest.approx([0.5, 0.8, 0.8, 1])
-    level = one(coverage_expected_table(judged, HOW), scale="0-9")
+    level = one(EXPECTED.make(judged, how=HOW), scale="0-9")
     assert level["expected_share"] == pytest.approx((2 * 0.5 + 3 * 0.3 + 7 * 0.2) / 9)
     assert level["score_share"] == pytest.approx(2 / 9)
     assert level["share_kept"] == 0.25
@@ -252,14 +252,14 @@ def test_a_judge_without_probabilities_is_left_out_and_a_silent_one_is_not() -> 
     written = placed([(0.1, 0.2, 0.7)], []).assign(reading="generated", probabilities=[()])
     silent = placed([()], [()]).assign(judge="silent")
     judged = Frames(localisation=pd.concat([written, silent])).localisation
-    table = localisation_probabilities_table(judged, HOW)
+    table = LOCALISATION.make(judged, how=HOW)
     assert table["judge"].unique().tolist() == ["silent"]
     assert table["n"].tolist() == [0, 0, 0]
     assert table["n_without_verdict"].tolist() == [1, 1, 2]
     assert table["right"].isna().all()
     quiet = rated([(), ()], [2, 4])
-    assert coverage_probabilities_table(quiet, HOW)["n_without_verdict"].tolist() == [2]
-    assert coverage_expected_table(quiet, HOW)["n"].tolist() == [0]
+    assert COVERAGE.make(quiet, how=HOW)["n_without_verdict"].tolist() == [2]
+    assert EXPECTED.make(quiet, how=HOW)["n"].tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,17 @@ import math
 
 import pandas as pd
 import pytest
-from test_c2_detection import ABSENT, HOW, frames, judged
+from c2_frames import table_of
+from test_c2_detection import ABSENT, frames, judged
 
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.agreement import (
-    failure_overlap_table,
-    missed_by_all_table,
+    FAILURE_OVERLAP,
+    MISSED_BY_ALL,
 )
-from faithscope.experiments.studies.c2faith.metrics.detection import detection_table
-from faithscope.experiments.studies.c2faith.metrics.sensitivity import (
-    prompt_agreement_table,
-    prompts_table,
-)
+from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.metrics.sensitivity import PROMPT_AGREEMENT
+from faithscope.experiments.studies.c2faith.tables import tables
 
 THREE = frames(
     judged([0, 0, 0, 1, 0, ABSENT], [1, 1, 1, 1], "a"),
@@ -27,7 +26,7 @@ THREE = frames(
 
 
 def test_the_sets_of_figure_6_and_what_all_miss():
-    table = failure_overlap_table(THREE)
+    table = FAILURE_OVERLAP.make(THREE)
     assert table["missed_by"].tolist() == ["", "c", "b + c", "a + b + c"]
     assert table["n_items"].tolist() == [1, 1, 1, 1]
     assert set(table["n"]) == {4}
@@ -38,41 +37,41 @@ def test_the_sets_of_figure_6_and_what_all_miss():
         {"item": ["i3"], "edit_type": ["minor_rewrite"], "method": ["llm"]}
         | {"relative_position": [0.5]}
     )
-    (missed,) = missed_by_all_table(THREE, features).to_dict("records")
+    (missed,) = MISSED_BY_ALL.make(THREE, features).to_dict("records")
     assert (missed["item"], missed["n_judges"]) == ("i3", 3)
     assert missed["edit_type"] == "minor_rewrite"
 
 
 def test_a_silent_judge_is_no_part_of_the_sets():
     with_mute = pd.concat([THREE, judged([ABSENT] * 6, [], "mute")])
-    table = failure_overlap_table(frames(with_mute))
+    table = FAILURE_OVERLAP.make(frames(with_mute))
     assert set(table["n_voices_silent"]) == {1}
     assert set(table["among"]) == {"judges"}
-    assert table["n_items"].tolist() == failure_overlap_table(THREE)["n_items"].tolist()
-    (only_mute,) = failure_overlap_table(frames(judged([ABSENT], [], "mute"))).to_dict("records")
+    assert table["n_items"].tolist() == FAILURE_OVERLAP.make(THREE)["n_items"].tolist()
+    (only_mute,) = FAILURE_OVERLAP.make(frames(judged([ABSENT], [], "mute"))).to_dict("records")
     assert (only_mute["n"], only_mute["n_voices"], only_mute["n_voices_silent"]) == (0, 0, 1)
 
 
 def test_of_one_judge_its_readings_and_prompts_are_the_voices():
     written = judged([0, 0, 1, 1, ABSENT], [1, 1], "a")
     scored = judged([0, 1, 1, 0, 1], [1, 1], "a").assign(reading="scored")
-    table = failure_overlap_table(frames(written, scored))
+    table = FAILURE_OVERLAP.make(frames(written, scored))
     assert table["missed_by"].tolist() == ["", "generated", "scored", "generated + scored"]
     assert set(table["among"]) == {"readings"}
     assert set(zip(table["reading"], table["prompt"], strict=True)) == {("", "c2")}
     assert (set(table["n_voices"]), set(table["n"])) == ({2}, {4})
     assert set(table["n_without_verdict"]) == {1}
     terse = written.assign(prompt="c2_terse")
-    both = failure_overlap_table(frames(written, scored, terse))
+    both = FAILURE_OVERLAP.make(frames(written, scored, terse))
     assert set(both["among"]) == {"readings and prompts"}
     assert "generated · c2 + generated · c2_terse" in set(both["missed_by"])
-    assert set(failure_overlap_table(frames(written, terse))["among"]) == {"prompts"}
+    assert set(FAILURE_OVERLAP.make(frames(written, terse))["among"]) == {"prompts"}
     # a judge that never spoke is no second voice
     mute = judged([ABSENT] * 5, [], "mute")
-    beside = failure_overlap_table(frames(written, scored, mute))
+    beside = FAILURE_OVERLAP.make(frames(written, scored, mute))
     assert (set(beside["n_voices"]), set(beside["n_voices_silent"])) == ({2}, {1})
     assert beside["n_items"].tolist() == table["n_items"].tolist()
-    alone = failure_overlap_table(frames(written))
+    alone = FAILURE_OVERLAP.make(frames(written))
     assert (set(alone["n_voices"]), set(alone["missed_by"])) == ({1}, {"", "a"})
 
 
@@ -82,7 +81,7 @@ def test_what_a_figure_hangs_on():
         judged([0, 1, 1, 1], [1, 1, 1, ABSENT]).assign(prompt="c2_terse"),
         judged([0, 0, 1, 1], [1, 1, 1, 1], p=[0.9, 0.8, 0.1, 0.2, 0.1, 0.2, 0.3, 0.3]),
     )
-    table = prompts_table({"detection": detection_table(said, HOW)})
+    table = tables(Frames(said), resamples=20)["c2_prompts"]
     over = where(table, over="prompt", reading="generated", measure="detection").iloc[0]
     assert (over["lowest"], over["lowest_at"], over["highest"]) == (0.25, "c2_terse", 0.75)
     assert (over["range"], over["n_variants"]) == (0.5, 2)
@@ -91,7 +90,7 @@ def test_what_a_figure_hangs_on():
     one = where(table, over="prompt", reading="scored", measure="detection").iloc[0]
     assert one["n_variants"] == 1
     assert math.isnan(one["range"])
-    agreed = prompt_agreement_table({"detection": said})
+    agreed = table_of(PROMPT_AGREEMENT, Frames(said))
     prompts = where(agreed, over="prompt", condition="perturbed").iloc[0]
     assert (prompts["first"], prompts["second"]) == ("c2", "c2_terse")
     assert (prompts["agreement"], prompts["n"]) == (0.5, 4)

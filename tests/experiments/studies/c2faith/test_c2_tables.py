@@ -11,7 +11,7 @@ from c2_frames import MUTE, NAMES, made_up
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.paper import paper_tables, table_1
+from faithscope.experiments.studies.c2faith.paper import TABLE_1, paper_tables
 from faithscope.experiments.studies.c2faith.tables import tables
 
 ASKED = {
@@ -119,7 +119,7 @@ def test_the_dagger_is_mcnemar_after_bonferroni():
         | {"p": [1e-5, 1e-5, 4e-4], "p_bonferroni": [3e-5, 3e-5, 12e-4]}
         | {"difference": [0.2, -0.2, 0.1]}
     )
-    assert table_1(detection, mcnemar).data["better_than"].tolist() == ["bad", "", "bad"]
+    assert TABLE_1.make(detection, mcnemar)["better_than"].tolist() == ["bad", "", "bad"]
 
 
 def test_without_a_reference_table_4_ranks_by_the_share_kept():
