@@ -16,9 +16,9 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.models.judges import STAGES
 from faithscope.experiments.studies.c2faith import verdict
-from faithscope.experiments.studies.c2faith.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.show import judgement_block
+from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
 
 SECTIONS = [
     Section(

@@ -23,7 +23,6 @@ from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
-from faithscope.experiments.studies.c2faith.asks import CONDITIONS, ask_of
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
     drawn_chains,
     inject,
@@ -37,6 +36,7 @@ from faithscope.experiments.studies.c2faith.judgements import COLUMNS, INJECTION
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.sensitivity import INJECTION as PAIRS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
+from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS, ask_of
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.interp.errors import UserError
 
