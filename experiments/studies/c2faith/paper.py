@@ -131,7 +131,7 @@ TABLE_1 = Table(
         }
     ),
 )
-"""Binary detection."""
+"""Binary detection by each judge (Table 1)."""
 
 
 _SHARES = {"exact": "Exact", "detection": "Det.", "fpr": "FPR"}
@@ -323,5 +323,5 @@ TABLE_6 = Table(
         }
     ),
 )
-"""Detection by edit type."""
+"""Detection of broken steps by edit type (Table 6)."""
 PAPER = (TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6)

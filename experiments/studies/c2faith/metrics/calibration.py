@@ -55,7 +55,7 @@ from faithscope.experiments.studies.c2faith.metrics.probabilities import (
 FEW = f"fewer than {LEAST_OF_KIND} items of either kind, or than {FOLDS} chains"
 REPLACED, RIGHT = "step_replaced", "verdict_right"
 EVENTS = {"kept": "below_three_quarters", "reference": "reference_below_three_quarters"}
-"""Of coverage: what a score is held against -> the event."""
+"""Truth that a coverage score is held against -> name of the event."""
 FLAGGED = rows_known("score", "p_flag")
 """Mask of the verdicts on single steps that have a probability."""
 

@@ -43,8 +43,9 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
 )
 
 INFLATED = 0.75
-"""Of the maximum: the paper's score >= 3 on 0-4, at the same fraction on finer scales."""
+"""Share of the maximum from which a score counts as inflated: the paper's 3 on 0-4."""
 OF = (*WAY, "scale", "reference_judge")
+"""Names of the columns that coverage tables are grouped by; `BY` declares them."""
 BY = (*WAY, SCALE, REFERENCE_JUDGE)
 
 

@@ -66,8 +66,8 @@ _PLACED = ("n_steps", "n_middle", "target", "predicted")
 _SCORED = ("n_middle", "n_removed", "score", "expected", "reference")
 _PUT = ("task", "condition", "injection", "demand")
 _SIGNAL = ("model", "signal", "item", "chain", "condition")
-_TEXTS = {*_JUDGEMENT, *_PUT, *_SIGNAL, "scale", "reference_judge", "clean_outcome"}
-_TEXTS |= {"edit_type", "method"}
+_MORE_TEXTS = ("scale", "reference_judge", "clean_outcome", "edit_type", "method")
+_TEXTS = {*_JUDGEMENT, *_PUT, *_SIGNAL, *_MORE_TEXTS}
 """The columns of every frame that hold text; all others hold numbers."""
 
 

@@ -39,8 +39,8 @@ def _asked(
     internals: pd.DataFrame,
     internals_localisation: pd.DataFrame,
 ) -> pd.DataFrame:
-    """What was asked of judges (by the first of their prompts) and of signals inside models, in
-    the same columns; `asked` tells whether a step was to be told or to be found."""
+    """Rows of judges, under the first of their prompts, and of signals inside models, in the same
+    columns; `asked` says whether a step was to be told or to be found."""
     judged = {"judge": "name", "reading": "signal"}
     parts = [
         _suspicion(_first_prompt(detection)).rename(columns=judged).assign(asked="told"),

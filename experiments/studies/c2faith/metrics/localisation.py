@@ -190,7 +190,7 @@ SIGNED_ERROR = Table(
     WAY,
     lines=[Lines((replace(SIGNED, interval=False), *COUNTS, *_SHARE), _error_shares)],
 )
-"""How many steps early (below 0) or late, over chains in which a step was named (Figure 5)."""
+"""Shares of chains by how many steps early (below 0) or late the named step is (Figure 5)."""
 
 
 def _with_farthest(localisation: pd.DataFrame) -> pd.DataFrame:

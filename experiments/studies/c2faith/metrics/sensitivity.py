@@ -1,4 +1,4 @@
-"""How far a figure hangs on how it was asked: prompt, scale, reading (C2-Faith, §7), a text inside.
+"""How far a measure depends on prompt, scale and reading (C2-Faith, §7), and on a text inside.
 
 The paper has one prompt and one scale per task and says itself that this limits what can be
 said of a judge. It asks nothing of texts put inside the chain (ours): every injected judgement is
@@ -50,7 +50,7 @@ OVER, _VARIANT = described(
     variant="The prompt, reading or scale that the value is of.",
 )
 HELD = ("task", "judge", OVER, "reading", "prompt", SCALE)
-"""What is varied, and what is held: named, and empty where it is varied."""
+"""Keys of tables of variants: each is named where it is held, and empty where it is varied."""
 _VARIED: dict[str, tuple[str, ...]] = {
     "detection": ("prompt", "reading"),
     "localisation": ("prompt", "reading"),
