@@ -62,6 +62,11 @@ def rows_without(**values: Any) -> Mask:
     return lambda frame: ~np.any([mask(frame) for mask in masks], axis=0)
 
 
+def rows_known(*names: str) -> Mask:
+    """Mask of the rows in which every named column has a value."""
+    return lambda frame: np.all([frame[name].notna().to_numpy() for name in names], axis=0)
+
+
 def all_of(*masks: Mask) -> Mask:
     """Mask of the rows that are under every one of the masks."""
     return lambda frame: np.all([mask(frame) for mask in masks], axis=0)
