@@ -62,6 +62,11 @@ def rows_without(**values: Any) -> Mask:
     return lambda frame: ~np.any([mask(frame) for mask in masks], axis=0)
 
 
+def rows_known(*names: str) -> Mask:
+    """Mask of the rows in which every named column has a value."""
+    return lambda frame: np.all([frame[name].notna().to_numpy() for name in names], axis=0)
+
+
 def all_of(*masks: Mask) -> Mask:
     """Mask of the rows that are under every one of the masks."""
     return lambda frame: np.all([mask(frame) for mask in masks], axis=0)
@@ -353,7 +358,8 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     declarations: dict[str, set[Column]] = {}
     every = list(tables)
     for column in (c for table in every for c in table.columns):
-        declarations.setdefault(column.name, set()).add(column)
+        # whether it has an interval is a matter of the table
+        declarations.setdefault(column.name, set()).add(replace(column, interval=False))
     shared = set(SHARED.values())
     alike = {name: next(iter(of)) for name, of in declarations.items() if len(of) == 1}
     own = {
