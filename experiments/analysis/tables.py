@@ -18,6 +18,7 @@ gets the rows of one group and gives the numbers of one row of the table; `Lines
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -26,8 +27,13 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
+from faithscope.experiments.analysis.statistics.against_label import (
+    Totals,
+    against_label,
+    drawn_together,
+)
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
-from faithscope.experiments.analysis.statistics.stats import wilson
+from faithscope.experiments.analysis.statistics.stats import Estimate, wilson
 from faithscope.experiments.analysis.tidy import columns as interval_columns
 from faithscope.experiments.analysis.tidy import count, groups, keep, numbers
 
@@ -170,6 +176,51 @@ class Boot:
 
 
 @dataclass(frozen=True)
+class AgainstLabel:
+    """How far a score, or flags, agree with a label (`statistics.against_label`)."""
+
+    statistics: Mapping[str, Column]
+    """Statistic, as `against_label` names it -> the column that it stands in."""
+    label: Values
+    """1 or 0, NaN where there is none: such rows take no part."""
+    cluster: str
+    """Column that names the cluster of each row (a question, a chain): clusters are drawn whole."""
+    score: Values | None = None
+    flag: Values | None = None
+    strata: str | None = None
+    among: Mask = every_row
+    totals: Totals = drawn_together
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(self.statistics.values())
+
+    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+        chosen = keep(rows, self.among(rows))
+        chosen = keep(chosen, ~np.isnan(values_of(chosen, self.label)))
+        said = {
+            name: None if values is None else values_of(chosen, values)
+            for name, values in (("score", self.score), ("flag", self.flag))
+        }
+        estimates = against_label(
+            self.statistics,
+            values_of(chosen, self.label) == 1,
+            chosen[self.cluster].to_numpy(),
+            how,
+            strata=None if self.strata is None else chosen[self.strata].to_numpy(),
+            totals=self.totals,
+            **said,
+        )
+        numbers_of_row: dict[str, Any] = {}
+        for statistic, column in self.statistics.items():
+            x = estimates[statistic]
+            with_ends = interval_columns(column.name, x) if isinstance(x, Estimate) else {}
+            plain = {column.name: x.value if isinstance(x, Estimate) else x}
+            numbers_of_row |= with_ends if column.interval else plain
+        return numbers_of_row
+
+
+@dataclass(frozen=True)
 class Kept:
     """Columns that are taken over from the frame, where a group is one row, or all its rows have
     the same."""
@@ -202,6 +253,24 @@ class Lines:
     """Rows of a group and bootstrap settings -> rows of the table, without the group's keys."""
     among: Mask = every_row
     """Rows that take part; a group without any has no line."""
+
+
+def waterfall(fate: str, columns: tuple[Column, ...]) -> Lines:
+    """A line for all rows of a group (`total`), one for each fate that is not `included`, by name,
+    and one for the rows that are `included`: they add up.
+
+    Args:
+        fate: column that says what became of each row.
+        columns: `reason` and `n`, as the table declares them.
+    """
+
+    def compute(rows: pd.DataFrame, how: Drawing) -> Iterator[Mapping[str, Any]]:
+        counts = Counter(rows[fate])
+        included = counts.pop("included", 0)
+        reasons = [("total", len(rows)), *sorted(counts.items()), ("included", included)]
+        yield from ({"reason": reason, "n": n} for reason, n in reasons)
+
+    return Lines(columns, compute)
 
 
 def levels(
@@ -308,6 +377,31 @@ class Table:
                     yield from (key | dict(line) for line in lines.compute(rows, how))
 
 
+@dataclass(frozen=True)
+class Computed:
+    """`tables/<name>.csv` of rows that a function computes, where no grouping of one frame gives
+    them: every two measures, tests that correct for all rows, what is fitted on other rows."""
+
+    name: str
+    declared: Sequence[str | Column]
+    """The columns; a name alone is one of `columns.SHARED`."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Every column as it is declared, in the order of the header."""
+        return tuple(SHARED[x] if isinstance(x, str) else x for x in self.declared)
+
+    @property
+    def header(self) -> list[str]:
+        """Names of the columns of the CSV file, with those of the intervals."""
+        return [name for column in self.columns for name in column.names]
+
+    def table(self, rows: Iterable[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+        """The rows under the header; what a row does not say of a column is missing there."""
+        ready = isinstance(rows, pd.DataFrame)
+        return pd.DataFrame(rows if ready else list(rows), columns=self.header)
+
+
 def make_tables(
     tables: Iterable[Table], frames: Mapping[str, pd.DataFrame], how: Drawing | None = None
 ) -> dict[str, pd.DataFrame]:
@@ -321,7 +415,7 @@ def make_tables(
     return made
 
 
-def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
+def declared(tables: Iterable[Table | Computed]) -> tuple[Columns, dict[str, Columns]]:
     """The columns of a study's tables for readers: what its page and the documentation show.
 
     Returns:
@@ -337,14 +431,14 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     return alike, {name: columns for name, columns in own.items() if columns}
 
 
-def pooled(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """The frame, and all of it again under `OVERALL` in each of the named columns (and in all).
+def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFrame:
+    """The frame, and all of it again `under` one value in each of the named columns (and in all).
 
     Grouped by these columns, every row then counts once in its own group and once in each pool.
     """
     parts = [frame]
     for name in names:
-        parts += [part.assign(**{name: OVERALL}) for part in list(parts)]
+        parts += [part.assign(**{name: under}) for part in list(parts)]
     return pd.concat(parts, ignore_index=True)
 
 
