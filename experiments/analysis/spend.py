@@ -12,7 +12,7 @@ import pandas as pd
 from faithscope.experiments.analysis.columns import SHARED
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tables import Numbers, Table
-from faithscope.experiments.analysis.tidy import keep
+from faithscope.experiments.analysis.tidy import keep, numbers
 from faithscope.experiments.config.api import API
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Call
@@ -34,10 +34,10 @@ def spend_table(calls: Iterable[Call]) -> pd.DataFrame:
 
 def _sums(calls: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
     guessed = keep(calls, calls["estimated"])
-    return {name: int(calls[name].sum()) for name in USAGE} | {
+    return {name: int(numbers(calls[name]).sum()) for name in USAGE} | {
         "cost": _cost(calls),
         "priced": bool(calls["cost"].notna().all()),
-        "estimated_calls": int(guessed["calls"].sum()),
+        "estimated_calls": int(numbers(guessed["calls"]).sum()),
         "estimated_cost": _cost(guessed) if len(guessed) else 0.0,
     }
 

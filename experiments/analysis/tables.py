@@ -68,6 +68,11 @@ def rows_without(**values: Any) -> Mask:
     return lambda frame: ~np.any([mask(frame) for mask in masks], axis=0)
 
 
+def rows_known(*names: str) -> Mask:
+    """Mask of the rows in which every named column has a value."""
+    return lambda frame: np.all([frame[name].notna().to_numpy() for name in names], axis=0)
+
+
 def all_of(*masks: Mask) -> Mask:
     """Mask of the rows that are under every one of the masks."""
     return lambda frame: np.all([mask(frame) for mask in masks], axis=0)
@@ -122,7 +127,7 @@ class Share:
         return (Column(self.name, self.label, self.meaning, interval=True),)
 
     def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
-        values = values_of(keep(rows, self.among(rows)), self.values)
+        values = values_of(rows, self.values, self.among)
         return interval_columns(self.name, wilson(count(values == 1), len(values)))
 
 
@@ -147,7 +152,7 @@ class Mean:
         return (Column(self.name, self.label, self.meaning, self.unit),)
 
     def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
-        values = pd.Series(values_of(keep(rows, self.among(rows)), self.values))
+        values = pd.Series(values_of(rows, self.values, self.among))
         return {self.name: getattr(values, self.statistic)()}
 
 
@@ -196,18 +201,18 @@ class AgainstLabel:
         return tuple(self.statistics.values())
 
     def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
-        chosen = keep(rows, self.among(rows))
-        chosen = keep(chosen, ~np.isnan(values_of(chosen, self.label)))
+        label = values_of(rows, self.label)
+        chosen = self.among(rows) & ~np.isnan(label)
         said = {
-            name: None if values is None else values_of(chosen, values)
+            name: None if values is None else values_of(rows, values)[chosen]
             for name, values in (("score", self.score), ("flag", self.flag))
         }
         estimates = against_label(
             self.statistics,
-            values_of(chosen, self.label) == 1,
-            chosen[self.cluster].to_numpy(),
+            label[chosen] == 1,
+            rows[self.cluster].to_numpy()[chosen],
             how,
-            strata=None if self.strata is None else chosen[self.strata].to_numpy(),
+            strata=None if self.strata is None else rows[self.strata].to_numpy()[chosen],
             totals=self.totals,
             **said,
         )
@@ -442,11 +447,11 @@ def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def values_of(rows: pd.DataFrame, values: Values) -> np.ndarray:
-    """(rows,) the values as floats, NaN where unknown."""
+def values_of(rows: pd.DataFrame, values: Values, among: Mask = every_row) -> np.ndarray:
+    """(rows,) the values of the rows under a mask as floats, NaN where unknown."""
     if isinstance(values, str):
-        return numbers(rows[values])
-    return np.asarray(values(rows), dtype=float)
+        return numbers(rows[values])[among(rows)]
+    return np.asarray(values(rows if among is every_row else keep(rows, among(rows))), dtype=float)
 
 
 def _apart(frame: pd.DataFrame, name: str) -> list[pd.DataFrame]:

@@ -17,7 +17,8 @@ from faithscope.experiments.analysis.comparison.step_labels import step_against_
 from faithscope.experiments.analysis.comparison.trust import front_table
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.traces.exclusions import exclusions_table
+from faithscope.experiments.analysis.tables import make_tables
+from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
 from faithscope.experiments.studies import c2faith, compare, faithcot, judge, rfeval  # noqa: F401
 from faithscope.experiments.studies.c2faith.metrics.calibration import MASS
 from faithscope.experiments.studies.c2faith.metrics.words import words_table
@@ -26,7 +27,7 @@ from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import MEASURES, sentence_tables
 from faithscope.experiments.studies.faithcot import tables as of_faithcot
-from faithscope.experiments.studies.faithcot.paper import paper_data
+from faithscope.experiments.studies.faithcot.metrics import by_rule
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
 from faithscope.experiments.studies.judge import tables as of_judges
 from faithscope.experiments.studies.rfeval.tables import RfFrames
@@ -48,16 +49,15 @@ def _slrc() -> dict[str, pd.DataFrame]:
 
 def _faithcot() -> dict[str, pd.DataFrame]:
     scores, traces, steps = (pd.DataFrame(columns=list(x)) for x in (SCORES, TRACES, STEP_SCORES))
-    detectors = of_faithcot.detectors_table(scores, 2, HOW, False)
-    return {
-        "detectors": detectors,
-        **paper_data(detectors),
-        "faithcot_quadrants": of_faithcot.quadrants_table(traces, traces),
-        "faithcot_rates": of_faithcot.rates_table(traces, HOW),
-        "faithcot_principles": of_faithcot.principles_table(traces),
-        "faithcot_steps": of_faithcot.steps_table(steps, HOW),
-        "exclusions": exclusions_table([]),
+    readings = by_rule(scores, 2, False, 0)
+    frames = {
+        "readings": readings,
+        "common_detectors": of_faithcot.DETECTED.make(readings),
+        "chains": traces.assign(counted=True),
+        "suspicions": steps.assign(counted=True),
+        "fates": fates_of([]),
     }
+    return make_tables(of_faithcot.TABLES, frames, HOW)
 
 
 def _judge() -> dict[str, pd.DataFrame]:
