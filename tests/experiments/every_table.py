@@ -30,6 +30,7 @@ from faithscope.experiments.studies.faithcot import tables as of_faithcot
 from faithscope.experiments.studies.faithcot.metrics import by_rule
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
 from faithscope.experiments.studies.judge import tables as of_judges
+from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT
 from faithscope.experiments.studies.rfeval.tables import RfFrames
 from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
 from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
@@ -61,14 +62,16 @@ def _faithcot() -> dict[str, pd.DataFrame]:
 
 
 def _judge() -> dict[str, pd.DataFrame]:
-    made = {
-        "judge_forms": of_judges.forms_table([], HOW),
-        "judge_agreement": of_judges.agreement_table([], [], {}, [], HOW),
-        "judge_localisation": of_judges.localisation_table([], {}, []),
-        "judge_steps": of_judges.steps_table([]),
+    verdicts, steps = (pd.DataFrame(columns=list(names)) for names in (VERDICT, STEP))
+    frames = {
+        "every_verdict": verdicts,
+        "verdicts": verdicts,
+        "steps": steps,
+        "held": of_judges.held_against_labels(verdicts, steps, {}, []),
+        "located": of_judges.located(verdicts, {}, []),
+        "fates": of_judges.with_fates(verdicts, False),
     }
-    counted = {name: of_judges.with_cut(table, []) for name, table in made.items()}
-    return counted | {"exclusions": of_judges.exclusions_table([], False)}
+    return make_tables(of_judges.TABLES, frames, HOW)
 
 
 def _compare() -> dict[str, pd.DataFrame]:
