@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 from synthetic_comparison import joined_of
 
-from faithscope.experiments.analysis.comparison.against import against_tables, targets
 from faithscope.experiments.analysis.comparison.agreement import (
     step_agreement_table,
     step_hits_table,
 )
 from faithscope.experiments.analysis.comparison.combining import ablation_table
+from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
 from faithscope.experiments.analysis.comparison.step_labels import step_against_table
-from faithscope.experiments.analysis.comparison.trust import front_table
+from faithscope.experiments.analysis.comparison.trust import FRONT
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tables import make_tables
@@ -25,6 +25,7 @@ from faithscope.experiments.studies.c2faith.metrics.words import words_table
 from faithscope.experiments.studies.c2faith.tables import Frames
 from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
+from faithscope.experiments.studies.compare.reading import SOURCES
 from faithscope.experiments.studies.compare.results import MEASURES, sentence_tables
 from faithscope.experiments.studies.faithcot import tables as of_faithcot
 from faithscope.experiments.studies.faithcot.metrics import by_rule
@@ -86,15 +87,16 @@ def _compare() -> dict[str, pd.DataFrame]:
     held = against_tables(joined, labels, HOW)
     told = sentence_tables(joined, labels, HOW, CompareReport(), held["against"])
     return {
+        "sources": SOURCES.table([]),
         "joins": joined.joins,
         "missing": joined.missing,
-        "measures": pd.DataFrame(columns=MEASURES),
+        "measures": MEASURES.table([]),
         "step_agreement": step_agreement_table(joined, HOW),
         "step_hits": step_hits_table(joined, HOW),
         "step_against": step_against_table(joined, HOW, 2),
         **told,
         **held,
-        "front": front_table(told["trust"]),
+        "front": FRONT.make(told["trust"]),
         "ablation": ablation_table(labels, HOW),
     }
 

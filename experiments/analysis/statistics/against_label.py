@@ -83,9 +83,11 @@ def against_label(
         known = ~np.isnan(score)
         of = (names[known], label[known], score[known], how)
         inside = None if strata is None else strata[known]
-        for name, within in (("auroc", inside), ("pooled", None)):
-            if name in statistics:
-                result[name] = auroc(*of, strata=within)
+        if "auroc" in statistics:
+            result["auroc"] = auroc(*of, strata=inside)
+        if "pooled" in statistics:
+            one = "auroc" in result and (inside is None or len(set(inside)) == 1)
+            result["pooled"] = result["auroc"] if one else auroc(*of)
         if "average_precision" in statistics:
             both = 0 < of[1].sum() < len(of[1])
             result["average_precision"] = (

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_curve
 
 from faithscope.experiments.analysis.comparison.trust import holm
 from faithscope.experiments.analysis.statistics import detection
-from faithscope.experiments.analysis.statistics.exchanging import against_label
+from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Clusters, Drawing, means
 from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
 from faithscope.experiments.analysis.tables import all_of, rows_known, rows_with
@@ -83,7 +83,7 @@ def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, 
     for place, of in places:
         wide = of.pivot(index="item", columns=list(WAY[3:]), values="score").astype(float)
         chains = of.drop_duplicates("item").set_index("item").loc[wide.index]
-        p = against_label(
+        p = exchange_test(
             wide.to_numpy(),
             chains["unfaithful"].to_numpy(dtype=bool),
             np.zeros(len(wide), dtype=np.int64),
