@@ -127,7 +127,7 @@ class Share:
         return (Column(self.name, self.label, self.meaning, interval=True),)
 
     def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
-        values = values_of(rows, self.values, self.among)
+        values = values_of(keep(rows, self.among(rows)), self.values)
         return interval_columns(self.name, wilson(count(values == 1), len(values)))
 
 
@@ -152,7 +152,7 @@ class Mean:
         return (Column(self.name, self.label, self.meaning, self.unit),)
 
     def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
-        values = pd.Series(values_of(rows, self.values, self.among))
+        values = pd.Series(values_of(keep(rows, self.among(rows)), self.values))
         return {self.name: getattr(values, self.statistic)()}
 
 
@@ -447,11 +447,11 @@ def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def values_of(rows: pd.DataFrame, values: Values, among: Mask = every_row) -> np.ndarray:
-    """(rows,) the values of the rows under a mask as floats, NaN where unknown."""
+def values_of(rows: pd.DataFrame, values: Values) -> np.ndarray:
+    """(rows,) the values as floats, NaN where unknown."""
     if isinstance(values, str):
-        return numbers(rows[values])[among(rows)]
-    return np.asarray(values(rows if among is every_row else keep(rows, among(rows))), dtype=float)
+        return numbers(rows[values])
+    return np.asarray(values(rows), dtype=float)
 
 
 def _apart(frame: pd.DataFrame, name: str) -> list[pd.DataFrame]:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from faithcot_frames import CHAIN, scored, traces
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.studies.faithcot.config import DetectorsConfig
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS, is_main
 from faithscope.experiments.studies.faithcot.metrics import by_rule, share_by_question
 from faithscope.experiments.studies.faithcot.paper import common_chains
-from faithscope.experiments.studies.faithcot.results import SCORES, TRACES
 from faithscope.experiments.studies.faithcot.tables import (
     DETECTED,
     PAPER_TABLES,
@@ -25,13 +23,6 @@ from faithscope.experiments.studies.faithcot.tables import (
 from faithscope.experiments.studies.faithcot.verdict import word_of
 
 HOW = Drawing(0, 200)
-CHAIN = {"dataset": "aqua", "model": "m", "reader": "m", "task": "aqua", "cut": False}
-
-
-def traces(*chains: dict[str, Any], kept: bool = True) -> pd.DataFrame:
-    rows = [{**CHAIN, "item": str(i), "question": str(i), **c} for i, c in enumerate(chains)]
-    frame = pd.DataFrame(rows, columns=list(TRACES))
-    return frame.assign(counted=kept | ~frame["cut"])
 
 
 def detected(scores: pd.DataFrame, kept: bool = False) -> pd.DataFrame:
@@ -110,34 +101,6 @@ def test_intervals_of_steps_draw_questions() -> None:
     assert (row["n"], row["hit_rate"]) == (30, 0.5)
     width, width_alone = (r["hit_rate_high"] - r["hit_rate_low"] for r in (row, alone))
     assert width == pytest.approx(width_alone, rel=0.15)
-
-
-def scored(chains: int, silent: dict[str, set[int]]) -> pd.DataFrame:
-    """Scores of the main readings, every second chain unfaithful; `silent`: detector -> chains of
-    which it can tell nothing."""
-    rows = []
-    for i in range(chains):
-        for d in DETECTORS:
-            known = i not in silent.get(d.name, set())
-            rows.append(
-                {
-                    **dict.fromkeys(SCORES),
-                    **CHAIN,
-                    "item": str(i),
-                    "question": str(i),
-                    "detector": d.name,
-                    "variant": d.variant,
-                    "judge": "j" if d.judged else "",
-                    "main": is_main(d, DetectorsConfig()),
-                    "score": float(i % 3) if known else None,
-                    "flag": i % 3 > 0 if known and d.rule else None,
-                    "unfaithful": i % 2 == 1,
-                    "missing": "" if known else "why",
-                    "forwards": 1,
-                    "calls": 0,
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def test_common_tables_are_of_the_same_chains_for_every_detector() -> None:
