@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,9 +33,9 @@ from faithscope.experiments.analysis.statistics.against_label import (
     drawn_together,
 )
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
-from faithscope.experiments.analysis.statistics.stats import Estimate, wilson
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns as interval_columns
-from faithscope.experiments.analysis.tidy import count, groups, keep, numbers
+from faithscope.experiments.analysis.tidy import columns_of, count, groups, keep, numbers
 
 OVERALL = "overall"
 """Value of a pooled column in the rows that pool all its values."""
@@ -180,12 +180,25 @@ class Boot:
         return interval_columns(self.name, estimates[self.name])
 
 
+_WORDS = (
+    ("auroc", "AUROC", "AUROC of the score against the label; .5 is chance."),
+    ("kappa", "κ", "Cohen's, of flags and labels; it collapses where one class is nearly all."),
+    ("ac2", "AC2", "Gwet's, which does not collapse where one class is nearly all."),
+    ("accuracy", "", "Share of flags that are the label."),
+    ("f1", "F1", "F1 where the label is true."),
+)
+AUROC, KAPPA, AC2, ACCURACY, F1 = (Column(*words, interval=True) for words in _WORDS)
+AVERAGE_PRECISION = Column("average_precision", "AP", "Average precision where the label is true.")
+SATURATED = Column("saturated", meaning="One class is 90 % of labels and flags: read AC2, not κ.")
+"""Columns of statistics against a label, by the names of `statistics.against_label`."""
+
+
 @dataclass(frozen=True)
 class AgainstLabel:
     """How far a score, or flags, agree with a label (`statistics.against_label`)."""
 
-    statistics: Mapping[str, Column]
-    """Statistic, as `against_label` names it -> the column that it stands in."""
+    columns: tuple[Column, ...]
+    """Named for the statistics that stand in them."""
     label: Values
     """1 or 0, NaN where there is none: such rows take no part."""
     cluster: str
@@ -194,11 +207,9 @@ class AgainstLabel:
     flag: Values | None = None
     strata: str | None = None
     among: Mask = every_row
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Column -> the statistic in it, where it has another name."""
     totals: Totals = drawn_together
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(self.statistics.values())
 
     def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
         label = values_of(rows, self.label)
@@ -207,8 +218,9 @@ class AgainstLabel:
             name: None if values is None else values_of(rows, values)[chosen]
             for name, values in (("score", self.score), ("flag", self.flag))
         }
+        statistics = {c: self.named.get(c.name, c.name) for c in self.columns}
         estimates = against_label(
-            self.statistics,
+            statistics.values(),
             label[chosen] == 1,
             rows[self.cluster].to_numpy()[chosen],
             how,
@@ -217,12 +229,9 @@ class AgainstLabel:
             **said,
         )
         numbers_of_row: dict[str, Any] = {}
-        for statistic, column in self.statistics.items():
-            x = estimates[statistic]
-            with_ends = interval_columns(column.name, x) if isinstance(x, Estimate) else {}
-            plain = {column.name: x.value if isinstance(x, Estimate) else x}
-            numbers_of_row |= with_ends if column.interval else plain
-        return numbers_of_row
+        for column, statistic in statistics.items():
+            numbers_of_row |= columns_of({column.name: estimates[statistic]})
+        return {name: numbers_of_row[name] for c in self.columns for name in c.names}
 
 
 @dataclass(frozen=True)

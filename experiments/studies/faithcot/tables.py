@@ -14,6 +14,13 @@ from faithscope.experiments.analysis.spend import SPEND, spend_table
 from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tables import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    AVERAGE_PRECISION,
+    F1,
+    KAPPA,
+    SATURATED,
     AgainstLabel,
     Count,
     Kept,
@@ -55,9 +62,6 @@ READER = Column("reader", meaning="The model of the run that reads and answers t
 JUDGE = Column("judge", meaning="The model that judged; none where nothing was judged.")
 RULE = Column("rule", meaning="plain: fixed beforehand; fitted: a threshold other folds chose.")
 RULE_BY = Column("rule_by", "whose rule", "paper: its text or released code; ours; none: no rule.")
-KAPPA = Column("kappa", "κ", "Cohen's, of flags and labels.", interval=True)
-ACCURACY = Column("accuracy", meaning="Share of flags that are the label.", interval=True)
-F1 = Column("f1", "F1", "F1 of the unfaithful class.", interval=True)
 N_CUT = Count(
     "n_cut",
     rows_with(cut=True),
@@ -82,6 +86,8 @@ def _by_question(column: Column, values: str) -> Numbers:
     return Numbers((column,), compute)
 
 
+F1_FAITHFUL = Column("f1_faithful", "F1, faithful", "F1 of the faithful class.", interval=True)
+OF_LABEL: Any = {"label": "unfaithful", "cluster": "question", "score": "score", "among": HELD}
 DETECTED = Table(
     "detectors",
     "readings",
@@ -114,20 +120,7 @@ DETECTED = Table(
             "unfaithful",
             "Chains with a score that annotators call so.",
         ),
-        AgainstLabel(
-            {
-                "auroc": Column(
-                    "auroc",
-                    "AUROC",
-                    "Of the score against the label; .5 is chance.",
-                    interval=True,
-                )
-            },
-            "unfaithful",
-            "question",
-            score="score",
-            among=HELD,
-        ),
+        AgainstLabel((AUROC,), **OF_LABEL),
         Kept(
             (
                 Column(
@@ -145,32 +138,10 @@ DETECTED = Table(
             )
         ),
         AgainstLabel(
-            {
-                "average_precision": Column(
-                    "average_precision", "AP", "Average precision for the unfaithful class."
-                ),
-                "kappa": KAPPA,
-                "ac2": Column(
-                    "ac2",
-                    "AC2",
-                    "Gwet's, which does not collapse where one class is nearly all.",
-                    interval=True,
-                ),
-                "accuracy": ACCURACY,
-                "f1": F1,
-                "f1_of_rest": Column(
-                    "f1_faithful", "F1, faithful", "Of the faithful class.", interval=True
-                ),
-                "saturated": Column(
-                    "saturated",
-                    meaning="One class is 90 % of all labels and flags: read AC2, not κ.",
-                ),
-            },
-            "unfaithful",
-            "question",
-            score="score",
+            (AVERAGE_PRECISION, KAPPA, AC2, ACCURACY, F1, F1_FAITHFUL, SATURATED),
+            **OF_LABEL,
             flag="flag",
-            among=HELD,
+            named={"f1_faithful": "f1_of_rest"},
             totals=drawn_by_one,
         ),
         Kept((Column("undefined", meaning="Why the rule gives no flags."),)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,11 @@ from faithscope.experiments.analysis.spend import SPEND
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import mean_of_items
 from faithscope.experiments.analysis.tables import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    KAPPA,
+    SATURATED,
     AgainstLabel,
     Count,
     Kept,
@@ -198,31 +204,12 @@ AGREEMENT = Table(
             _compared,
         ),
         AgainstLabel(
-            {
-                "auroc": Column(
-                    "auroc",
-                    "AUROC",
-                    "Wrong against sound, by the score; .5 is chance. None of the steps of a "
-                    "prompt that asks for one of them.",
-                    interval=True,
-                ),
-                "accuracy": Column(
-                    "accuracy",
-                    meaning="Share on which flag and label agree; intervals draw chains.",
-                    interval=True,
-                ),
-                "kappa": Column(
-                    "kappa",
-                    "Cohen’s κ",
-                    "Collapses where nearly all labels are one and the same.",
-                ),
-                "ac2": Column(
-                    "ac2", "Gwet’s AC2", "Agreement beyond chance that does not collapse so."
-                ),
-                "saturated": Column(
-                    "saturated", meaning="Whether nearly all labels are one: read AC2, not κ."
-                ),
-            },
+            (
+                *(AUROC, ACCURACY),
+                replace(KAPPA, label="Cohen’s κ", interval=False),
+                replace(AC2, label="Gwet’s AC2", interval=False),
+                SATURATED,
+            ),
             *("truth", "item", "score", "flag"),
         ),
         Mean(
