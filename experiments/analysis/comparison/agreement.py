@@ -66,33 +66,15 @@ def _mean_of_pairs(name: str) -> Mean:
     return Mean(name, name, label=of_pair.label, meaning=f"Mean over pairs: {of_pair.meaning}")
 
 
-FAMILIES = Table(
-    "families",
-    "agreement",
-    ("family", by_name(AGREEMENT.columns)["other_family"]),
-    (
-        Count("n_pairs", meaning="Pairs of measures of the two families."),
-        *map(_mean_of_pairs, ("spearman", "within", "kappa", "ac2")),
-        Count(
-            "n_discovered",
-            rows_with(discovered=True),
-            "beyond chance",
-            "Pairs whose rho within is beyond chance.",
-        ),
-        Count(
-            "n_one_probe",
-            rows_with(discovered=True, one_probe=True),
-            "of these of one probe",
-            "Pairs beyond chance that are of one probe.",
-        ),
-        Count(
-            "n_reversed",
-            rows_with(reversed=True),
-            "reversed",
-            "Pairs whose rho is reversed.",
-        ),
-    ),
-)
+FAMILIES = Table("families", "agreement", ("family", by_name(AGREEMENT.columns)["other_family"]), (
+    Count("n_pairs", meaning="Pairs of measures of the two families."),
+    *map(_mean_of_pairs, ("spearman", "within", "kappa", "ac2")),
+    Count("n_discovered", rows_with(discovered=True), "beyond chance",
+          "Pairs whose rho within is beyond chance."),
+    Count("n_one_probe", rows_with(discovered=True, one_probe=True), "of these of one probe",
+          "Pairs beyond chance that are of one probe."),
+    Count("n_reversed", rows_with(reversed=True), "reversed", "Pairs whose rho is reversed."),
+))  # fmt: skip
 """A row per two families of measures: the means of their measures' agreement."""
 CHANCE = Column("chance", meaning="What blind choice among the steps gives.")
 N_ITEMS = Column("n_items", "items", "Traces that the row is of.")
