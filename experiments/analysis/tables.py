@@ -18,18 +18,24 @@ gets the rows of one group and gives the numbers of one row of the table; `Lines
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
+from faithscope.experiments.analysis.statistics.against_label import (
+    Totals,
+    against_label,
+    drawn_together,
+)
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns as interval_columns
-from faithscope.experiments.analysis.tidy import count, groups, keep, numbers
+from faithscope.experiments.analysis.tidy import columns_of, count, groups, keep, numbers
 
 OVERALL = "overall"
 """Value of a pooled column in the rows that pool all its values."""
@@ -174,6 +180,60 @@ class Boot:
         return interval_columns(self.name, estimates[self.name])
 
 
+_WORDS = (
+    ("auroc", "AUROC", "AUROC of the score against the label; .5 is chance."),
+    ("kappa", "κ", "Cohen's, of flags and labels; it collapses where one class is nearly all."),
+    ("ac2", "AC2", "Gwet's, which does not collapse where one class is nearly all."),
+    ("accuracy", "", "Share of flags that are the label."),
+    ("f1", "F1", "F1 where the label is true."),
+)
+AUROC, KAPPA, AC2, ACCURACY, F1 = (Column(*words, interval=True) for words in _WORDS)
+AVERAGE_PRECISION = Column("average_precision", "AP", "Average precision where the label is true.")
+SATURATED = Column("saturated", meaning="One class is 90 % of labels and flags: read AC2, not κ.")
+"""Columns of statistics against a label, by the names of `statistics.against_label`."""
+
+
+@dataclass(frozen=True)
+class AgainstLabel:
+    """How far a score, or flags, agree with a label (`statistics.against_label`)."""
+
+    columns: tuple[Column, ...]
+    """Named for the statistics that stand in them."""
+    label: Values
+    """1 or 0, NaN where there is none: such rows take no part."""
+    cluster: str
+    """Column that names the cluster of each row (a question, a chain): clusters are drawn whole."""
+    score: Values | None = None
+    flag: Values | None = None
+    strata: str | None = None
+    among: Mask = every_row
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Column -> the statistic in it, where it has another name."""
+    totals: Totals = drawn_together
+
+    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+        label = values_of(rows, self.label)
+        chosen = self.among(rows) & ~np.isnan(label)
+        said = {
+            name: None if values is None else values_of(rows, values)[chosen]
+            for name, values in (("score", self.score), ("flag", self.flag))
+        }
+        statistics = {c: self.named.get(c.name, c.name) for c in self.columns}
+        estimates = against_label(
+            statistics.values(),
+            label[chosen] == 1,
+            rows[self.cluster].to_numpy()[chosen],
+            how,
+            strata=None if self.strata is None else rows[self.strata].to_numpy()[chosen],
+            totals=self.totals,
+            **said,
+        )
+        numbers_of_row: dict[str, Any] = {}
+        for column, statistic in statistics.items():
+            numbers_of_row |= columns_of({column.name: estimates[statistic]})
+        return {name: numbers_of_row[name] for c in self.columns for name in c.names}
+
+
 @dataclass(frozen=True)
 class Kept:
     """Columns that are taken over from the frame, where a group is one row, or all its rows have
@@ -207,6 +267,24 @@ class Lines:
     """Rows of a group and bootstrap settings -> rows of the table, without the group's keys."""
     among: Mask = every_row
     """Rows that take part; a group without any has no line."""
+
+
+def waterfall(fate: str, columns: tuple[Column, ...]) -> Lines:
+    """A line for all rows of a group (`total`), one for each fate that is not `included`, by name,
+    and one for the rows that are `included`: they add up.
+
+    Args:
+        fate: column that says what became of each row.
+        columns: `reason` and `n`, as the table declares them.
+    """
+
+    def compute(rows: pd.DataFrame, how: Drawing) -> Iterator[Mapping[str, Any]]:
+        counts = Counter(rows[fate])
+        included = counts.pop("included", 0)
+        reasons = [("total", len(rows)), *sorted(counts.items()), ("included", included)]
+        yield from ({"reason": reason, "n": n} for reason, n in reasons)
+
+    return Lines(columns, compute)
 
 
 def levels(
@@ -335,6 +413,31 @@ def excerpt(
     return Table(name, table.name, [declared[key] for key in by], cells, among=among, layout=layout)
 
 
+@dataclass(frozen=True)
+class Computed:
+    """`tables/<name>.csv` of rows that a function computes, where no grouping of one frame gives
+    them: every two measures, tests that correct for all rows, what is fitted on other rows."""
+
+    name: str
+    declared: Sequence[str | Column]
+    """The columns; a name alone is one of `columns.SHARED`."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Every column as it is declared, in the order of the header."""
+        return tuple(SHARED[x] if isinstance(x, str) else x for x in self.declared)
+
+    @property
+    def header(self) -> list[str]:
+        """Names of the columns of the CSV file, with those of the intervals."""
+        return [name for column in self.columns for name in column.names]
+
+    def table(self, rows: Iterable[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+        """The rows under the header; what a row does not say of a column is missing there."""
+        ready = isinstance(rows, pd.DataFrame)
+        return pd.DataFrame(rows if ready else list(rows), columns=self.header)
+
+
 def make_tables(
     tables: Iterable[Table], frames: Mapping[str, pd.DataFrame], how: Drawing | None = None
 ) -> dict[str, pd.DataFrame]:
@@ -348,7 +451,7 @@ def make_tables(
     return made
 
 
-def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
+def declared(tables: Iterable[Table | Computed]) -> tuple[Columns, dict[str, Columns]]:
     """The columns of a study's tables for readers: what its page and the documentation show.
 
     Returns:
@@ -370,14 +473,14 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     return alike, {name: columns for name, columns in own.items() if columns}
 
 
-def pooled(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """The frame, and all of it again under `OVERALL` in each of the named columns (and in all).
+def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFrame:
+    """The frame, and all of it again `under` one value in each of the named columns (and in all).
 
     Grouped by these columns, every row then counts once in its own group and once in each pool.
     """
     parts = [frame]
     for name in names:
-        parts += [part.assign(**{name: OVERALL}) for part in list(parts)]
+        parts += [part.assign(**{name: under}) for part in list(parts)]
     return pd.concat(parts, ignore_index=True)
 
 

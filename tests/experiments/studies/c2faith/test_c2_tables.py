@@ -50,18 +50,8 @@ def test_little_said_gives_tables_that_say_so(frames, judges):
             assert set(made[name]["reason"]) == {"no second judge"}, name
 
 
-def test_every_table_is_tidy(three):
+def test_every_table_counts_what_has_no_verdict(three):
     for name, table in three.items():
-        assert all(c == c.lower() and " " not in c for c in table.columns), name
-        assert len(table.columns) == len(set(table.columns)), name
-        low = [c for c in table.columns if c.endswith("_low") and c != "p_low"]
-        for column in low:
-            estimate = column.removesuffix("_low")
-            if estimate not in table:
-                continue
-            known = table.dropna(subset=[estimate, column])
-            assert (known[column] <= known[estimate] + 1e-12).all(), (name, column)
-            assert (known[f"{estimate}_high"] >= known[estimate] - 1e-12).all(), (name, column)
         if name.startswith("c2_") and name not in {"c2_prompts", "c2_missed_by_all"}:
             assert any(c.startswith("n_without_verdict") for c in table.columns), name
 
