@@ -31,8 +31,8 @@ from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES,
 from faithscope.experiments.studies.judge import tables as of_judges
 from faithscope.experiments.studies.rfeval.tables import RfFrames
 from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
 
 HOW = Drawing(0, 10)
@@ -42,8 +42,9 @@ def _slrc() -> dict[str, pd.DataFrame]:
     made: dict[str, pd.DataFrame] = {}
     for topic in TOPICS:
         for table in topic.tables:
-            made[table.name] = table.make(made[table.of] if table.of else [], SlrcAnalysis())
-    return made | {"label_mass": label_mass_table([]), "exclusions": exclusions_table([])}
+            source = made.get(table.of, []) if isinstance(table.of, str) else []
+            made[table.name] = table.make(source, how=SlrcAnalysis())
+    return made | {"label_mass": LABEL_MASSES.make([]), "exclusions": exclusions_table([])}
 
 
 def _faithcot() -> dict[str, pd.DataFrame]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record, Records, once
 from faithscope.experiments.analysis.statistics.stats import (
     Estimate,
@@ -23,13 +24,9 @@ from faithscope.experiments.analysis.statistics.stats import (
     percentiles,
     resampled_totals,
 )
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    ANSWERS,
-    answers,
-    flips,
-    redundancy,
-)
+from faithscope.experiments.analysis.tables import Number, Numbers, Share
+from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.studies.slrc.tables.outcomes import ANSWERS, answers, flips, redundancy
 
 
 @dataclass(frozen=True)
@@ -121,12 +118,12 @@ def per_record(
 
 
 def outcomes_of(values: Float[np.ndarray, " b"]) -> list[bool]:
-    """Those that are known, as yes and no."""
+    """Drops unknown (NaN) outcomes and returns the others as booleans."""
     return (values[~np.isnan(values)] == 1).tolist()
 
 
 def numbers_of(values: Float[np.ndarray, " b"]) -> list[float]:
-    """Those that are known."""
+    """Drops unknown (NaN) numbers."""
     return values[~np.isnan(values)].tolist()
 
 
@@ -154,6 +151,16 @@ def sufficient(same: Sequence[Record]) -> list[bool]:
     return outcomes_of(1 - flips_of(same, "keep_only").values)
 
 
+NECESSITY = Share(
+    "necessity", necessary, meaning="Share of the steps whose removal changes the answer (§4.1)."
+)
+SUFFICIENCY = Share(
+    "sufficiency",
+    sufficient,
+    meaning="Share of the steps that, kept alone, lead to the same answer (§4.1).",
+)
+
+
 def step_counts(same: Sequence[Record]) -> Int[np.ndarray, "records 4"]:
     """Of each record removals that changed the answer, removals; steps that alone gave it back,
     steps alone."""
@@ -168,20 +175,28 @@ def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
     return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
 
 
-def _capacity(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
+def _capacity(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
     counts = step_counts(same)
     total = counts.sum(axis=0, keepdims=True)
     value, low, high = float(slrc_of_counts(total)[0]), math.nan, math.nan
     if not math.isnan(value):
         # a draw that misses every item with a removal, or with a step alone, says nothing
-        rng = np.random.default_rng(analysis.seed)
-        draws = slrc_of_counts(resampled_totals(counts, rng, analysis.resamples))
+        rng = np.random.default_rng(how.seed)
+        draws = slrc_of_counts(resampled_totals(counts, rng, how.resamples))
         low, high = percentiles(draws)
-    return columns("slrc", Estimate(value, low, high, len(same))) | {
-        "redundancy_bound": redundancy(float(over(total[:, 0], total[:, 1])[0]))
-    }
+    return columns("slrc", Estimate(value, low, high, len(same)))
 
 
-CAPACITY = kit.Stat(tuple(with_interval("slrc")), _capacity)
+SLRC = Column(
+    "slrc", "SLRC", "Necessity × (1 − sufficiency), of these aggregates (§4.2).", interval=True
+)
+CAPACITY = Numbers((SLRC,), _capacity)
 """SLRC of the aggregates; its percentile interval draws items with replacement."""
-WITH_BOUND = kit.Stat((*CAPACITY.names, "redundancy_bound"), _capacity)
+
+
+def _routes(same: Sequence[Record]) -> float:
+    changed = necessary(same)
+    return redundancy(sum(changed) / len(changed) if changed else math.nan)
+
+
+REDUNDANCY_BOUND = Number("redundancy_bound", _routes, "routes implied", "1 / necessity (§3.3).")
