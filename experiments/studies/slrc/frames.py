@@ -28,10 +28,9 @@ from faithscope.experiments.engine.planfile import read as read_plan
 from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import nothing_to_collect
-from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig, TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
-from faithscope.experiments.studies.slrc.sections import ReportConfig, TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     ANSWERS,

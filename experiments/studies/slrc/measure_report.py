@@ -19,7 +19,7 @@ from faithscope.experiments.analysis.records import Record, by_probe
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 
 Sizes = Mapping[str, Mapping[str, Any]]
 """By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""

@@ -7,10 +7,11 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
 from faithscope.experiments.analysis.records import by_probe
 from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Topic, asked
 from faithscope.experiments.studies.slrc.measures import REPORTS
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
+from faithscope.experiments.studies.slrc.tables.edits import EDITS_BY_STEP, EDITS_TABLE
 from faithscope.experiments.studies.slrc.tables.measures import (
     HEAD_TO_HEAD,
     MEANS_OF_MEASURES,
@@ -22,8 +23,6 @@ from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
 from faithscope.experiments.studies.slrc.tables.planted import PLANTED, has_planted_truth
 from faithscope.experiments.studies.slrc.tables.slrc import (
     AGREEMENT,
-    EDITS_BY_STEP,
-    EDITS_TABLE,
     ORDER_SENSITIVITY,
     SLRC,
     SLRC_ORIGINAL,

@@ -27,8 +27,8 @@ from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import Number, Share, computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, necessary, step_counts
 from faithscope.experiments.studies.slrc.tables.models import N_DIRECT_UNPARSED
 from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, FRAMING, WAYS, is_variant

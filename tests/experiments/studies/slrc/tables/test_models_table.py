@@ -15,9 +15,9 @@ from scipy import stats
 from faithscope.experiments.analysis.textual import to_csv, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.engine.traces.sections import DirectPromptName
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.tables.models import (
     CORRELATED,
     LEAST,
