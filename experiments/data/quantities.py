@@ -47,7 +47,7 @@ START = re.compile(
     rf"(?<![{WORD}\\])(?<!\d[.,:/])(?P<run>\d{{1,3}}(?:[ ]\d{{3}})+(?![.,:/_]?\d)|{_RUN})"
     rf"|(?P<vulgar>[{_VULGAR}])|√\s?\d+|(?P<command>\\(?:[dtc]?frac|sqrt)(?=\s*[{{\d\[])|\\[A-Za-z]+(?=\s*\{{))"
 )
-"""Where a number may begin."""
+"""Pattern of places where a number may begin."""
 _DECIMAL = re.compile(
     r"(?:\d+|\d{1,3}(?:(?P<mark>[,_ \u2009\u202f\u00a0])\d{3})(?:(?P=mark)\d{3})*"
     r"|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d+)?|\.\d+"

@@ -1,6 +1,6 @@
-"""What a server answered with, where Inspect and the provider's client make no reply of it.
+"""HTTP responses of a server from which Inspect and the provider's client make no reply.
 
-Both drop a body that they cannot read, but the server has written it, and bills it.
+Both drop a body that they cannot read, although the server wrote it and bills it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RESPONSES: ContextVar[list[Response] | None] = ContextVar("responses", default=
 
 
 def listen(model: Model) -> None:
-    """Have `responses` see what comes back to a model's client, where that client is httpx's."""
+    """Let `responses` see the responses to a model's client, if that is a client of httpx."""
     client: Any = getattr(getattr(model.api, "client", None), "_client", None)
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict):
@@ -27,7 +27,7 @@ def listen(model: Model) -> None:
 
 @contextmanager
 def responses() -> Iterator[list[Response]]:
-    """The responses to the requests that are made within, in order, also in tasks begun there."""
+    """Collects the responses to all requests made within, in order, also in tasks begun there."""
     kept: list[Response] = []
     token = _RESPONSES.set(kept)
     try:
@@ -42,13 +42,13 @@ def is_answered(kept: list[Response]) -> bool:
 
 
 def body_of(kept: list[Response]) -> str | None:
-    """The body of the last response; None where it said otherwise or was not read to its end."""
+    """The body of the last response; None if that was an error or was not read to its end."""
     if not is_answered(kept):
         return None
     try:
         return kept[-1].content.decode("utf-8", "replace")
     except RuntimeError:
-        # the httpx of each client (there are several) has an error of its own below this one
+        # the httpx of each client (there are several) has its own subclass of this error
         return None
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, has, text_of
 from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.plan import BENCHMARK
 from faithscope.experiments.files import unwritable, write_atomically
@@ -125,7 +125,7 @@ def read_sheet(path: Path) -> Sheet:
     return Sheet(path, reviews, open_rows, r_primes)
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: SourceRow, name: str) -> str:
     return from_cell(text_of(row, (name,)))
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from run_files import write_rows
 
-from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.encode import given_trace
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import READERS, read_chains
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
@@ -306,7 +306,7 @@ def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
     row = {"question": "Which?", "reasoning": "It swims. So it is", column: reason}
     chain = one(write_rows(tmp_path / "mine.jsonl", row), "rows")
     assert chain.cut == cut
-    asked = asked_about(chain, "mine.jsonl", "rows")
+    asked = question_of_chain(chain, "mine.jsonl", "rows")
     trace = given_trace(TextModel("m", lambda message: None), asked, TraceSettings())
     assert trace.finish == ("length" if cut else "stop")
     message = {"role": "assistant", "content": "It swims."}
@@ -315,7 +315,7 @@ def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
     chat = write_rows(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices})
     assert one(chat, "chat").cut == (cut and column == "finish_reason")
     # who is not told keeps the id that its chain had
-    told = asked_about(replace(chain, cut=True), "mine.jsonl", "rows").sha256
+    told = question_of_chain(replace(chain, cut=True), "mine.jsonl", "rows").sha256
     assert (told == asked.sha256) == cut
 
 
