@@ -388,7 +388,8 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     """The columns of a study's tables for readers: what its page and the documentation show.
 
     Returns:
-        By name the declaration that most tables have of it; and by table those that differ.
+        By name the declaration that most tables have of it; and by table those that differ. What all
+        studies share is in neither, unless most tables of the name declare something else.
     """
     declarations: dict[str, Counter[Column]] = {}
     every = list(tables)
@@ -396,6 +397,7 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
         declarations.setdefault(column.name, Counter())[column] += 1
     common = {name: counts.most_common(1)[0][0] for name, counts in declarations.items()}
     own = {t.name: by_name(c for c in t.columns if c != common[c.name]) for t in every}
+    common = {name: column for name, column in common.items() if column != SHARED.get(name)}
     return common, {name: columns for name, columns in own.items() if columns}
 
 
