@@ -388,8 +388,8 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     """The columns of a study's tables for readers: what its page and the documentation show.
 
     Returns:
-        By name the declaration that most tables have of it; and by table those that differ. What all
-        studies share is in neither, unless most tables of the name declare something else.
+        By name the declaration that most tables have of it; and by table those that differ. What
+        all studies share is in neither, unless most tables of the name declare something else.
     """
     declarations: dict[str, Counter[Column]] = {}
     every = list(tables)

@@ -214,8 +214,8 @@ THRESHOLD_SENSITIVITY = computed_table(
         Column(
             "n_same",
             "same mode",
-            "Pairs of model and task that have the same mode under this threshold as under the run's "
-            "own.",
+            "Pairs of model and task that have the same mode under this threshold as under "
+            "the run's own.",
         ),
         Column(
             "agreement",
