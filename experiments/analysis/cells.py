@@ -189,7 +189,7 @@ def steps_in(n_steps: int, part: int) -> list[int]:
 
 
 def first(*columns: Column) -> Numbers:
-    """What is the same in all records of a row, as the number of layers."""
+    """Fields that all records of a row have alike, as the number of layers."""
     return Numbers(columns, lambda same, analysis: {c.name: same[0][c.name] for c in columns})
 
 

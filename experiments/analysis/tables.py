@@ -296,7 +296,7 @@ class Table:
     """Column -> the type of its values, where they do not tell: whole numbers, some of them
     unknown."""
     caption: str = ""
-    """Its caption on the page; a table without one is not on the page."""
+    """Caption on the page; a table without a caption is not on the page."""
     folded: str = ""
     """Words that it is folded under on the page; a table without them lies open."""
     draw: Callable[[pd.DataFrame], Picture] | None = None

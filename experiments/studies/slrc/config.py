@@ -17,7 +17,7 @@ class SizeConfig(Section):
     """How large a model is whose weights are not at hand."""
 
     total: StrictInt = Field(ge=1)
-    """Parameters."""
+    """Number of parameters."""
     active: StrictInt | None = Field(default=None, ge=1)
     """Parameters that one token goes through; null is not known, of a dense model all."""
 
@@ -68,7 +68,7 @@ class RunConfig(TracesConfig):
     FREE: ClassVar[tuple[str, ...]] = (*TracesConfig.FREE, "report.")
 
     probes: Annotated[list[ProbeName], *OneOrMany] = Field(default=["slrc"])
-    """What is measured, by name (`faithscope list probes`)."""
+    """Names of the probes that measure each trace (`faithscope list probes`)."""
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     report: ReportConfig = ReportConfig()
 

@@ -103,7 +103,7 @@ class Results:
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
-        """Those that the run asks, as its config names them."""
+        """Names of the probes that the run asks, as its config has them."""
         named = self.stored.get("probes") or RunConfig.model_fields["probes"].default
         return (named,) if isinstance(named, str) else tuple(named)
 
@@ -117,7 +117,7 @@ class Results:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Of the models: as counted when their weights were loaded, else as the config tells."""
+        """Size of each model: as counted when its weights were loaded, else as the config tells."""
         counted = read_environment(self.run.path).get("models", {})
         configured = {name: size.sizes for name, size in self.report.parameters.items()}
         return configured | {name: m for name, m in counted.items() if m.get("parameters")}

@@ -146,7 +146,7 @@ def forced_log_odds(effects: Iterable[Column]) -> Numbers:
 
 
 def flips_within_floor(*edits: str) -> tuple[Number, ...]:
-    """Of the flips by each edit, the share decided by no more than the noise floor.
+    """Share of the flips by each edit that are decided by no more than the noise floor.
 
     Args:
         edits: what the names of columns and fields begin with: "removed_".
@@ -170,7 +170,7 @@ def mean_steps(fields: Mapping[Column, str] | Sequence[Column]) -> dict[Column, 
 
 
 def n_reasons(reasons: Mapping[str, tuple[str, str]]) -> tuple[Number, ...]:
-    """How many steps have no value for each of some reasons.
+    """Number of steps that have no value, for each of some reasons.
 
     Args:
         reasons: reason -> label and meaning of its column.

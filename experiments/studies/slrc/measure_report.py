@@ -55,8 +55,8 @@ def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
 
 @dataclass(frozen=True)
 class Monitor:
-    """What of a record, or of its arrays, a classifier of traces may be trained on: fixed here,
-    before any label is seen."""
+    """Numbers of a record, or of its arrays, that a classifier of traces may be trained on: fixed
+    here, before any label is seen."""
 
     name: str
     read: Callable[[Record, Mapping[str, Any]], Sequence[float]]
@@ -83,10 +83,10 @@ class MeasureReport:
     """Whether its tables are about steps, as `Topic.over_steps` says."""
     monitor: Monitor | None = None
     of_trace: Callable[[Record, Mapping[str, Any]], Iterable[Drawn]] | None = None
-    """What is drawn of one record and its arrays, where single traces are explored."""
+    """One record and its arrays -> what is drawn of them where single traces are explored."""
 
     def topics(self) -> list[Topic]:
-        """Its tables under its section; a measure has one figure, which is named for it."""
+        """The measure's tables under its section; it has one figure, which is named for it."""
         if self.section is None:
             return []
         when = asked(self.probe)

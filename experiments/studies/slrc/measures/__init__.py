@@ -14,4 +14,4 @@ REPORTS: dict[str, MeasureReport] = {
     for name in PROBES
     if find_spec(f"{__name__}.{name}") is not None
 }
-"""By probe."""
+"""Probe -> the report of its measure."""

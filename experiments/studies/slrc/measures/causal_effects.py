@@ -54,7 +54,7 @@ causal_effects_picture = picture(
 
 
 def _asked(field: str, each: int, fixed: int = 1) -> Callable[[OfItem], int]:
-    """So many texts for every step that a list has a value of, beside the reasoning as written."""
+    """Cost of `each` texts per step with a value in the list, and of `fixed` texts beside them."""
     return lambda records: fixed + each * len(present(records[0][field]))
 
 

@@ -32,7 +32,7 @@ def _switched(same: Sequence[Record]) -> list[Record]:
 
 
 def _verdicts(same: Sequence[Record], classifier: str) -> list[bool]:
-    """Of the items that went over to the cued option, those that have a verdict."""
+    """Known verdicts of a classifier on the items that went over to the cued option."""
     verdicts = [r.get(classifier) for r in _switched(same)]
     return [bool(v) for v in verdicts if v is not None]
 
@@ -47,7 +47,7 @@ def _spread(same: Sequence[Record]) -> float:
 
 
 def _kappa(judge: str) -> Callable[[Sequence[Record]], float]:
-    """Of the words and one judge, over the items that went over and have both verdicts."""
+    """Cohen's κ of words and judge, over the items that went over and have both verdicts."""
 
     def of(same: Sequence[Record]) -> float:
         both = [(r["words"], r[judge]) for r in _switched(same) if r.get(judge) is not None]

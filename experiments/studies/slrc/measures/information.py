@@ -148,13 +148,13 @@ def _slrc(same: Sequence[Record]) -> list[Record]:
 
 
 def _bound_held(same: Sequence[Record]) -> list[bool]:
-    """Of each item, whether its own SLRC is at least its bound."""
+    """Whether the own SLRC of each item is at least its bound."""
     pairs = zip(slrc_of_counts(step_counts(_slrc(same))), same, strict=True)
     return [bool(slrc >= r["bound"] - _TIES) for slrc, r in pairs if not np.isnan(slrc)]
 
 
 def _gain(r: Record) -> list[float] | None:
-    """Of each step its surprisal without the question minus that with it."""
+    """Surprisal of each step without the question minus that with it."""
     pairs = zip(r["step_surprisal"], r["step_surprisal_without"] or (), strict=False)
     return [without - having for having, without in pairs]
 

@@ -37,7 +37,7 @@ from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureRep
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
-"""What is to be read: the model's own final answer, and the right one."""
+"""Classes that are read: the model's own final answer, and the right one."""
 ITEMS = cells.grouped("linear_probe")
 
 

@@ -101,7 +101,7 @@ def _mean(effect: str) -> Callable[[OfItem], float | None]:
 
 
 def _size(effect: str) -> Callable[[OfItem], float | None]:
-    """Its mean size: a cue that repels acts past the text as one that attracts does."""
+    """Mean size of an effect: a cue that repels acts past the text as one that attracts does."""
     return lambda records: mean_present(
         [None if r[effect] is None else abs(r[effect]) for r in records]
     )

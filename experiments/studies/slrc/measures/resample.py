@@ -55,7 +55,7 @@ resample_picture = picture(
 
 
 def _draws(record: Record) -> Iterator[dict[str, Any]]:
-    """Of a record that was measured at all: every draw, cut by cut."""
+    """Rows of every draw, cut by cut, of a record that was measured at all."""
     pairs = zip(record.get("answers", ()), record.get("next_steps", ()), strict=True)
     for i, (answer, said) in enumerate(pairs):
         cut, draw = divmod(i, record["samples"])

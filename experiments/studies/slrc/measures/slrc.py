@@ -44,7 +44,7 @@ _GRADED = ("total_variation", "log_odds_drop")
 
 
 def _beyond(record: Record) -> list[int | None]:
-    """Of each step, regeneration less its control."""
+    """Regeneration less its control, for each step."""
     pairs = zip(flips(record, "regenerate"), flips(record, "control"), strict=False)
     return [None if a is None or b is None else a - b for a, b in pairs]
 

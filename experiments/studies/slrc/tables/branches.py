@@ -34,7 +34,7 @@ class Ragged:
     """A list of each record, end to end."""
 
     values: Float[np.ndarray, " b"]
-    """NaN for None."""
+    """All lists end to end, with NaN for None."""
     lengths: Int[np.ndarray, " records"]
 
     @classmethod
@@ -111,7 +111,7 @@ def both_known(
 def per_record(
     values: Float[np.ndarray, " b"], record: Int[np.ndarray, " b"], records: int
 ) -> tuple[Int[np.ndarray, " records"], Int[np.ndarray, " records"]]:
-    """Of each record how many of its values are 1, and how many are known."""
+    """Number of values of each record that are 1, and number that are known."""
     known = ~np.isnan(values)
     ones = np.bincount(record[known], weights=values[known], minlength=records)
     return ones.astype(np.int64), np.bincount(record[known], minlength=records)
@@ -128,7 +128,7 @@ def numbers_of(values: Float[np.ndarray, " b"]) -> list[float]:
 
 
 def differing(same: Sequence[Record], edit: str) -> Ragged:
-    """Of every branch of `flips_of` whether it answers otherwise than the model itself did."""
+    """Whether every branch of `flips_of` answers otherwise than the model itself did."""
     flipped = flips_of(same, edit)
     otherwise = Ragged.of(
         [[answer != r["original"] for answer in answers(r, edit)] for r in same]
@@ -142,12 +142,12 @@ def keep_flips(held: Records, edit: str, flipped: Ragged) -> None:
 
 
 def necessary(same: Sequence[Record]) -> list[bool]:
-    """Of every removal, whether it changed the answer."""
+    """Whether each removal of a step changed the answer."""
     return outcomes_of(flips_of(same, "remove").values)
 
 
 def sufficient(same: Sequence[Record]) -> list[bool]:
-    """Of every step kept alone, whether it gave the answer back."""
+    """Whether each step kept alone gave the answer back."""
     return outcomes_of(1 - flips_of(same, "keep_only").values)
 
 
@@ -162,8 +162,8 @@ SUFFICIENCY = Share(
 
 
 def step_counts(same: Sequence[Record]) -> Int[np.ndarray, "records 4"]:
-    """Of each record removals that changed the answer, removals; steps that alone gave it back,
-    steps alone."""
+    """Counts of each record: removals that changed the answer, removals, steps that alone gave it
+    back, steps kept alone."""
     removed, alone = (flips_of(same, edit) for edit in ("remove", "keep_only"))
     of_removed = per_record(removed.values, removed.record, len(same))
     of_alone = per_record(1 - alone.values, alone.record, len(same))

@@ -129,7 +129,7 @@ _OUTCOMES = (
 
 
 def _beyond(branches: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
-    """`regenerate` minus `control` on the same steps; of nothing where no control was run."""
+    """`regenerate` minus `control` on the same steps; NaN where no control was run."""
     difference = stats.clustered_difference(
         branches[0]["beyond"], seed=how.seed, resamples=how.resamples
     )
@@ -137,8 +137,8 @@ def _beyond(branches: Sequence[Record], how: cells.Analysis) -> dict[str, float]
 
 
 def _beyond_control(same: Sequence[Record], edit: str) -> np.ndarray:
-    """Of each record in how many steps that had both writing on from the corruption changed the
-    answer, writing on from the step itself did, and how many they are."""
+    """Counts (records, 3) of steps that had both edits: those in which writing on from the
+    corruption changed the answer, those in which writing on from the step itself did, all."""
     if edit != "regenerate":
         return np.zeros((0, 3), dtype=np.int64)
     one, other, record = both_known(flips_of(same, edit), flips_of(same, "control"))

@@ -190,7 +190,7 @@ def _each(records: Iterable[Record]) -> Iterable[tuple[dict[str, str], Measure, 
 
 
 GRADED = ("graded_necessity", "removed_tv", "nldd", "nldd_own", "tts")
-"""Of `probes.causal_effects`; the first two remove a step, the others corrupt it."""
+"""Measures of `probes.causal_effects`; the first two remove a step, the others corrupt it."""
 OF_SLRC = tuple((name, r) for name in ("necessity", "slrc", "regenerate") for r in READINGS)
 ORDER = (*(f"{name}_{reading}" for name, reading in OF_SLRC), *GRADED)
 _READ = ("slrc", "causal_effects")
@@ -207,7 +207,7 @@ class Score(NamedTuple):
 
 
 Scores = dict[str, Score]
-"""Of one measure, by item."""
+"""Item -> what one measure says of it."""
 
 
 def _head_to_head(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
@@ -295,7 +295,7 @@ def _within(one: Score, other: Score) -> float | None:
 
 
 def _best(score: Score, other: Score) -> tuple[int] | None:
-    """Of the steps that both have, the one with the highest value; None where several share it."""
+    """Step with the highest value among those that both have; None where several share it."""
     values = {step: round(v, TIE) for step, v in score.steps.items() if step in other.steps}
     highest = [step for step, v in values.items() if v == max(values.values())]
     return (highest[0],) if len(highest) == 1 < len(values) else None

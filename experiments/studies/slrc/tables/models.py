@@ -63,7 +63,7 @@ _SCORES = (
 SCORES = tuple(column.name for column in _SCORES)
 
 KINDS = ("necessary", "sufficient", "right", "agrees", "detected", "alarmed", "direct")
-"""What is counted of an item: successes and trials of each."""
+"""Kinds of outcome that are counted for each item, as successes and trials."""
 SIZES = (
     Column(
         "parameters",
@@ -173,7 +173,7 @@ def _row(slrc: list[Record], asked: list[Record], how: cells.Analysis) -> dict[s
 
 
 def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
-    """Of every task an array (items, counts); zeros where an item was not measured."""
+    """Task -> array (items, counts); zeros where an item was not measured."""
     items: dict[str, dict[str, list[int]]] = {}
     of_steps = iter(step_counts([r for r in records if r["probe"] == "slrc"]).tolist())
     for r in records:
@@ -190,7 +190,7 @@ def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
 
 
 def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Of totals (draws, counts) per task, the mean over tasks of each score (draws,)."""
+    """Mean over tasks of each score (draws,), from the totals (draws, counts) of each task."""
     of_tasks = [dict(zip(KINDS, stats.over(t[:, 0::2], t[:, 1::2]).T, strict=True)) for t in totals]
 
     def mean(of_task: Callable[[Mapping[Any, np.ndarray]], np.ndarray]) -> np.ndarray:
@@ -283,7 +283,7 @@ MODEL_CORRELATIONS = computed_table(
     caption="Correlations over models",
     folded="Over models, what goes with what",
 )
-"""Of every way of measuring and every pair in `CORRELATED`, Pearson's and Spearman's r.
+"""Pearson's and Spearman's r for every way of measuring and every pair in `CORRELATED`.
 
 Over the `n` models that have both scores, in `models.csv`, in that framing and reading. With fewer
 than `LEAST` models there are no numbers, and `caution` says so. The p-values are those of one pair,

@@ -89,7 +89,7 @@ def within_floor(
 
 
 def share_within_floor(records: Iterable[Record], kind: str) -> float:
-    """Of the flips that records list as `{kind}flips`, those within their floor; NaN if none."""
+    """Share of the flips listed as `{kind}flips` that lie within their floor; NaN of no flips."""
     return mean(
         [x for r in records for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))]
     )
@@ -125,7 +125,7 @@ _WAY: dict[str | Column, str] = {FRAMING: "framing", "reading": "reading"}
 WAYS = cells.grouped("slrc", _WAY, rank=_rank)
 """Records that hold a measurement by model, task, framing and reading."""
 ALL_WAYS = cells.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
-"""Excluded ones, too."""
+"""All records of SLRC by model, task, framing and reading, excluded ones too."""
 
 
 def slrc_of(necessity: float, sufficiency: float) -> float:
@@ -142,7 +142,7 @@ def ris(slrc: Score, sycophancy: Score) -> Score:
 
 
 def redundancy(necessity: float) -> float:
-    """How many independent routes to the answer would explain a necessity this low.
+    """Number of independent routes to the answer that would explain a necessity this low.
 
     The redundancy bound of the SLRC paper, §3.3: with k routes, necessity ≤ 1/k, so
     k = 1 / necessity; infinite where no step was necessary.

@@ -1,4 +1,4 @@
-"""Which measures tell models of known truth apart: every measure against the planted series.
+"""Every measure against the planted series: does it tell models of known truth apart?
 
 `python -m faithscope.experiments.studies.slrc.tables.planted` prints the table in short, as the
 README has it: of a `planted.csv` that it is given, else of `docs/planted.csv`, which is of a run of

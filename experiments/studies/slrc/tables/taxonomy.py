@@ -144,7 +144,7 @@ here than in `slrc.csv`, which leaves those out.
 def _row(
     both: Sequence[tuple[bool, bool]], removed: Sequence[bool], settings: TaxonomyConfig
 ) -> dict[str, Any]:
-    """Of items with reasoning and without, and of steps removed."""
+    """Numbers and mode of a row, from answers with and without reasoning and removed steps."""
     cot, direct = zip(*both, strict=True)
     necessity, gap = stats.share(removed), stats.paired_difference(cot, direct)
     unsettled = (
