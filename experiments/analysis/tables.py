@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,6 +64,11 @@ def rows_without(**values: Any) -> Mask:
     """Mask of the rows in which none of the named columns has its value."""
     masks = [rows_with(**{name: value}) for name, value in values.items()]
     return lambda frame: ~np.any([mask(frame) for mask in masks], axis=0)
+
+
+def rows_known(*names: str) -> Mask:
+    """Mask of the rows in which every named column has a value."""
+    return lambda frame: np.all([frame[name].notna().to_numpy() for name in names], axis=0)
 
 
 def all_of(*masks: Mask) -> Mask:
@@ -371,6 +376,28 @@ def computed_table(
     return Table(name, of, lines=[Lines(columns, compute)], **more)
 
 
+def excerpt(
+    name: str,
+    table: Table,
+    columns: Sequence[str] = (),
+    *,
+    keys: Sequence[str] = (),
+    among: Mask = every_row,
+    layout: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> Table:
+    """Rows of another table as a paper prints them.
+
+    Args:
+        columns: those beside the keys, without their intervals; nothing takes all, with intervals.
+        keys: columns that together differ in every row; nothing takes the keys of the table.
+    """
+    declared, by = by_name(table.columns), [*(keys or table.keys)]
+    own = [replace(declared[column], interval=False) for column in columns]
+    kept = own or [column for column in table.columns if column.name not in by]
+    cells = (Kept(tuple(kept)),)
+    return Table(name, table.name, [declared[key] for key in by], cells, among=among, layout=layout)
+
+
 def make_tables(
     tables: Iterable[Table], frames: Mapping[str, Any], how: Drawing | None = None
 ) -> dict[str, pd.DataFrame]:
@@ -394,9 +421,15 @@ def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     declarations: dict[str, Counter[Column]] = {}
     every = list(tables)
     for column in (c for table in every for c in table.columns):
-        declarations.setdefault(column.name, Counter())[column] += 1
+        # whether it has an interval is a matter of the table
+        declarations.setdefault(column.name, Counter())[replace(column, interval=False)] += 1
     common = {name: counts.most_common(1)[0][0] for name, counts in declarations.items()}
-    own = {t.name: by_name(c for c in t.columns if c != common[c.name]) for t in every}
+    own = {
+        table.name: by_name(
+            c for c in table.columns if replace(c, interval=False) != common[c.name]
+        )
+        for table in every
+    }
     common = {name: column for name, column in common.items() if column != SHARED.get(name)}
     return common, {name: columns for name, columns in own.items() if columns}
 
