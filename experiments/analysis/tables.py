@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.against_label import (
     Totals,
     against_label,
@@ -39,15 +40,17 @@ from faithscope.experiments.analysis.tidy import columns_of, count, groups, keep
 
 OVERALL = "overall"
 """Value of a pooled column in the rows that pool all its values."""
-Mask = Callable[[pd.DataFrame], Any]
+Mask = Callable[[Any], Any]
 """Frame -> (rows,) whether each row takes part."""
-Values = str | Callable[[pd.DataFrame], Any]
-"""A column of the frame, or what is computed from its rows, one value for each row."""
+Values = str | Callable[[Any], Any]
+"""A column of the frame, or what is computed from its rows: as a rule one value for each."""
+Group = tuple[dict[str, Any], Any]
+"""The keys of a row of the table, and the rows of the frame, or the records, that it is of."""
 
 
-def every_row(frame: pd.DataFrame) -> np.ndarray:
+def every_row(rows: Any) -> np.ndarray:
     """Mask of all rows."""
-    return np.ones(len(frame), dtype=bool)
+    return np.ones(len(rows), dtype=bool)
 
 
 def rows_with(**values: Any) -> Mask:
@@ -86,10 +89,20 @@ class Cell(Protocol):
         """The declared columns, in the order of the header."""
         ...
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: Any, how: Any) -> Mapping[str, Any]:
         """Column name -> number, for the rows of one group; a column with an interval has its
         `_low` and `_high` beside it."""
         ...
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How records, which are no frame, are put into rows of a table."""
+
+    by: tuple[str | Column, ...]
+    """The columns of the keys; a name alone is one of `columns.SHARED`."""
+    of: Callable[[Any], Iterable[Group]]
+    """Records -> the groups in the order of the table."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +118,7 @@ class Count:
     def columns(self) -> tuple[Column, ...]:
         return (Column(self.name, self.label, self.meaning),)
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
         return {self.name: count(self.among(rows))}
 
 
@@ -126,8 +139,8 @@ class Share:
     def columns(self) -> tuple[Column, ...]:
         return (Column(self.name, self.label, self.meaning, interval=True),)
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
-        values = values_of(keep(rows, self.among(rows)), self.values)
+    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
+        values = values_of(_under(self.among, rows), self.values)
         return interval_columns(self.name, wilson(count(values == 1), len(values)))
 
 
@@ -247,14 +260,32 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class Number:
+    """One number, or text, without an interval, that a function computes from a group."""
+
+    name: str
+    compute: Callable[[Any], Any]
+    label: str = ""
+    meaning: str = ""
+    unit: str = ""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (Column(self.name, self.label, self.meaning, self.unit),)
+
+    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
+        return {self.name: self.compute(rows)}
+
+
+@dataclass(frozen=True)
 class Numbers:
     """Several columns that one function computes from the rows of a group."""
 
     columns: tuple[Column, ...]
-    compute: Callable[[pd.DataFrame, Drawing], Mapping[str, Any]]
+    compute: Callable[[Any, Any], Mapping[str, Any]]
     """Group and bootstrap settings -> column name -> number; a name that is missing is empty."""
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
         return self.compute(rows, how)
 
 
@@ -263,7 +294,7 @@ class Lines:
     """Several rows of the table for each group, which one function computes."""
 
     columns: tuple[Column, ...]
-    compute: Callable[[pd.DataFrame, Drawing], Iterable[Mapping[str, Any]]]
+    compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]]
     """Rows of a group and bootstrap settings -> rows of the table, without the group's keys."""
     among: Mask = every_row
     """Rows that take part; a group without any has no line."""
@@ -287,12 +318,7 @@ def waterfall(fate: str, columns: tuple[Column, ...]) -> Lines:
     return Lines(columns, compute)
 
 
-def levels(
-    values: Values,
-    known: Iterable[Any],
-    statistic: str,
-    among: Mask = every_row,
-) -> Lines:
+def levels(values: Values, known: Iterable[Any], statistic: str, among: Mask = every_row) -> Lines:
     """A line for each value of a column: how many rows have it, and their share.
 
     Args:
@@ -322,14 +348,18 @@ LEVELS = (
 
 @dataclass(frozen=True)
 class Table:
-    """`tables/<name>.csv`: one row for each group of the rows of a frame, or several `lines`."""
+    """`tables/<name>.csv`: one row for each group of the rows of a frame, or several `lines`.
+
+    Where frames would be too large, a study makes its tables of records: `by` are then `Groups`.
+    """
 
     name: str
     of: str | tuple[str, ...]
     """The frame that it is made of: one of the run's frames, or a table before it. Several are put
     together by `prepare`."""
-    by: Sequence[str | Column]
-    """The columns that rows are grouped by; a name alone is one of `columns.SHARED`."""
+    by: Sequence[str | Column] | Groups = ()
+    """The columns that rows are grouped by; a name alone is one of `columns.SHARED`. Without any,
+    the whole frame is one group."""
     cells: Sequence[Cell] = ()
     lines: Sequence[Lines] = ()
     """In the place of `cells`; those of one kind stand together, over all groups."""
@@ -344,11 +374,24 @@ class Table:
     """Column whose values are grouped and pooled each by itself, one below the other."""
     layout: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     """The table as a paper prints it: text under the paper's headings."""
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    """Column -> the type of its values, where they do not tell: whole numbers, some of them
+    unknown."""
+    caption: str = ""
+    """Caption on the page; a table without a caption is not on the page."""
+    folded: str = ""
+    """Words that it is folded under on the page; a table without them lies open."""
+    draw: Callable[[pd.DataFrame], Picture] | None = None
+    """The table -> the figure that is drawn of it."""
+
+    @property
+    def _by(self) -> Sequence[str | Column]:
+        return self.by.by if isinstance(self.by, Groups) else self.by
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Names of the columns that rows are grouped by."""
-        return tuple(x if isinstance(x, str) else x.name for x in self.by)
+        return tuple(x if isinstance(x, str) else x.name for x in self._by)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -357,7 +400,7 @@ class Table:
         Raises:
             KeyError: a key that is neither declared here nor shared by all studies.
         """
-        keys = [SHARED[x] if isinstance(x, str) else x for x in self.by]
+        keys = [SHARED[x] if isinstance(x, str) else x for x in self._by]
         declared = [c for part in (*self.cells, *self.lines) for c in part.columns]
         return tuple(by_name([*keys, *declared]).values())
 
@@ -366,29 +409,48 @@ class Table:
         """Names of the columns of the CSV file, with those of the intervals."""
         return [name for column in self.columns for name in column.names]
 
-    def make(self, *frames: pd.DataFrame, how: Drawing | None = None) -> pd.DataFrame:
+    def make(self, *sources: Any, how: Drawing | None = None) -> pd.DataFrame:
         """The table; without a row it has its columns all the same.
 
         Args:
-            frames: those that `of` names, in that order.
+            sources: the frames, or the records, that `of` names, in that order.
         """
         how = how or Drawing()
-        whole = self.prepare(*frames) if self.prepare else frames[0]
+        whole = self.prepare(*sources) if self.prepare else sources[0]
         rows: list[Mapping[str, Any]] = []
         if len(whole):
-            rows = list(self._rows(keep(whole, self.among(whole)), how))
-        return pd.DataFrame(rows, columns=self.header)
+            rows = list(self._rows(_under(self.among, whole), how))
+        return pd.DataFrame(rows, columns=self.header).astype(dict(self.dtypes))
 
-    def _rows(self, frame: pd.DataFrame, how: Drawing) -> Iterator[Mapping[str, Any]]:
-        for part in _apart(frame, self.apart):
+    def _rows(self, source: Any, how: Drawing) -> Iterator[Mapping[str, Any]]:
+        for part in _apart(source, self.apart):
             if self.cells or not self.lines:
-                for key, rows in groups(pooled(part, *self.pool), self.keys):
+                for key, rows in self._groups(part):
                     numbers_of_row = (cell.of(rows, how) for cell in self.cells)
                     yield key | {name: x for row in numbers_of_row for name, x in row.items()}
             for lines in self.lines:
-                chosen = pooled(keep(part, lines.among(part)), *self.pool)
-                for key, rows in groups(chosen, self.keys):
+                for key, rows in self._groups(_under(lines.among, part)):
                     yield from (key | dict(line) for line in lines.compute(rows, how))
+
+    def _groups(self, source: Any) -> Iterable[Group]:
+        if isinstance(self.by, Groups):
+            return self.by.of(source)
+        return groups(pooled(source, *self.pool), self.keys) if self.by else [({}, source)]
+
+
+def computed_table(
+    name: str,
+    of: str,
+    columns: tuple[Column, ...],
+    compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]],
+    **more: Any,
+) -> Table:
+    """A table whose rows one function computes from the whole of what the table is made of.
+
+    Args:
+        more: other fields of `Table`.
+    """
+    return Table(name, of, lines=[Lines(columns, compute)], **more)
 
 
 def excerpt(
@@ -439,7 +501,7 @@ class Computed:
 
 
 def make_tables(
-    tables: Iterable[Table], frames: Mapping[str, pd.DataFrame], how: Drawing | None = None
+    tables: Iterable[Table], frames: Mapping[str, Any], how: Drawing | None = None
 ) -> dict[str, pd.DataFrame]:
     """Every table by its name, in order; a table may be made of one before it."""
     made: dict[str, pd.DataFrame] = {}
@@ -455,22 +517,23 @@ def declared(tables: Iterable[Table | Computed]) -> tuple[Columns, dict[str, Col
     """The columns of a study's tables for readers: what its page and the documentation show.
 
     Returns:
-        By name the columns that every table which has them declares alike; and by table the
-        others. Those that all studies share are in neither.
+        By name the declaration that most tables have of it; and by table those that differ. What
+        all studies share is in neither, unless most tables of the name declare something else.
     """
-    declarations: dict[str, set[Column]] = {}
+    declarations: dict[str, Counter[Column]] = {}
     every = list(tables)
     for column in (c for table in every for c in table.columns):
         # whether it has an interval is a matter of the table
-        declarations.setdefault(column.name, set()).add(replace(column, interval=False))
-    shared = set(SHARED.values())
-    alike = {name: next(iter(of)) for name, of in declarations.items() if len(of) == 1}
+        declarations.setdefault(column.name, Counter())[replace(column, interval=False)] += 1
+    common = {name: counts.most_common(1)[0][0] for name, counts in declarations.items()}
     own = {
-        table.name: by_name(c for c in table.columns if c.name not in alike and c not in shared)
+        table.name: by_name(
+            c for c in table.columns if replace(c, interval=False) != common[c.name]
+        )
         for table in every
     }
-    alike = {name: column for name, column in alike.items() if column not in shared}
-    return alike, {name: columns for name, columns in own.items() if columns}
+    common = {name: column for name, column in common.items() if column != SHARED.get(name)}
+    return common, {name: columns for name, columns in own.items() if columns}
 
 
 def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFrame:
@@ -484,13 +547,20 @@ def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def values_of(rows: pd.DataFrame, values: Values) -> np.ndarray:
-    """(rows,) the values as floats, NaN where unknown."""
-    if isinstance(values, str):
+def values_of(rows: Any, values: Values) -> np.ndarray:
+    """(values,) as floats, NaN where unknown; of rows of a frame, or of records."""
+    if not isinstance(values, str):
+        return np.asarray(values(rows), dtype=float)
+    if isinstance(rows, pd.DataFrame):
         return numbers(rows[values])
-    return np.asarray(values(rows), dtype=float)
+    return np.array([record[values] for record in rows], dtype=float)
 
 
-def _apart(frame: pd.DataFrame, name: str) -> list[pd.DataFrame]:
+def _under(mask: Mask, rows: Any) -> Any:
+    """The rows under a mask; records, which are no frame, have none but `every_row`."""
+    return rows if mask is every_row else keep(rows, mask(rows))
+
+
+def _apart(frame: Any, name: str) -> list[Any]:
     """The rows of each value of a column, in the order of their first rows."""
     return [part for _, part in groups(frame, [name])] if name else [frame]

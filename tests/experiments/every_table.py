@@ -43,8 +43,8 @@ from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT
 from faithscope.experiments.studies.rfeval.tables import frames_of
 from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
 
 HOW = Drawing(0, 100)
@@ -56,8 +56,9 @@ def _slrc(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     analysis = SlrcAnalysis(resamples=10)
     for topic in TOPICS:
         for table in topic.tables:
-            made[table.name] = table.make(made[table.of] if table.of else records, analysis)
-    others = {"label_mass": label_mass_table(records), "exclusions": exclusions_table(records)}
+            source = made.get(table.of, records) if isinstance(table.of, str) else records
+            made[table.name] = table.make(source, how=analysis)
+    others = {"label_mass": LABEL_MASSES.make(records), "exclusions": exclusions_table(records)}
     return made | others
 
 

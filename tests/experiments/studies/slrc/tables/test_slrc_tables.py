@@ -25,9 +25,9 @@ from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdow
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.frames import tables_of
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
-from faithscope.experiments.studies.slrc.tables.slrc import slrc_original_table
+from faithscope.experiments.studies.slrc.tables.slrc import SLRC_ORIGINAL
 
 RUN = sample_run()
 
@@ -361,7 +361,7 @@ def test_held_against_the_answer_as_written_a_fickle_baseline_is_necessity() -> 
         ours, theirs = (made[name].iloc[0] for name in ("slrc", "slrc_original"))
         assert ours["necessity"] == 0.0
         assert (theirs["asked_again_differs"], theirs["necessity"]) == (differs, necessity)
-    fickle = one(slrc_original_table([record], SlrcAnalysis(resamples=10)))
+    fickle = one(SLRC_ORIGINAL.make([record], how=SlrcAnalysis(resamples=10)))
     assert fickle["sufficiency"] == (n - 1) / n
     scored = slrc_record(chain_sample("hint", 1), "reprompt", "scored")
-    assert len(slrc_original_table([scored], SlrcAnalysis())) == 0
+    assert len(SLRC_ORIGINAL.make([scored])) == 0

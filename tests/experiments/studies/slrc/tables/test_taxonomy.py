@@ -10,9 +10,9 @@ import pytest
 from probe_records import direct_answer, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.statistics.stats import paired_difference
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.frames import tables_of
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.paper import thresholds
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,
