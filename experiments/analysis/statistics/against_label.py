@@ -18,8 +18,8 @@ from sklearn.metrics import average_precision_score
 from faithscope.experiments.analysis.statistics.agreement import ac2, kappa
 from faithscope.experiments.analysis.statistics.raters import saturated
 from faithscope.experiments.analysis.statistics.resampling import (
+    Bootstrap,
     Clusters,
-    Drawing,
     auroc,
     weights,
 )
@@ -38,16 +38,16 @@ OF_FLAGS = ("kappa", "ac2", "accuracy", "f1", "f1_of_rest")
 items that the label is true of, and of the rest."""
 SATURATED = "saturated"
 """Whether nearly all labels and flags are one and the same (`raters.saturated`)."""
-Totals = Callable[[Int[np.ndarray, "clusters 4"], Drawing], np.ndarray]
+Totals = Callable[[Int[np.ndarray, "clusters 4"], Bootstrap], np.ndarray]
 """Counts of clusters -> (draws, 4) their sums over the clusters drawn."""
 
 
-def drawn_together(counts: Int[np.ndarray, "clusters 4"], how: Drawing) -> np.ndarray:
+def drawn_together(counts: Int[np.ndarray, "clusters 4"], how: Bootstrap) -> np.ndarray:
     """Sums over clusters in the draws that intervals of AUROC and of means have, too."""
     return np.concatenate([w.astype(float) @ counts for w in weights(len(counts), how)])
 
 
-def drawn_by_one(counts: Int[np.ndarray, "clusters 4"], how: Drawing) -> np.ndarray:
+def drawn_by_one(counts: Int[np.ndarray, "clusters 4"], how: Bootstrap) -> np.ndarray:
     """Sums over clusters that are drawn one by one: other random numbers, the same distribution."""
     return resampled_totals(counts, np.random.default_rng(how.seed), how.resamples)
 
@@ -56,7 +56,7 @@ def against_label(
     statistics: Collection[str],
     label: Bool[np.ndarray, " items"],
     clusters: Clusters,
-    how: Drawing,
+    how: Bootstrap,
     *,
     score: Float[np.ndarray, " items"] | None = None,
     flag: Float[np.ndarray, " items"] | None = None,
@@ -105,7 +105,7 @@ def against_label(
 
 
 def _of_flags(
-    label: np.ndarray, flag: np.ndarray, clusters: np.ndarray, how: Drawing, totals: Totals
+    label: np.ndarray, flag: np.ndarray, clusters: np.ndarray, how: Bootstrap, totals: Totals
 ) -> dict[str, Estimate]:
     n = len(label)
     if not n:

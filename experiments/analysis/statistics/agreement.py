@@ -21,8 +21,8 @@ from faithscope.experiments.analysis.statistics.exchanging import (
     permutations,
 )
 from faithscope.experiments.analysis.statistics.resampling import (
+    Bootstrap,
     Clusters,
-    Drawing,
     middle_ranks,
     weights,
 )
@@ -48,7 +48,9 @@ def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measu
     return there.T @ there
 
 
-def spearman(values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing) -> Pairs:
+def spearman(
+    values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Bootstrap
+) -> Pairs:
     """Spearman's rho, with percentile intervals from drawing clusters."""
 
     def ranked(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -61,7 +63,7 @@ def within(
     values: Float[np.ndarray, "rows measures"],
     strata: np.ndarray,
     clusters: Clusters,
-    how: Drawing,
+    how: Bootstrap,
 ) -> tuple[Pairs, Int[np.ndarray, "measures measures"]]:
     """The correlation of ranks inside each stratum: what is left once strata are taken out; and in
     how many strata.
@@ -136,7 +138,7 @@ def _ranks_inside(
 
 
 def chance_corrected(
-    verdicts: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing
+    verdicts: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Bootstrap
 ) -> dict[str, Pairs]:
     """Cohen's kappa, Gwet's AC2 and phi of verdicts that are 0 or 1 (NaN: none).
 

@@ -55,13 +55,13 @@ from faithscope.experiments.analysis.comparison.trust import (
 )
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics import detection
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.compare.sentences import answers
 from faithscope.experiments.studies.compare.words import cautions
 from faithscope.interp.errors import UserError
 
-HOW = Drawing(0, 200)
+HOW = Bootstrap(0, 200)
 NOTHING = {
     "trust": pd.DataFrame(columns=["label", "told"]),
     "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),

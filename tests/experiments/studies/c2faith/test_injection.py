@@ -18,7 +18,7 @@ from test_c2_show import shown
 
 import faithscope
 from faithscope.experiments.analysis.picture import save, svg
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
@@ -155,7 +155,7 @@ def frame(*pairs: tuple[float, float, float], task: str = "detection", **also: A
 
 
 def numbers_of(table: pd.DataFrame) -> dict[str, Any]:
-    (row,) = PAIRS.make(table, how=Drawing(0, 50)).to_dict("records")
+    (row,) = PAIRS.make(table, how=Bootstrap(0, 50)).to_dict("records")
     return {str(name): value for name, value in row.items()}
 
 
@@ -414,7 +414,7 @@ def test_the_figure_is_drawn_of_many_and_of_none(tmp_path: Path) -> None:
                     pairs = [(at, clean, a if score is None else score) for a in after]
                     also = {"judge": judge, "injection": kind, "demand": demand}
                     parts.append(frame(*pairs, task=task, **also))
-    table = PAIRS.make(pd.concat(parts), how=Drawing(0, 20))
+    table = PAIRS.make(pd.concat(parts), how=Bootstrap(0, 20))
     picture = injection_picture(table)
     assert picture.figure is not None
     save(picture, tmp_path)
