@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,14 @@ def write(folder: Path, **changes: Any) -> str:
         "report": {"traces": 1, "bootstrap": 20},
     }
     return str(write_yaml(folder / "x.yaml", values | changes))
+
+
+def copied(whole: Path, folder: Path, **changes: Any) -> str:
+    """A copy of a finished run, as if it had been made in the folder; gives its config."""
+    shutil.copytree(whole / "t", folder / "t")
+    config = folder / "t" / "config.yaml"
+    config.write_text(config.read_text().replace(str(whole), str(folder)))
+    return write(folder, **changes)
 
 
 def problems(folder: Path, questions: list[str]) -> str:
