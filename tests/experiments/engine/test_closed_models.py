@@ -27,6 +27,7 @@ from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.engine.traces.plan import ANSWER_TOKENS
@@ -43,6 +44,8 @@ BUNDLED = "bundled:smollm2-135m"
 NAME = "api:openai/gpt-4.1"
 PROBES = ["slrc", "direct", "sycophancy", "error_detection"]
 REPLIES = [speaks]
+WHOLE = Shard(0, 2)
+"""The part that all items of a small run are in; a part leaves outputs to who joins them."""
 
 
 def config(folder: Path, server: FaultServer, **changes: Any) -> Path:
@@ -109,17 +112,16 @@ def test_open_and_closed_models_stand_in_one_table(
     )
     loaded = load_config(path)
     assert any("without attention" in note for note in loaded.notes)
-    outcome = run(loaded)
+    outcome = run(loaded, WHOLE)
     assert outcome.failures == outcome.problems == []
-    slrc = table(outcome.run_dir, "slrc")
+    tables = load_run(outcome.run_dir).tables
+    slrc = tables["slrc"]
     ways = {(r["model"], r["framing"], r["reading"]) for _, r in slrc.iterrows()}
     assert (NAME, "reprompt", "generated") in ways
     assert [w for w in ways if w[0] == NAME] == [(NAME, "reprompt", "generated")]
-    exclusions = table(outcome.run_dir, "exclusions")
-    mine = exclusions[exclusions["model"] == NAME]
+    mine = tables["exclusions"].query("model == @NAME")
     assert not mine["stage"].str.startswith("attention").any()
     assert not mine["stage"].str.startswith("slrc.prefix").any()
-    assert (outcome.run_dir / "report.html").exists()
 
 
 def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: FaultServer) -> None:
@@ -130,11 +132,11 @@ def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: Fa
         (refusal if first and "Add 18" in user else speaks)(handler)
 
     server.default = [behave]
-    outcome = run(load_config(config(tmp_path, server)))
+    outcome = run(load_config(config(tmp_path, server)), WHOLE)
     traces = {t["item"]: t for t in read_records(outcome.run_dir, "trace")}
     declined = [t for t in traces.values() if t["excluded"]]
     assert [t["excluded"] for t in declined] == ["refused"]
-    exclusions = table(outcome.run_dir, "exclusions")
+    exclusions = load_run(outcome.run_dir).tables["exclusions"]
     assert exclusions[exclusions["reason"] == "refused"]["n"].tolist() == [1]
     # asked without reasoning it may still answer
     assert len(read_records(outcome.run_dir, "direct")) == 3 * len(traces)
@@ -161,11 +163,11 @@ def test_what_a_filter_stops_is_named_as_such(tmp_path: Path, server: FaultServe
         (stopped if "Do you agree?" in user else speaks)(handler)
 
     server.default = [behave]
-    outcome = run(load_config(config(tmp_path, server)))
+    outcome = run(load_config(config(tmp_path, server)), WHOLE)
     assert outcome.failures == []
-    exclusions = table(outcome.run_dir, "exclusions")
-    assert exclusions[exclusions["reason"] == "reply_declined"]["n"].sum() == 4
-    assert set(load_run(outcome.run_dir).api_replies["outcome"]) == {"parsed", "filtered"}
+    found = load_run(outcome.run_dir)
+    assert found.tables["exclusions"].query("reason == 'reply_declined'")["n"].sum() == 4
+    assert set(found.api_replies["outcome"]) == {"parsed", "filtered"}
 
 
 def test_a_reply_is_cut_into_the_steps_that_tokens_would_give() -> None:
@@ -256,9 +258,9 @@ def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
 
     path = config(tmp_path, server)
     whole = estimate(path)
-    run(load_config(path, ["spend.max_calls=13"]))
+    run(load_config(path, ["spend.max_calls=13"]), WHOLE)
     assert estimate(path)[0] == whole[0] - 13
-    run(load_config(path))
+    run(load_config(path), WHOLE)
     assert estimate(path) == [0, 0, 0]
 
 
