@@ -75,14 +75,15 @@ class Exchanged:
     """How often a score's own statistic is as high; uncorrected."""
 
 
-def against_label(
+def exchange_test(
     scores: Float[np.ndarray, "rows scores"],
     positive: Bool[np.ndarray, " rows"],
     strata: np.ndarray,
     clusters: Clusters,
     seed: int,
 ) -> Exchanged:
-    """Tests scores, all in the same permutations, by Wilcoxon's rank sum inside strata.
+    """Tests scores against a label, all in the same permutations, by Wilcoxon's rank sum inside
+    strata.
 
     Labels are exchanged between clusters. The statistic of a score is its rank sum over the
     positive rows of every stratum, minus what is expected and divided by its standard deviation for

@@ -1,7 +1,7 @@
-"""How many items of a run are measured, why the others are not, and what would change it.
+"""Tally of a run: how many items are measured, why others are not, and what would change it.
 
-One count for all studies, made from the plan and the stored units: before a run from what its plan
-foresees, after it from what was stored.
+All studies share this count, which is made before a run from the plan's forecast, and after it from
+the stored units.
 """
 
 from __future__ import annotations
@@ -29,42 +29,42 @@ from faithscope.experiments.engine.units import Key
 
 TRACE = "trace"
 MOST_READ = 200
-"""Traces that are read to see which limit of characters would leave them steps."""
+"""Most traces that are read to find the limit of characters under which they have enough steps."""
 
 
 @dataclass(frozen=True)
 class StageTally:
-    """How many items some stages measured, all of them the same."""
+    """Number of items that each of `stages` measured, for stages with equal counts."""
 
     stages: tuple[str, ...]
     items: int
     measured: int
     lost: Mapping[str, int]
-    """Reason -> items."""
+    """Reason -> number of items that were not measured for it."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many items of a run are measured by at least one of its stages."""
+    """Numbers of items of a run that at least one of its stages measured, and that none did."""
 
     items: int
     measured: int
-    """Before a run: those that are not known to be left out."""
+    """Number of measured items; before a run, of those not known to be left out."""
     left: int
-    """Items that nothing is stored of yet; none before a run."""
+    """Number of items of which nothing is stored yet; 0 before a run."""
     lost: Mapping[str, int]
-    """Reason -> items of which nothing is measured."""
+    """Reason -> number of items of which nothing is measured."""
     stages: tuple[StageTally, ...] = ()
-    """Stages that measure fewer items than the run as a whole."""
+    """Tallies of stages that measure fewer items than the run as a whole."""
     intake: Intake = field(default_factory=Intake)
     remedies: Mapping[str, str] = field(default_factory=dict)
-    """Reason -> what to set; beside those of `reasons.REMEDIES`."""
+    """Reason -> config setting that would avoid it, besides `reasons.REMEDIES`."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Reason -> what it means; beside those of `reasons.WORDS`."""
+    """Reason -> its meaning, besides `reasons.WORDS`."""
     parts: Mapping[str, Tally] = field(default_factory=dict)
-    """Title -> the tally of a run that this one is made of."""
+    """Title -> the tally of a run that this run is made of."""
     ahead: bool = False
-    """Whether it is a forecast."""
+    """Whether the tally is a forecast."""
 
     @property
     def nothing_measured(self) -> bool:
@@ -80,7 +80,7 @@ class Tally:
         return bool(own) or any(part.says_something for part in self.parts.values())
 
     def lines(self) -> list[str]:
-        """What a person reads, the number of measured items first."""
+        """The tally as lines for a person, the number of measured items first."""
         if self.parts:
             return [
                 f"source {title}: {line}"
@@ -102,7 +102,7 @@ class Tally:
 
     @property
     def reasons(self) -> list[str]:
-        """Why items are left out, by all stages or by some."""
+        """Reasons why items are left out, by all stages or by some."""
         return list(dict.fromkeys([*self.lost, *(r for of in self.stages for r in of.lost)]))
 
     def _remedies(self) -> list[str]:
@@ -122,7 +122,7 @@ def tally_of(
     texts: Collection[str],
     foreseen: Mapping[Key, str] | None = None,
 ) -> Tally:
-    """Counts the items that some stage measures.
+    """Count the items that at least one stage measures.
 
     Args:
         texts: stages in which text is only written or edited (`Study.texts`).
@@ -140,7 +140,7 @@ def tally_of(
             continue
         states = {stage: _state(item, stage, index, foreseen or {}) for stage in stages}
         if ahead:
-            # what is still to be done is not known to measure nothing
+            # a pending unit is not known to measure nothing
             states = {stage: None if s == WAITS else s for stage, s in states.items()}
         if None in states.values():
             entered.update(stages)
@@ -163,11 +163,11 @@ def tally_of(
 
 
 WAITS = "not_run"
-"""The state of a unit that is neither stored nor known to measure nothing."""
+"""State of a unit that is neither stored nor known to measure nothing."""
 
 
 def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str]) -> str | None:
-    """Why a stage of an item measures nothing, or `WAITS`; None where it measures something."""
+    """Why a stage of an item measures nothing, or `WAITS`; None if it measures something."""
     key = item.key(stage)
     if index.is_done(key, item.units[stage]):
         return index.excluded(key)
@@ -184,8 +184,8 @@ def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str])
 
 
 def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
-    """The tally of a run folder, or of one worker's part of it; of a run that is made of others a
-    tally for each of those that is there."""
+    """The tally of a run folder, or of one worker's part of it; a run made of other runs has a
+    tally for each of those that exist."""
     stored = stored_config(run_dir)
     study = study_of(stored)
     if study.reads_runs:
@@ -196,14 +196,14 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     items = () if planned is None else planned.part(shard or Shard())
     tally = tally_of(items, index, study.texts)
     remedies = {FEW_STEPS: _min_chars(items, index, stored)}
-    # what a study says of its own reasons comes with all that its tables need
+    # a study's words for its own reasons are loaded only if needed, with all that its tables import
     own = set(tally.reasons) - set(WORDS)
     words = getattr(study.part("columns"), "REASONS", {}) if own else {}
     return replace(tally, intake=Intake.of(run_dir), remedies=remedies, words=words)
 
 
 def _min_chars(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> str:
-    """The `steps.min_chars` under which traces that have too few steps would have two."""
+    """The `steps.min_chars` under which traces with too few steps would have two."""
     keys = [i.key(TRACE) for i in items if TRACE in i.units]
     short = [key for key in keys if index.excluded(key) == FEW_STEPS][:MOST_READ]
     steps = stored.get("steps")

@@ -7,7 +7,7 @@ import pandas as pd
 from faithscope.probes.record import KEYS, Record
 
 _SHOWN = 12
-"""The most columns that are printed; `frame` has all."""
+"""Most columns that are printed; `frame` has all."""
 
 
 class Measured(list[Record]):
@@ -15,7 +15,7 @@ class Measured(list[Record]):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row per record, its texts, numbers and lists by name, without raw arrays."""
+        """A frame with a row per record: texts, numbers and lists by name, without raw arrays."""
         return pd.DataFrame([{k: v for k, v in r.items() if k != "arrays"} for r in self])
 
     def __repr__(self) -> str:
@@ -31,7 +31,7 @@ class Measured(list[Record]):
         return f"{n} record{'s' * (n > 1)} of {first['probe']} about item {first['item']}"
 
     def _numbers(self) -> pd.DataFrame:
-        """The columns that hold one value a record, those that all records share left out."""
+        """The columns that hold one number per record, without those that all records share."""
         columns = {name: [r.get(name) for r in self] for name in self[0] if name != "arrays"}
         short = {
             name: values

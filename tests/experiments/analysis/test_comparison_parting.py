@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from synthetic_comparison import HOW, NOTHING, joined_of
 
-from faithscope.experiments.analysis.comparison.parting import parting_tables
+from faithscope.experiments.analysis.comparison.disagreements import parting_tables
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.compare.sentences import answers
 

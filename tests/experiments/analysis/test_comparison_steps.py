@@ -17,7 +17,7 @@ from faithscope.experiments.analysis.comparison.agreement import (
     step_agreement_table,
     step_hits_table,
 )
-from faithscope.experiments.analysis.comparison.joined import join
+from faithscope.experiments.analysis.comparison.join import join
 from faithscope.experiments.analysis.comparison.scores import (
     STEP_LABEL,
     Scores,

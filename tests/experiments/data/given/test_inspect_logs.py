@@ -11,7 +11,7 @@ import pytest
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.inspect_log import chain as inspect_chain
 from faithscope.experiments.data.given.reading import read_chains
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
 
 THOUGHT, SAID = "Owls fly. Otters swim.", "It is the otter."
@@ -151,7 +151,7 @@ def test_a_score_of_inspect_that_is_nan_is_unknown(tmp_path: Path) -> None:
     assert chain.labels == {"score_g": None, "score_h": 1}
 
 
-def sample_of(*messages: Any) -> Row:
+def sample_of(*messages: Any) -> SourceRow:
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ChatCompletionChoice, ModelOutput
 
@@ -160,7 +160,7 @@ def sample_of(*messages: Any) -> Row:
         id=1, epoch=1, input="Which?", target="otter", messages=list(messages), output=output
     )
     spec = SimpleNamespace(dataset=SimpleNamespace(name="zoo"), task="zoo", model="m")
-    return Row("1", {"sample": sample, "eval": spec}, "log.eval, sample 1")
+    return SourceRow("1", {"sample": sample, "eval": spec}, "log.eval, sample 1")
 
 
 def test_replies_in_logs_of_inspect() -> None:
