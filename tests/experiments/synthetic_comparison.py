@@ -28,7 +28,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     label_row,
     trace_row,
 )
-from faithscope.experiments.analysis.explorer.explored import Explored
+from faithscope.experiments.analysis.explorer.data import Explored
 from faithscope.experiments.analysis.html import HtmlTable
 from faithscope.experiments.analysis.page import Fold, Grid, Verbatim
 

@@ -24,7 +24,7 @@ from synthetic_comparison import comparison, places, planted, records_of, truth
 
 from faithscope.experiments.analysis.comparison.agreement import agreement_table
 from faithscope.experiments.analysis.explorer import page, server
-from faithscope.experiments.analysis.explorer.explored import Explored
+from faithscope.experiments.analysis.explorer.data import Explored
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.cli import execute
 
