@@ -158,7 +158,7 @@ def test_a_judge_that_all_measures_share_is_named_once(chromium: Browser, tmp_pa
     options = chromium.evaluate("[...document.getElementById('x').options].map(o => o.text)")
     assert not any("smollm2" in text for text in options)
     lead = chromium.evaluate("document.querySelector('header p').textContent")
-    assert "Names of measures leave out “(bundled:smollm2-135m)”" in lead
+    assert "Names of measures omit “(bundled:smollm2-135m)”" in lead
 
 
 def test_headings_stay_off_row_labels_and_a_narrowed_page_fits(
