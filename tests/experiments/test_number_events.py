@@ -99,7 +99,7 @@ def test_what_the_parser_reads_is_the_label_that_the_scored_reading_counts(langu
 def test_a_finished_calculation_is_parsed_and_counts_for_none_of_its_operands(
     language, text, number
 ):
-    """Its result would have to be added up over all calculations that lead to it."""
+    """Scoring its result would need a sum over all calculations that lead to it."""
     assert first_number(text) == number
     assert scored_as(language, text) == set()
 

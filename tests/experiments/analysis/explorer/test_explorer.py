@@ -118,7 +118,7 @@ def test_the_heat_map_has_the_numbers_of_the_report(
 
 
 def test_axes_the_sign_of_rho_and_the_sentence_agree(chromium: Browser, written: Path) -> None:
-    """Of a measure of which less is faithful the axis runs the other way."""
+    """The axis of a measure is reversed if less of it means faithful."""
     opened(chromium, written)
     choose(chromium, "x", "internal 5")  # less of it is faithful
     choose(chromium, "y", "internal 1")
