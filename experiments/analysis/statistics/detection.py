@@ -27,15 +27,17 @@ from faithscope.experiments.analysis.statistics.resampling import Clusters
 LEAST_OF_KIND = 10
 """Least number of items of either kind for fitting anything."""
 Scores = Float[np.ndarray, " rows"]
-Kind = Bool[np.ndarray, " rows"]
+IsPositive = Bool[np.ndarray, " rows"]
+"""(rows,) whether a row is of the kind to be detected, such as unfaithful."""
 Folds = Int[np.ndarray, " rows"]
+"""(rows,) number of the fold in which a row is tested."""
 Features = Float[np.ndarray, "rows columns"]
-Fit = Callable[[Features, Kind, np.ndarray], Callable[[Features], Scores]]
+Fit = Callable[[Features, IsPositive, np.ndarray], Callable[[Features], Scores]]
 """Fits on features, kinds and clusters of training rows; returns a function that gives the
 probability of the kind for the features of other rows."""
 
 
-def folds(kind: Kind, clusters: Clusters, n: int, seed: int) -> Folds | None:
+def folds(kind: IsPositive, clusters: Clusters, n: int, seed: int) -> Folds | None:
     """The fold in which each row is tested, stratified by kind as far as clusters allow.
 
     None with too little data: fewer than `LEAST_OF_KIND` rows of either kind, or a kind in fewer
@@ -57,14 +59,14 @@ def _parts(fold: Folds) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     return ((fold != i, fold == i) for i in np.unique(fold))
 
 
-def g_mean_squared(kind: Kind, called: Kind) -> float:
+def g_mean_squared(kind: IsPositive, called: IsPositive) -> float:
     """Sensitivity times specificity; NaN if all rows are of one kind."""
     if kind.all() or not kind.any():
         return math.nan
     return float(called[kind].mean() * (~called[~kind]).mean())
 
 
-def best_threshold(kind: Kind, score: Scores) -> float:
+def best_threshold(kind: IsPositive, score: Scores) -> float:
     """The threshold with the greatest squared g-mean, the highest among ties; rows with a score at
     or above it are called."""
     false, true, thresholds = roc_curve(kind, score, drop_intermediate=False)
@@ -72,7 +74,7 @@ def best_threshold(kind: Kind, score: Scores) -> float:
 
 
 def threshold_for(
-    kind: Kind, score: Scores, *, precision: float | None = None, recall: float | None = None
+    kind: IsPositive, score: Scores, *, precision: float | None = None, recall: float | None = None
 ) -> float | None:
     """The threshold with the highest recall at a required precision, or the reverse; None if no
     threshold meets the requirement."""
@@ -87,8 +89,11 @@ def threshold_for(
 
 
 def called_by(
-    kind: Kind, score: Scores, fold: Folds, threshold: Callable[[Kind, Scores], float | None]
-) -> Kind | None:
+    kind: IsPositive,
+    score: Scores,
+    fold: Folds,
+    threshold: Callable[[IsPositive, Scores], float | None],
+) -> IsPositive | None:
     """Rows called by a threshold chosen on the other folds; None if a fold has no threshold."""
     called = np.zeros(len(kind), dtype=bool)
     for train, test in _parts(fold):
@@ -99,13 +104,13 @@ def called_by(
     return called
 
 
-def precision_and_recall(kind: Kind, called: Kind) -> tuple[int, int, int]:
+def precision_and_recall(kind: IsPositive, called: IsPositive) -> tuple[int, int, int]:
     """Counts of true positives, of called rows, and of rows of the kind."""
     return int((called & kind).sum()), int(called.sum()), int(kind.sum())
 
 
 def cross_fitted(
-    features: Features, kind: Kind, clusters: Clusters, fold: Folds, fit: Fit
+    features: Features, kind: IsPositive, clusters: Clusters, fold: Folds, fit: Fit
 ) -> Scores:
     """The probability of the kind for each row, by a fit on the other folds."""
     groups = np.asarray(clusters, dtype=str)
@@ -115,7 +120,9 @@ def cross_fitted(
     return p
 
 
-def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
+def platt(
+    features: Features, kind: IsPositive, clusters: np.ndarray
+) -> Callable[[Features], Scores]:
     """Fits a logistic curve of the first column (Platt, 1999) that never falls; a missing score is
     taken as the median.
 
@@ -134,7 +141,7 @@ def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     return lambda other: curve(other[:, :1])
 
 
-def best_column(features: Features, kind: Kind, strata: np.ndarray) -> int:
+def best_column(features: Features, kind: IsPositive, strata: np.ndarray) -> int:
     """Index of the column with the greatest AUROC inside strata, in its stated direction, with
     missing scores at the median; AUROC over all rows if the kind varies in no stratum."""
     varied = [s for s in np.unique(strata) if 0 < kind[strata == s].sum() < (strata == s).sum()]
@@ -155,7 +162,9 @@ STRENGTHS = (0.01, 0.1, 1.0)
 """Inverse penalty strengths among which the inner folds choose."""
 
 
-def logistic(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
+def logistic(
+    features: Features, kind: IsPositive, clusters: np.ndarray
+) -> Callable[[Features], Scores]:
     """Fits a logistic regression on standardised columns; its penalty is chosen on inner folds by
     cluster.
 
@@ -176,7 +185,9 @@ def logistic(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[
     return _probability(model, features, kind)
 
 
-def trees(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
+def trees(
+    features: Features, kind: IsPositive, clusters: np.ndarray
+) -> Callable[[Features], Scores]:
     """Fits scikit-learn's gradient-boosted trees, which treat a missing score as a separate
     value."""
     least = max(2, min(20, len(kind) // 10))
@@ -186,6 +197,6 @@ def trees(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     return _probability(model, features, kind)
 
 
-def _probability(model: Any, features: Features, kind: Kind) -> Callable[[Features], Scores]:
+def _probability(model: Any, features: Features, kind: IsPositive) -> Callable[[Features], Scores]:
     fitted = model.fit(features, kind)
     return lambda other: np.asarray(fitted.predict_proba(other))[:, 1]
