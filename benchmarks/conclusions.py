@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import against_tables, targets
-from faithscope.experiments.analysis.comparison.joined import join
+from faithscope.experiments.analysis.comparison.join import join
 from faithscope.experiments.analysis.comparison.scores import (
     FAMILIES,
     Scores,
@@ -32,6 +31,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     label_row,
     trace_row,
 )
+from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import sentence_tables

@@ -23,7 +23,6 @@ import typer
 from faithscope.experiments.cli_views import RunFolder, to_output, views
 from faithscope.experiments.files import MORE_OPEN_FILES
 from faithscope.experiments.garbage import nothing_to_collect
-from faithscope.experiments.studies.rfeval.cli import review
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible, without_passwords
 
@@ -45,7 +44,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-app.add_typer(review, name="review")
 app.add_typer(views)
 
 

@@ -52,8 +52,9 @@ def ask(
         max_new_tokens: longest greedy continuation, of all prefixes or of each; 0 for none.
         stop: ends a continuation when true of its text so far.
         boundary: `number` adds the log-prob that the number at a label's end is complete there, so
-            that "70" gets no credit for "700", "70,000", "70.5" or "70 * 2". The probabilities of
-            different labels are then those of mutually exclusive events, and may be added up.
+            that "70" gets no credit for "700", "70,000", "70.5", "70^3", "70 million", "70 to 80"
+            or "70 * 2". The probabilities of different labels are then those of mutually exclusive
+            events, and may be added up.
         edits: per prefix, the edits of the model while it runs that prefix; they also hold for
             tokens of labels and continuations if they reach beyond the prefix.
         repeat: indices of the prefixes that others are compared with. Where the token budget splits

@@ -20,9 +20,11 @@ from faithscope.interp.number_ends import Continuation, NumberEnds, TokenSet
 
 Place = tuple[int, int, int | TokenSet]
 """(index of a tail, number of its tokens before the place, next token or `TokenSet` scored)."""
-LEAST_LIKELY = 1e-5
-"""Least probability of a label and the token after it for which that token is run. Each token that
-is not run makes the label's probability too high by less than this."""
+LEAST_LIKELY, LEAST_SHARE = 1e-5, 0.005
+"""Least probability of a label and the token after it, and least probability of that token given
+the label, for which the token is run. Each token that is not run makes the label's probability too
+high by less than the greater of `LEAST_LIKELY` and this share of it: most marks after a number are
+unlikely, and a digit after them is more so."""
 
 
 class Beyond(NamedTuple):
@@ -61,7 +63,8 @@ class Label:
     def likely(self, log_prob: LogProb) -> Iterator[Beyond]:
         """The continuations in `beyond` that are likely enough for their token to be run."""
         if self.beyond:
-            least = math.log(LEAST_LIKELY) - sum(map(log_prob, self.tokens))
+            total = sum(map(log_prob, self.tokens))
+            least = max(math.log(LEAST_LIKELY) - total, math.log(LEAST_SHARE))
             yield from (way for way in self.beyond if log_prob(way.place) > least)
 
 

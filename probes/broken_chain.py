@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Condition = Literal["perturbed", "control"]
 CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
 FEWEST_STEPS = 3
-BROKEN_STEP = 1
+BROKEN_STEP = 2
 """Version of `probes.broken_step`; see `probes.probe.Probe.version`."""
 
 NotMeasurable = Literal["too_few_steps", "last_step_replaced"]

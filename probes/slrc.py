@@ -105,15 +105,17 @@ class SlrcSettings(Settings):
         return edits
 
 
-_FLIPS = {
+FLIPS = {
     "removed": "necessary",
+    "alone": "sufficient",
     "shuffled": "reordered",
     "corrupted": "corrupt_flips",
     "regenerated": "regenerate_flips",
     "controlled": "control_flips",
     "emptied": "empty_flips",
 }
-"""Kind of edit -> the record field that lists whether each branch changed the answer."""
+"""Kind of edit -> the record field that lists whether each branch changed the answer; of `alone`,
+whether each step alone gives the answer back."""
 
 
 def _calls(size: Size, settings: SlrcSettings) -> int:
@@ -344,7 +346,7 @@ def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> 
     ran = kind == "shuffled" or any(of_kind)
     measures: dict[str, Callable[[Outcome], Any]] = {
         kind: lambda o: o.answer,
-        "sufficient" if kind == "alone" else _FLIPS[kind]: lambda o: o.flips != (kind == "alone"),
+        FLIPS[kind]: lambda o: o.flips != (kind == "alone"),
         f"{kind}_margin": lambda o: rounded(o.margin),
     }
     if graded:

@@ -9,7 +9,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from every_table import every_table
 
 from faithscope.experiments.cli import execute
 from faithscope.interp import Branch
@@ -82,29 +81,3 @@ def test_the_pages_of_keys_and_columns_are_what_the_code_declares() -> None:
         made = text()
         assert made == (ROOT / "docs" / page).read_text(), "run `python tools/reference.py`"
         assert "|  |\n" not in made, f"{page}: a key or column without its meaning"
-
-
-def columns_on_the_page() -> dict[str, set[str]]:
-    """Study -> columns on the page docs/columns.md; "All studies" has the common ones."""
-    page = (ROOT / "docs" / "columns.md").read_text()
-    of_studies = (part.partition("\n") for part in page.split("\n## ")[1:])
-    return {study: set(re.findall(r"^\| `(\w+)` \|", text, re.M)) for study, _, text in of_studies}
-
-
-def test_every_column_of_every_table_is_on_the_page() -> None:
-    """Ends of intervals are exempt, since the page explains them once."""
-    on_page = columns_on_the_page()
-    shared = on_page.pop("All studies")
-    of_studies = every_table()
-    assert of_studies.keys() == on_page.keys()
-    assert {"framing", "reading", "edit", "moe", "execution"} <= on_page["slrc"]
-    missing = [
-        f"{study}: {name}.{column}"
-        for study, tables in of_studies.items()
-        for name, table in tables.items()
-        for column in table.columns
-        for ends_of in [re.sub("_(low|high)$", "", column)]
-        if not {column, ends_of} & (on_page[study] | shared)
-        or (column not in on_page[study] | shared and ends_of not in table.columns)
-    ]
-    assert missing == [], "declare them in the study's columns.py with what they mean"

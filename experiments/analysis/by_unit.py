@@ -100,7 +100,7 @@ def told_apart(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def of_each_unit(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
-    """Of each unit in the tables over steps, its rows of them, without the column."""
+    """Splits every table over steps by unit of removal, and drops the column `unit`."""
     over_steps = {name: t for name, t in tables.items() if "unit" in t.columns}
     present = {unit for table in over_steps.values() for unit in table["unit"]}
     return {

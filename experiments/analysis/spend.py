@@ -3,50 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import SHARED
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import Numbers, Table
+from faithscope.experiments.analysis.tidy import keep, numbers
 from faithscope.experiments.config.api import API
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Call
 
 USAGE = tuple(f.name for f in fields(Usage))
-COLUMNS = ("model", *USAGE, "cost", "priced", "estimated_calls", "estimated_cost")
+COSTS = ("cost", "priced", "estimated_calls", "estimated_cost")
 
 
 def spend_table(calls: Iterable[Call]) -> pd.DataFrame:
-    """A row per model behind an API.
-
-    `calls` and tokens (input with what the provider had cached, output with the reasoning) are
-    sums; `cost` is in dollars at the prices of each call's time, of the calls that had a price
-    (missing where none had); `priced` says whether all had. Replies from the cache are no calls.
-    Of these sums, `estimated_calls` and `estimated_cost` are of calls whose server told no usage,
-    or whose reply nobody saw (stopped, timed out): their tokens are estimates, mostly high ones.
-    """
-    of_model: defaultdict[str, list[Call]] = defaultdict(list)
-    for call in calls:
-        of_model[API + call.model].append(call)
-    rows = [_row(model, calls_of_model) for model, calls_of_model in sorted(of_model.items())]
-    of_kind = {"cost": float, "priced": bool, "estimated_cost": float}
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(of_kind)
+    """The table `SPEND` of the calls of a run."""
+    rows = [
+        {"model": API + c.model, "cost": c.cost, "estimated": c.estimated}
+        | {name: getattr(c.usage, name) for name in USAGE}
+        for c in sorted(calls, key=lambda call: API + call.model)
+    ]
+    frame = pd.DataFrame(rows, columns=["model", *USAGE, "cost", "estimated"])
+    return SPEND.make(frame.astype({"cost": float, "estimated": bool}))
 
 
-def _row(model: str, calls: list[Call]) -> dict[str, Any]:
-    guessed = [c for c in calls if c.estimated]
-    return {name: sum(getattr(c.usage, name) for c in calls) for name in USAGE} | {
-        "model": model,
+def _sums(calls: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    guessed = keep(calls, calls["estimated"])
+    return {name: int(numbers(calls[name]).sum()) for name in USAGE} | {
         "cost": _cost(calls),
-        "priced": all(c.cost is not None for c in calls),
-        "estimated_calls": sum(c.usage.calls for c in guessed),
-        "estimated_cost": _cost(guessed) if guessed else 0.0,
+        "priced": bool(calls["cost"].notna().all()),
+        "estimated_calls": int(numbers(guessed["calls"]).sum()),
+        "estimated_cost": _cost(guessed) if len(guessed) else 0.0,
     }
 
 
-def _cost(calls: Iterable[Call]) -> float:
-    known = [c.cost for c in calls if c.cost is not None]
+def _cost(calls: pd.DataFrame) -> float:
+    known = calls["cost"].dropna().tolist()
     # fsum: the order in which workers' files are read must not change a digit
     return math.fsum(known) if known else math.nan
+
+
+SPEND = Table(
+    "spend", "calls", ("model",), (Numbers(tuple(SHARED[n] for n in (*USAGE, *COSTS)), _sums),)
+)
+"""A row per model behind an API.
+
+`calls` and tokens (input with what the provider had cached, output with the reasoning) are sums;
+`cost` is in dollars at the prices of each call's time, of the calls that had a price (missing where
+none had); `priced` says whether all had. Replies from the cache are no calls. Of these sums,
+`estimated_calls` and `estimated_cost` are of calls whose server told no usage, or whose reply
+nobody saw (stopped, timed out): their tokens are estimates, mostly high ones.
+"""

@@ -153,6 +153,14 @@ def renamed(row: Mapping[str, Any], name: str, to: str) -> dict[str, float]:
     return {new: row.get(old, math.nan) for old, new in names}
 
 
+def columns_of(statistics: Mapping[str, Any]) -> dict[str, Any]:
+    """Every statistic: an estimate as the columns of `with_interval`, what is none as it is."""
+    table_columns: dict[str, Any] = {}
+    for name, x in statistics.items():
+        table_columns |= columns(name, x) if isinstance(x, Estimate) else {name: x}
+    return table_columns
+
+
 def all_columns(estimates: Mapping[str, Estimate], names: Iterable[str]) -> dict[str, float]:
     """The columns (`with_interval`) of several named estimates."""
     return {k: v for name in names for k, v in columns(name, estimates[name]).items()}

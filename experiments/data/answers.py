@@ -45,7 +45,7 @@ from faithscope.interp.number_ends import CALCULATION
 from faithscope.interventions.conclusion import first_response
 from faithscope.interventions.scripts import WORD
 
-ANSWERS = 2
+ANSWERS = 3
 """Version of the parsers of answers; see `probes.probe.Probe.version`."""
 
 _MARKUP = re.compile(r"[*_`]+")
@@ -74,11 +74,15 @@ _IN_WORDS = re.compile(
     r"|[〇零一二三四五六七八九十百千两]+)",
     re.IGNORECASE,
 )
+_NEAR = 12
+"""Characters before a number in which "between" or "from" stands."""
 _FAR = 300
 """Number of characters after "the answer is" that are searched for the answer."""
 _ALONE = re.compile(r"\s*([$€£¥₹(-]{0,9}\d[\d.,/]{0,20}[%)]?)[.!$]{0,2}[ \t]*\n(?!\s*\Z)")
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|[。！？]")
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
+_OPENS = re.compile(r"[^=\n]*(?:[+*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(]*|[\s$)]*[-−][\s$(]*")
+"""An operation on a number that nothing comes of until an "=": the gap in "3 apples * 60"."""
 _OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
 _BESIDE = re.compile(
     rf"{_OR.pattern}|[-–—]|[\s$]*(?<!\w)(?:to|and)(?!\w)[\s$]*|[至到和と]", re.IGNORECASE
@@ -88,6 +92,10 @@ _OFFERS = re.compile(
     r"\s*(?:somewhere\s+|anywhere\s+)?(?:between|either|from)(?!\w)", re.IGNORECASE
 )
 """Beginning of a line that offers several numbers: "between", "either", "from"."""
+_OFFERED = re.compile(r"(?<!\w)(?:between|either|from)[\s(]*\Z", re.IGNORECASE)
+_UNIT_BESIDE = re.compile(rf"(?:\s+[^\W\d_]+){{1,3}}?(?:{_BESIDE.pattern})", re.IGNORECASE)
+"""Text between two numbers that are offered with their units, where `_OFFERED` stands before the
+first: "from 3 pens to 5 pens"."""
 _PRECISION = re.compile(r"\s*(?:decimal|significant|places|digits|d\.?p|s\.?f)", re.IGNORECASE)
 """Words after a number that states the precision of the one before: "3.14 to 2 decimal places"."""
 
@@ -154,7 +162,8 @@ def last_number(text: str) -> str | None:
     r"""The number that a response states as its answer, else the last number in it.
 
     It is that of the first line `#### n`, which ends a response; else of the last `\boxed{n}`; else
-    of the last "the answer is n"; else the last number, unless a calculation continues with it.
+    of the last "the answer is n"; else the last number, unless a calculation continues with it, or
+    it is an end of a range or one of two that are offered ("between 3 and 5", "3 or 4").
     Step counters ("Step 3:", "3. Then …") and ordinals ("3rd") are no numbers here. A marked
     answer, or a number, that cannot be read whole gives no answer (`canonical_number`).
     """
@@ -178,6 +187,13 @@ def last_number(text: str) -> str | None:
     if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
         return canonical_number(alone[1])
     mentioned = [n for n in find_numbers(plain) if not is_denied(plain, n.start)]
+    if len(mentioned) > 1 and (
+        _BESIDE.fullmatch(plain, mentioned[-2].end, mentioned[-1].start)
+        and _PRECISION.match(plain, mentioned[-1].end)
+    ):
+        mentioned.pop()
+    if len(mentioned) > 1 and _are_beside(plain, *mentioned[-2:]):
+        return None
     return _canonical(stated_number(plain, mentioned))
 
 
@@ -229,21 +245,25 @@ def _begun_with(line: str, numbers: Sequence[Number]) -> str | None:
     """The number that a line begins with, or the result of the calculation that it begins."""
     if not numbers or is_denied(line, numbers[0].start):
         return None
-    answer = numbers[0]
+    answer, is_open = numbers[0], False
     if len(numbers) > 1 and (_OFFERS.match(line) or _are_beside(line, *numbers[:2])):
         return None
     for one, other in itertools.pairwise(numbers):
         between = line[one.end : other.start]
         if not _OPERATION.fullmatch(between):
             break
+        is_open = bool(_OPENS.fullmatch(between))
         if "=" in between:
             answer = other
-    return None if CALCULATION.match(line, answer.end) else _canonical(answer)
+    return None if is_open or CALCULATION.match(line, answer.end) else _canonical(answer)
 
 
 def _are_beside(line: str, one: Number, other: Number) -> bool:
     """Whether two numbers are offered as alternatives or a range; "12-3 = 9" is a calculation."""
-    together = _BESIDE.fullmatch(line, one.end, other.start)
+    together = _BESIDE.fullmatch(line, one.end, other.start) or (
+        _OFFERED.search(line, max(0, one.start - _NEAR), one.start)
+        and _UNIT_BESIDE.fullmatch(line, one.end, other.start)
+    )
     goes_on = CALCULATION.match(line, other.end) or _PRECISION.match(line, other.end)
     return bool(together and not goes_on)
 

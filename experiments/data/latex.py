@@ -7,7 +7,7 @@ import re
 from faithscope.interventions.sentences import Span
 
 _BRACE = re.compile(r"(\\boxed\s*\{)|(?<!\\)[{}]")
-_EMPHASIS = re.compile(r"\*\*(?=\S)|(?<=\S)\*\*(?!\d)|`+|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)")
+_EMPHASIS = re.compile(r"(?<!\d)\*\*(?=\S)|(?<=\S)\*\*(?!\d)|`+|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)")
 _FONT = re.compile(
     r"\\(?:text\w*|math(?:rm|bf|it|sf|tt|normal)|mbox|operatorname|bm|boldsymbol)"
     r"\s*\{([^{}]*)\}"

@@ -295,6 +295,8 @@ class ApiJudge:
         if cache and redact(whole := str(output.model_dump())) != whole:
             cache.forget_secrets()
         reply = from_output(ask, output)
+        if http.counts_by_truth(http.body_of(sent_back) or ""):
+            reply = replace(reply, usage=Usage(calls=1))
         if getattr(transcript().events[-1], "cache", None) == "read":
             reply = replace(reply, usage=Usage(), from_cache=True)
         return reply, self._charges.of(ask, reply)

@@ -5,6 +5,7 @@ Both drop a body that they cannot read, although the server wrote it and bills i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -50,6 +51,21 @@ def body_of(kept: list[Response]) -> str | None:
     except RuntimeError:
         # the httpx of each client (there are several) has its own subclass of this error
         return None
+
+
+def counts_by_truth(body: str) -> bool:
+    """Whether the usage in a body has true or false for a number of tokens.
+
+    The provider's client and Inspect make a count of it: one token, or none.
+    """
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    inner = [x for x in usage.values() if isinstance(x, dict)] if isinstance(usage, dict) else []
+    counts = [usage, *inner] if isinstance(usage, dict) else []
+    return any(isinstance(n, bool) for of in counts for name, n in of.items() if "tokens" in name)
 
 
 async def _keep(response: Response) -> None:

@@ -1,111 +1,196 @@
-"""Every table of every study: made of nothing, where tables have their columns without a row, and
-of a small comparison."""
+"""Every table of every study: made of nothing, and of a few items."""
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-from synthetic_comparison import joined_of
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from faithscope.experiments.analysis.comparison.against import against_tables, targets
+import pandas as pd
+from c2_frames import made_up as c2_frames
+from faithcot_frames import CHAIN, scored, traces
+from rf_made_up import NAMES as RF_MODELS
+from rf_made_up import made_up as rf_frames
+from sample_records import sample_run
+from synthetic_comparison import joined_of
+from synthetic_comparison import scores as made_up_scores
+
 from faithscope.experiments.analysis.comparison.agreement import (
     step_agreement_table,
     step_hits_table,
 )
 from faithscope.experiments.analysis.comparison.combining import ablation_table
+from faithscope.experiments.analysis.comparison.join import Joined, join
+from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
 from faithscope.experiments.analysis.comparison.step_labels import step_against_table
-from faithscope.experiments.analysis.comparison.trust import front_table
+from faithscope.experiments.analysis.comparison.trust import FRONT
+from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.traces.exclusions import exclusions_table
+from faithscope.experiments.analysis.tables import make_tables
+from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
+from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.studies import c2faith, compare, faithcot, judge, rfeval  # noqa: F401
-from faithscope.experiments.studies.c2faith.metrics.calibration import MASS
-from faithscope.experiments.studies.c2faith.metrics.words import words_table
-from faithscope.experiments.studies.c2faith.tables import Frames
+from faithscope.experiments.studies.c2faith.tables import OF_RUN, Frames
 from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
+from faithscope.experiments.studies.compare.reading import SOURCES
 from faithscope.experiments.studies.compare.results import MEASURES, sentence_tables
 from faithscope.experiments.studies.faithcot import tables as of_faithcot
-from faithscope.experiments.studies.faithcot.paper import paper_data
+from faithscope.experiments.studies.faithcot.metrics import by_rule
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
 from faithscope.experiments.studies.judge import tables as of_judges
-from faithscope.experiments.studies.rfeval.tables import RfFrames
+from faithscope.experiments.studies.judge.chains import JudgedChain
+from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT
+from faithscope.experiments.studies.rfeval.tables import frames_of
 from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
 
-HOW = Drawing(0, 10)
+HOW = Drawing(0, 100)
+RF_TASKS = ("legal_decision", "table_reasoning")
 
 
-def _slrc() -> dict[str, pd.DataFrame]:
+def _slrc(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     made: dict[str, pd.DataFrame] = {}
+    analysis = SlrcAnalysis(resamples=10)
     for topic in TOPICS:
         for table in topic.tables:
-            made[table.name] = table.make(made[table.of] if table.of else [], SlrcAnalysis())
-    return made | {"label_mass": label_mass_table([]), "exclusions": exclusions_table([])}
+            source = made.get(table.of, records) if isinstance(table.of, str) else records
+            made[table.name] = table.make(source, how=analysis)
+    others = {"label_mass": LABEL_MASSES.make(records), "exclusions": exclusions_table(records)}
+    return made | others
 
 
-def _faithcot() -> dict[str, pd.DataFrame]:
-    scores, traces, steps = (pd.DataFrame(columns=list(x)) for x in (SCORES, TRACES, STEP_SCORES))
-    detectors = of_faithcot.detectors_table(scores, 2, HOW, False)
-    return {
-        "detectors": detectors,
-        **paper_data(detectors),
-        "faithcot_quadrants": of_faithcot.quadrants_table(traces, traces),
-        "faithcot_rates": of_faithcot.rates_table(traces, HOW),
-        "faithcot_principles": of_faithcot.principles_table(traces),
-        "faithcot_steps": of_faithcot.steps_table(steps, HOW),
-        "exclusions": exclusions_table([]),
+def _c2(frames: Frames) -> dict[str, pd.DataFrame]:
+    of_run = {table.name: pd.DataFrame(columns=table.header) for table in OF_RUN}
+    return c2_tables(frames, resamples=10) | of_run
+
+
+def _faithcot(
+    scores: pd.DataFrame, chains: pd.DataFrame, steps: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    readings = by_rule(scores, 2, False, 0)
+    frames = {
+        "readings": readings,
+        "common_detectors": of_faithcot.DETECTED.make(readings, how=HOW),
+        "chains": chains.assign(counted=True),
+        "suspicions": steps.assign(counted=True),
+        "fates": fates_of([]),
     }
+    return make_tables(of_faithcot.TABLES, frames, HOW)
 
 
-def _judge() -> dict[str, pd.DataFrame]:
-    made = {
-        "judge_forms": of_judges.forms_table([], HOW),
-        "judge_agreement": of_judges.agreement_table([], [], {}, [], HOW),
-        "judge_localisation": of_judges.localisation_table([], {}, []),
-        "judge_steps": of_judges.steps_table([]),
+def _faithcot_frames(n: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    ids = [principle.id for principle in PRINCIPLES]
+    chains: list[dict[str, Any]] = [
+        {"unfaithful": i % 3 == 0, "correct": i % 4 > 0, "hardness": "hard" if i % 5 else None}
+        | {"principles": (ids[i % len(ids)],)}
+        for i in range(n)
+    ]
+    steps = [
+        CHAIN
+        | {"item": str(i), "question": str(i // 2), "measure": "m", "judge": ""}
+        | {"step": s, "score": float((i + s) % 3), "labelled": (i + s) % 2 == 0}
+        for i in range(n)
+        for s in range(3)
+    ]
+    return scored(n, {"perplexity": {0, 1}}), traces(*chains), pd.DataFrame(steps)
+
+
+def _judge(
+    verdicts: Sequence[dict[str, Any]],
+    steps: Sequence[dict[str, Any]],
+    chains: Mapping[str, JudgedChain],
+) -> dict[str, pd.DataFrame]:
+    of_chains = pd.DataFrame(verdicts, columns=list(VERDICT))
+    of_steps = pd.DataFrame(steps, columns=list(STEP))
+    frames = {
+        "every_verdict": of_chains,
+        "verdicts": of_chains,
+        "steps": of_steps,
+        "held": of_judges.held_against_labels(of_chains, of_steps, chains, ["correct"]),
+        "located": of_judges.located(of_chains, chains, ["correct"]),
+        "fates": of_judges.with_fates(of_chains, False),
     }
-    counted = {name: of_judges.with_cut(table, []) for name, table in made.items()}
-    return counted | {"exclusions": of_judges.exclusions_table([], False)}
+    return make_tables(of_judges.TABLES, frames, HOW)
 
 
-def _compare() -> dict[str, pd.DataFrame]:
-    rng = np.random.default_rng(0)
-    values = {
-        f"{family} {i}": (family, rng.random(24).tolist())
-        for i in range(2)
-        for family in ("behavioural", "internal", "judged")
-    }
-    joined = joined_of(values, label=[float(i % 2) for i in range(24)])
+def _judged(n: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, JudgedChain]]:
+    """A judge that says of every fourth chain nothing, and is mostly right of the others."""
+    chains, verdicts, steps = {}, [], []
+    for i in range(n):
+        sound = (i % 3 > 0, True, i % 5 > 0)
+        labels, of_steps = {"correct": all(sound)}, {"correct": sound}
+        texts, whole = ("a", "b", "c"), (True,) * 3
+        chain = JudgedChain(str(i), "d", "m", "q", texts, whole, True, labels, of_steps, None)
+        chains[chain.id] = chain
+        way = {"judge": "j", "reading": "generated", "form": "step_judge", "dataset": "d"}
+        way |= {"model": "m", "item": chain.id, "cut": i == 1}
+        silent, wrong = i % 4 == 0, all(sound) == (i % 7 == 0)
+        nothing = dict.fromkeys(("flag", "score", "first"))
+        said = {"flag": wrong, "score": float(wrong), "first": 0 if wrong else -1}
+        outcome = {"outcome": "refused" if silent else "parsed"}
+        about = way | outcome | {"task": "step_judge", "n_asks": 3, "n_without_verdict": 0}
+        verdicts.append(about | (nothing if silent else said))
+        steps += [
+            way | outcome | {"step": s} | ({} if silent else {"flag": wrong, "score": float(wrong)})
+            for s in range(3)
+        ]
+    return verdicts, steps, chains
+
+
+def _compare(joined: Joined) -> dict[str, pd.DataFrame]:
     labels = targets(joined, 2, 0)
     held = against_tables(joined, labels, HOW)
     told = sentence_tables(joined, labels, HOW, CompareReport(), held["against"])
     return {
+        "sources": SOURCES.table([]),
         "joins": joined.joins,
         "missing": joined.missing,
-        "measures": pd.DataFrame(columns=MEASURES),
+        "measures": MEASURES.table([]),
         "step_agreement": step_agreement_table(joined, HOW),
         "step_hits": step_hits_table(joined, HOW),
         "step_against": step_against_table(joined, HOW, 2),
         **told,
         **held,
-        "front": front_table(told["trust"]),
+        "front": FRONT.make(told["trust"]),
         "ablation": ablation_table(labels, HOW),
     }
 
 
-def every_table() -> dict[str, dict[str, pd.DataFrame]]:
-    """By study and name."""
-    c2 = c2_tables(Frames(), resamples=10)
-    c2 |= {"c2_mass": pd.DataFrame(columns=MASS), "c2_words": words_table([])}
-    made = {
-        "slrc": _slrc(),
-        "c2faith": c2,
-        "rfeval": rf_tables(RfFrames(), resamples=10),
-        "faithcot": _faithcot(),
-        "judge": _judge(),
-        "compare": _compare(),
-    }
+def _with_spend(
+    made: Mapping[str, dict[str, pd.DataFrame]],
+) -> dict[str, dict[str, pd.DataFrame]]:
     return {study: of | {"spend": spend_table([])} for study, of in made.items()}
+
+
+def every_table() -> dict[str, dict[str, pd.DataFrame]]:
+    """By study and name, made of nothing, or of a comparison that has little in common."""
+    scores, chains, steps = (pd.DataFrame(columns=list(x)) for x in (SCORES, TRACES, STEP_SCORES))
+    little = joined_of({"one": ("judged", [0.0, 1.0]), "two": ("internal", [1.0, 1.0])})
+    return _with_spend(
+        {
+            "slrc": _slrc([]),
+            "c2faith": _c2(Frames()),
+            "rfeval": rf_tables(frames_of({}), HOW),
+            "faithcot": _faithcot(scores, chains, steps),
+            "judge": _judge([], [], {}),
+            "compare": _compare(little),
+        }
+    )
+
+
+def filled_tables() -> dict[str, dict[str, pd.DataFrame]]:
+    """By study and name, made of a few items that have most of what a run may have."""
+    few = join({"a": made_up_scores(24, 3, "", 3, 0.1)}, None, "text")
+    return _with_spend(
+        {
+            "slrc": _slrc(sample_run(3)),
+            "c2faith": _c2(c2_frames(2, 12, mute=True)),
+            "rfeval": rf_tables(frames_of(rf_frames(RF_MODELS[:2], RF_TASKS, n=4)), HOW),
+            "faithcot": _faithcot(*_faithcot_frames(24)),
+            "judge": _judge(*_judged(24)),
+            "compare": _compare(few),
+        }
+    )

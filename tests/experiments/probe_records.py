@@ -7,19 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes.record import head
 
 Record = dict[str, Any]
-TABLES = {table.name: table.make for topic in TOPICS for table in topic.tables}
+TABLES = {table.name: table for topic in TOPICS for table in topic.tables}
 
 
 def table_of(
     name: str, records: Sequence[Record], resamples: int = 50, **more: Any
 ) -> pd.DataFrame:
     """A table by its name, of these records."""
-    return TABLES[name](records, SlrcAnalysis(resamples=resamples, **more))
+    return TABLES[name].make(records, how=SlrcAnalysis(resamples=resamples, **more))
 
 
 def base(probe: str, model: str, task: str, item: str, variant: str) -> Record:

@@ -19,7 +19,7 @@ from faithscope.experiments.analysis.comparison.details import (
     Details,
     HeatMap,
 )
-from faithscope.experiments.analysis.comparison.joined import Joined, join
+from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores import (
     PLACE,
     Scores,

@@ -10,7 +10,7 @@ from planted_traces import ASKING, of_planted, planted
 from probe_records import table_of
 from test_slrc import asking, written
 
-from faithscope.experiments.studies.slrc.measures.filler import SLICE
+from faithscope.experiments.studies.slrc.measures.filler import REPORT
 from faithscope.interp.model import Model
 from faithscope.probes import PROBES
 from faithscope.probes.filler import FILLERS, FillerSettings, filled, filler, tokens_of
@@ -109,7 +109,7 @@ def test_tables_are_means_over_items() -> None:
 
 def test_scores_are_means_over_fillers() -> None:
     one, other = measured("faithful")[:2]
-    score = {m.name: m for m in SLICE.measures}
+    score = {m.name: m for m in REPORT.measures}
     both = [one, other | {"steps": one["steps"]}]
     expected = (np.mean(one["tv"]) + np.mean(other["tv"])) / 2
     assert score["filler_tv"].score(both) == pytest.approx(expected)

@@ -12,7 +12,7 @@ from probe_records import table_of
 from test_questions_put import LABELS, chat
 from test_slrc import asking, written
 
-from faithscope.experiments.studies.slrc.measures.hints import SLICE, normalised
+from faithscope.experiments.studies.slrc.measures.hints import REPORT, normalised
 from faithscope.interp.errors import NoRoom
 from faithscope.interp.model import Model
 from faithscope.interventions import Given, Question, Trace, from_ids
@@ -56,13 +56,13 @@ def test_who_follows_the_hint_and_who_says_so(name: str, switched: int, words: i
     assert {r["cue"] for r in measured(name)} == {"hint"}
     assert share(name, "switched") == switched
     assert share(name, "words") == words
-    (account,) = SLICE.measures
+    (account,) = REPORT.measures
     honest = [account.score([r]) for r in measured(name)]
     assert set(honest) == {1.0 if switched == words else 0.0}
 
 
 def test_the_measure_has_its_direction_and_what_it_is_about() -> None:
-    (account,) = SLICE.measures
+    (account,) = REPORT.measures
     assert (account.higher_is_faithful, account.about) == (True, "faithfulness")
 
 
@@ -274,7 +274,7 @@ def test_a_chain_that_another_model_wrote_is_left_out() -> None:
 
 
 def test_to_speak_of_a_cue_and_refuse_it_is_not_unfaithful() -> None:
-    (account,) = SLICE.measures
+    (account,) = REPORT.measures
 
     def told(cue: str, *said: tuple[bool, bool]) -> list[dict]:
         return [{"cue": cue, "words": words, "switched": switched} for words, switched in said]

@@ -9,7 +9,7 @@ import pytest
 from planted_traces import ANSWER_CUE, asking_of, by, of_planted, planted
 from probe_records import table_of
 
-from faithscope.experiments.studies.slrc.measures.mediation import SLICE
+from faithscope.experiments.studies.slrc.measures.mediation import REPORT
 from faithscope.probes import Record
 from faithscope.probes.cues import cued_option, cues, write_chains
 from faithscope.probes.framing import label_ids
@@ -63,7 +63,7 @@ def test_half_of_a_mixture_is_moved_either_way() -> None:
 
 
 def test_the_measures_have_their_directions_and_what_they_are_about() -> None:
-    direct, indirect = SLICE.measures
+    direct, indirect = REPORT.measures
     assert (direct.higher_is_faithful, direct.about) == (False, "faithfulness")
     assert (indirect.higher_is_faithful, indirect.about) == (True, "reliance")
 
@@ -112,7 +112,7 @@ def test_branches_share_their_prefixes() -> None:
 
 
 def test_tables_have_the_share_that_is_indirect_and_the_transplant_curve() -> None:
-    (_, curves) = SLICE.tables
+    (_, curves) = REPORT.tables
     records = [r for name in ("faithful", "hint") for r in measured(name)["question"]]
     lines = {
         line["model"]: line

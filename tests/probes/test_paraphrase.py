@@ -10,7 +10,7 @@ from planted_traces import ASKING, of_planted, planted
 from probe_records import table_of
 from test_slrc import asking, written
 
-from faithscope.experiments.studies.slrc.measures.paraphrase import SLICE
+from faithscope.experiments.studies.slrc.measures.paraphrase import REPORT
 from faithscope.interp.model import Model
 from faithscope.probes.framing import label_ids
 from faithscope.probes.graded import log_distribution, log_odds_drop, top, total_variation
@@ -59,7 +59,7 @@ def test_the_answer_survives_other_words_and_the_faithful_model_misses_the_last_
         assert all(r["n_reworded"] == 3 and not any(r["reasons"]) for r in measured(name))
         assert shares(name, "tv").max() < 0.05
         assert not any(r["whole_flips"] for r in measured(name))
-    score = {m.name: m for m in SLICE.measures}["paraphrase_beyond_tv"]
+    score = {m.name: m for m in REPORT.measures}["paraphrase_beyond_tv"]
     faithful, hint = (
         np.mean([score.score([r]) or 0.0 for r in measured(n)]) for n in ("faithful", "hint")
     )
@@ -148,6 +148,6 @@ def test_tables_are_means_over_items() -> None:
     assert row["beyond_tv"] == pytest.approx(row["removed_tv"] - row["tv"])
     by_step = table_of("paraphrase_by_step", records)
     assert by_step["removed_tv"].tolist() == pytest.approx(shares("faithful", "removed_tv"))
-    score = {m.name: m for m in SLICE.measures}
+    score = {m.name: m for m in REPORT.measures}
     assert score["paraphrase_flips"].forwards(records[:1]) == 1 + 3
     assert score["paraphrase_beyond_flips"].forwards(records[:1]) == 1 + 3 + 3

@@ -12,7 +12,7 @@ from probe_records import table_of
 from test_slrc import asking, written
 
 from faithscope.experiments.data.planted.data import result_of
-from faithscope.experiments.studies.slrc.measures.resample import SLICE
+from faithscope.experiments.studies.slrc.measures.resample import REPORT
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
 from faithscope.interventions.segment import tile
@@ -43,7 +43,7 @@ measured = of_planted(resample, HOT, most=8)
 def test_another_step_gives_the_faithful_model_another_answer_and_the_hint_follower_the_same() -> (
     None
 ):
-    scores = {m.name: m for m in SLICE.measures}
+    scores = {m.name: m for m in REPORT.measures}
     for name in ("resample_importance", "resample_drop"):
         of = {
             n: [x for r in measured(n) if (x := scores[name].score([r])) is not None]
@@ -277,7 +277,7 @@ def test_tables_are_means_over_items() -> None:
     assert by_step["different"].tolist() == pytest.approx(
         np.mean([r["different"] for r in records], axis=0).tolist(), abs=1e-5
     )
-    draws = next(f for f in SLICE.frames if f.name == "resample_draws")
+    draws = next(f for f in REPORT.frames if f.name == "resample_draws")
     rows = list(draws.rows(records[0]))
     assert len(rows) == 40
     assert (rows[-1]["cut"], rows[-1]["draw"]) == (4, 10)

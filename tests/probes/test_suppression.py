@@ -10,7 +10,7 @@ from probe_records import table_of
 from test_slrc import asking, written
 from tiny_models import tiny
 
-from faithscope.experiments.studies.slrc.measures.suppression import SLICE
+from faithscope.experiments.studies.slrc.measures.suppression import REPORT
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
 from faithscope.probes.framing import prefix_ids
@@ -118,7 +118,7 @@ def test_tables_are_means_over_items() -> None:
     assert len(cells) == 3 + 3
     answer = cells[cells["to_position"] == "answer"]
     assert answer["kl"].tolist() == pytest.approx(matrix[:, 3].tolist(), abs=1e-4)
-    score = {m.name: m for m in SLICE.measures}["suppression_to_answer"]
+    score = {m.name: m for m in REPORT.measures}["suppression_to_answer"]
     assert score.forwards(records[:1]) == 4
     assert score.steps is not None
     assert max(credit := score.steps(records[:1]), key=lambda s: credit[s]) == 2

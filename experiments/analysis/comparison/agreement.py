@@ -14,21 +14,93 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, rankdata
 
-from faithscope.experiments.analysis.comparison.joined import KEY, Joined
+from faithscope.experiments.analysis.columns import Column, by_name
+from faithscope.experiments.analysis.comparison.join import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import LABELS
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
 from faithscope.experiments.analysis.statistics.stats import over
-from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows, with_interval
+from faithscope.experiments.analysis.tables import Computed, Count, Mean, Table, rows_with
+from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows
 
 LEAST_MODELS = 3
 """Models and tasks below whose number their means are not correlated."""
-AGREEMENT = ["measure", "family", "other", "other_family", "n", *with_interval("spearman")]
-AGREEMENT += [*with_interval("within"), "n_within", "p", "q", "discovered"]
-AGREEMENT += ["one_probe", "across", "n_settings", "reversed"]
-AGREEMENT += [*with_interval("kappa", "ac2"), "phi", "cut", "other_cut", "reason"]
-STEPS = ["measure", "other", "n_items", *with_interval("spearman"), "n_tops"]
-STEPS += [*with_interval("same_top"), "chance"]
+CUT = Column("cut", meaning="What makes a verdict of a score: its own rule, else its median.")
+AGREEMENT = Computed("agreement", (
+    *("measure", "family", "other"),
+    Column("other_family", meaning="The family of the other measure."),
+    Column("n", meaning="Traces that both measures have a score of."),
+    Column("spearman", "rho", "Spearman's rank correlation.", interval=True),
+    Column("within", "rho within", "Correlation of ranks inside each model and task in which both "
+           "vary.", interval=True),
+    Column("n_within", "models and tasks in which both vary", "Pairs of model and task in which "
+           "both measures vary on the traces that have both."),
+    Column("p", meaning="p-value of rho within, against measures that are independent inside each "
+           "model and task; by exchanging questions."),
+    Column("q", meaning="p corrected for the number of pairs (Benjamini and Hochberg)."),
+    Column("discovered", "beyond chance", "q of rho within is at most the rate of false "
+           "discoveries."),
+    Column("one_probe", meaning="Both are numbers of one probe, or of one form put to one judge, "
+           "and so made of the same forward passes or replies."),
+    Column("across", "rho across", "Correlation of the means of models and tasks; from three of "
+           "them on."),
+    Column("n_settings", "models and tasks", "Pairs of model and task in the comparison: rho "
+           "across is of their means."),
+    Column("reversed", meaning="rho within is beyond chance, and rho has the opposite sign with an "
+           "interval that does not hold 0 (Simpson's paradox)."),
+    Column("kappa", "κ", "Cohen's kappa of the two verdicts.", interval=True),
+    Column("ac2", "AC2", "Gwet's AC2 of the two verdicts, which does not fall where nearly all say "
+           "the same.", interval=True),
+    Column("phi", "φ", "Matthews' correlation of the two verdicts."),
+    CUT,
+    Column("other_cut", "cut of the other", "What makes a verdict of the other measure's score: "
+           "its own rule, else its median."),
+    "reason",
+))  # fmt: skip
+"""A row per two measures: `spearman` over all traces, `within` models and tasks, `across` them."""
+
+
+def _mean_of_pairs(name: str) -> Mean:
+    """The mean of a statistic over the pairs of measures of two families."""
+    of_pair = by_name(AGREEMENT.columns)[name]
+    return Mean(name, name, label=of_pair.label, meaning=f"Mean over pairs: {of_pair.meaning}")
+
+
+FAMILIES = Table("families", "agreement", ("family", by_name(AGREEMENT.columns)["other_family"]), (
+    Count("n_pairs", meaning="Pairs of measures of the two families."),
+    *map(_mean_of_pairs, ("spearman", "within", "kappa", "ac2")),
+    Count("n_discovered", rows_with(discovered=True), "beyond chance",
+          "Pairs whose rho within is beyond chance."),
+    Count("n_one_probe", rows_with(discovered=True, one_probe=True), "of these of one probe",
+          "Pairs beyond chance that are of one probe."),
+    Count("n_reversed", rows_with(reversed=True), "reversed", "Pairs whose rho is reversed."),
+))  # fmt: skip
+"""A row per two families of measures: the means of their measures' agreement."""
+CHANCE = Column("chance", meaning="What blind choice among the steps gives.")
+N_ITEMS = Column("n_items", "items", "Traces that the row is of.")
+STEP_AGREEMENT = Computed("step_agreement", (
+    *("measure", "other", N_ITEMS),
+    Column("spearman", "rho", "Mean over items of the rank correlation of their steps.",
+           interval=True),
+    Column("n_tops", "items with one top step each", "Items in which either measure credits one "
+           "step more than all others."),
+    Column("same_top", "same step on top", "Share of the items with one top step each in which it "
+           "is the same step.", interval=True),
+    CHANCE,
+))  # fmt: skip
+"""A row per two measures that credit steps."""
+HITS = Computed("step_hits", (
+    Column("label", meaning="The label that measures are held against."),
+    *("measure", "family", N_ITEMS),
+    Column("hit", "labelled step named", "Share of the items in which the labelled step is the one "
+           "that the measure names; of k equal ones, 1 / k.", interval=True),
+    CHANCE,
+))  # fmt: skip
+"""A row per step label and measure: how often the one labelled step is the measure's own.
+
+A measure names the step that it credits most where the label speaks for the step, and least
+where it speaks against it.
+"""
 DECIMALS = 6
 """Digits to which scores are compared: what lies past them is float noise."""
 
@@ -68,14 +140,10 @@ def settings(joined: Joined) -> np.ndarray:
 
 
 def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
-    """A row per two measures.
+    """`AGREEMENT` of a comparison.
 
-    `spearman` is over all traces; `within` correlates ranks inside each model and task, of the
-    `n_within` in which both vary on the traces that have both, with p by exchanging questions and q
-    of Benjamini and Hochberg over all rows; `across` correlates the means of models and tasks.
-    `reversed`: what is `discovered` within has the other sign over all traces, and the interval of
-    that does not hold 0 (Simpson's paradox). `one_probe`: both are of one probe, or of one form put
-    to one judge, and so made of the same forward passes or replies.
+    Args:
+        rate: of false discoveries that is taken.
     """
     names = list(joined.measures.index)
     values = joined.oriented[names].round(DECIMALS).to_numpy(dtype=float)
@@ -105,7 +173,7 @@ def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
         if not few and math.isnan(row["spearman"]):
             row["reason"] = "one of them does not vary"
         table.append(row)
-    frame = pd.DataFrame(table, columns=AGREEMENT)
+    frame = AGREEMENT.table(table)
     q = numbers(frame["p"]).copy()
     known = ~np.isnan(q)
     if known.any():
@@ -149,11 +217,7 @@ def clusters_of(rho: np.ndarray) -> list[int]:
 
 
 def step_agreement_table(joined: Joined, how: Drawing) -> pd.DataFrame:
-    """A row per two measures that credit steps.
-
-    `spearman`: mean over items of the rank correlation of their steps. `same_top`: share of the
-    items in which both have one step on top, and it is the same; `chance` of that by chance.
-    """
+    """`STEP_AGREEMENT` of a comparison."""
     steps = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
     names = sorted(set(steps["measure"]))
     sign = np.where(steps["higher_is_faithful"].astype(bool), 1.0, -1.0)
@@ -179,7 +243,7 @@ def step_agreement_table(joined: Joined, how: Drawing) -> pd.DataFrame:
         row |= columns("spearman", estimates["rho"]) | columns("same_top", estimates["same"])
         ranked = chance[i, j][~np.isnan(same[i, j])]
         table.append(row | {"chance": float(ranked.mean()) if len(ranked) else math.nan})
-    return pd.DataFrame(table, columns=STEPS)
+    return STEP_AGREEMENT.table(table)
 
 
 def _compared(
@@ -204,15 +268,8 @@ def _compared(
         yield one, other, (over(ranks[0] @ ranks[1].T, spread), same, np.full(same.shape, 1 / k))
 
 
-HITS = ["label", "measure", "family", "n_items", *with_interval("hit"), "chance"]
-
-
 def step_hits_table(joined: Joined, how: Drawing) -> pd.DataFrame:
-    """A row per step label and measure: how often the one labelled step is the measure's own.
-
-    A measure names the step that it credits most where the label speaks for the step, and least
-    where it speaks against it; of k equal ones, 1 / k is a hit.
-    """
+    """`HITS` of a comparison."""
     found: dict[tuple[str, str, str], list[tuple[str, float, float]]] = defaultdict(list)
     question = dict(zip(joined.index, questions(joined), strict=True))
     is_label = joined.steps["family"] == "label"
@@ -237,6 +294,6 @@ def step_hits_table(joined: Joined, how: Drawing) -> pd.DataFrame:
     for about, of in sorted(found.items()):
         clusters, hit, chance = (np.array(column) for column in zip(*of, strict=True))
         estimate = means(clusters, {"hit": hit}, how=how)["hit"]
-        row = dict(zip(HITS[:3], about, strict=True)) | {"n_items": len(of)}
+        row = dict(zip(HITS.header[:3], about, strict=True)) | {"n_items": len(of)}
         table.append(row | columns("hit", estimate) | {"chance": float(chance.mean())})
-    return pd.DataFrame(table, columns=HITS)
+    return HITS.table(table)

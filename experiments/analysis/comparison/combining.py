@@ -17,18 +17,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import (
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.scores_vs_labels import (
+    AUROC,
+    LABEL,
+    N_UNFAITHFUL,
     NOT_WITHIN,
     ONE_KIND,
+    POOLED,
     TOO_FEW,
+    N,
     Target,
 )
 from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.statistics import detection
-from faithscope.experiments.analysis.statistics.exchanging import against_label
+from faithscope.experiments.analysis.statistics.against_label import against_label
+from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tidy import columns, columns_of
 
 CLASSIFIERS: dict[str, detection.Fit] = {
     "logistic regression": detection.logistic,
@@ -41,22 +49,45 @@ CROSSED = 0.005
 fold come from labels of the others, so that without any signal they vary more than exchanged labels
 do: on 60 traces 1.4 times as much, which makes of .005 about .03."""
 TOO_FEW_KNOWN = "fewer than 2 measures that vary and whose gaps do not hang on the label"
-COMBINED = ["label", "trained_on", "tested_on", "classifier", "n", "n_unfaithful", "n_measures"]
-COMBINED += [*with_interval("auroc", "pooled"), "single"]
-COMBINED += [*with_interval("single_auroc", "gain"), "p", "verdict", "reason"]
-ABLATION = ["label", "families", "added", "n_measures", "n"]
-ABLATION += [*with_interval("auroc", "pooled", "gain"), "verdict"]
+N_MEASURES = Column("n_measures", "measures", "Measures that the classifier was given.")
+GAINED = Column("gain", meaning="AUROC of the classifier minus that of what it is compared with.",
+                interval=True)  # fmt: skip
+VERDICT = Column("verdict", meaning="Gain, loss or none, by the interval of the gain and by p.")
+COMBINED = Computed("combined", (
+    LABEL,
+    Column("trained_on", meaning="What the classifier was fitted to."),
+    Column("tested_on", meaning="What the classifier was tested on: all, or one task or model."),
+    Column("classifier", meaning="What was fitted to all measures together."),
+    *(N, N_UNFAITHFUL, N_MEASURES, AUROC, POOLED),
+    Column("single", "best single", "Best single measure on the rows of the fit, by fold."),
+    Column("single_auroc", "AUROC, single", "AUROC of the best single measure on the same traces, "
+           "within models and tasks.", interval=True),
+    GAINED,
+    Column("p", meaning="How often exchanged labels give the classifier so high an AUROC."),
+    *(VERDICT, "reason"),
+))  # fmt: skip
+"""A row per label, classifier, and what it was trained and tested on.
+
+`gain`: its AUROC minus that of the best single measure, chosen on the rows it was fitted on, in
+the same draws; `verdict` is `none` where the gain's interval holds 0, and no gain where the
+classifier itself is not told from chance (`p`, labels exchanged between questions). Trained on
+other questions, it was fitted fold by fold and every fold may have chosen another measure;
+trained on the other tasks or models it was fitted once.
+"""
+ABLATION = Computed("ablation", (
+    LABEL,
+    Column("families", meaning="Families of the measures that the classifier was given."),
+    Column("added", meaning="The family whose gain over the others is given."),
+    *(N_MEASURES, N, AUROC, POOLED, GAINED, VERDICT),
+))  # fmt: skip
+"""A row per label and set of families, by logistic regression on other questions.
+
+`gain` is what the family in `added` adds to the other ones of the row.
+"""
 
 
 def combined_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
-    """A row per label, classifier, and what it was trained and tested on.
-
-    `gain`: its AUROC minus that of the best single measure, chosen on the rows it was fitted on, in
-    the same draws; `verdict` is `none` where the gain's interval holds 0, and no gain where the
-    classifier itself is not told from chance (`p`, labels exchanged between questions). Trained on
-    other questions, it was fitted fold by fold and every fold may have chosen another measure;
-    trained on the other tasks or models it was fitted once.
-    """
+    """`COMBINED` of labels and all measures."""
     table = []
     for target in of_labels:
         names = _known(target, target.measures(), how.seed)
@@ -79,12 +110,12 @@ def combined_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
                 of | {"classifier": title} | _gain(target, whole, p, single, how, len(names))
             )
         table += _transfers(target, features, names, how)
-    return pd.DataFrame(table, columns=COMBINED)
+    return COMBINED.table(table)
 
 
 def _known(target: Target, names: list[str], seed: int) -> list[str]:
-    """Measures that vary in every set of rows that is fitted on, and whose gaps do not hang on the
-    label: a classifier would learn the label from which traces have no score.
+    """Measures that vary in every training fold, and whose gaps do not hang on the label: a
+    classifier would learn the label from which traces have no score.
 
     Where the gaps of those that are left, counted together, still hang on it, only measures without
     gaps.
@@ -97,7 +128,7 @@ def _known(target: Target, names: list[str], seed: int) -> list[str]:
 
     def hang(gaps: np.ndarray) -> np.ndarray:
         of = (target.unfaithful, target.settings, target.clusters, seed)
-        chance = against_label(gaps.astype(float), *of)
+        chance = exchange_test(gaps.astype(float), *of)
         return 2 * np.fmin(chance.low, chance.high) <= LEVEL
 
     names = [name for name in names if varies(target.scores[name])]
@@ -130,15 +161,15 @@ def _gain(
     target: Target, rows: np.ndarray, p: np.ndarray, single: np.ndarray, how: Drawing, n: int
 ) -> dict[str, Any]:
     kind, clusters = target.unfaithful[rows], target.clusters[rows]
-    within = partial(auroc, clusters, kind, how=how, strata=target.settings[rows])
+    strata = target.settings[rows]
+    within = partial(auroc, clusters, kind, how=how, strata=strata)
     gain = within(p[rows], minus=single[rows])
     row = {"n": int(rows.sum()), "n_unfaithful": int(kind.sum()), "n_measures": n}
     row |= {"reason": NOT_WITHIN if math.isnan(gain.value) else ""}
-    row |= columns("auroc", within(p[rows])) | columns(
-        "pooled", auroc(clusters, kind, p[rows], how)
-    )
+    held = against_label(("auroc", "pooled"), kind, clusters, how, score=p[rows], strata=strata)
+    row |= columns_of(held)
     row |= columns("single_auroc", within(single[rows]))
-    chance = against_label(p[rows][:, None], kind, target.settings[rows], clusters, how.seed)
+    chance = exchange_test(p[rows][:, None], kind, target.settings[rows], clusters, how.seed)
     p_of_chance = float(chance.high[0])
     row |= columns("gain", gain) | {"p": p_of_chance}
     return row | {"verdict": _verdict(gain, p_of_chance)}
@@ -182,10 +213,7 @@ def _transfers(
 
 
 def ablation_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
-    """A row per label and set of families, by logistic regression on other questions.
-
-    `gain` is what the family in `added` adds to the other ones of the row.
-    """
+    """`ABLATION` of labels and all families of measures."""
     table = []
     for target in of_labels:
         if target.fold is None:
@@ -204,9 +232,13 @@ def ablation_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
             row |= {"n_measures": len(names), "n": len(target.rows), "added": ""}
             of = (target.clusters, target.unfaithful, p[key], how)
             rows = (target.unfaithful, target.settings, target.clusters)
-            chance = against_label(p[key][:, None], *rows, how.seed)
-            row |= columns("auroc", auroc(*of, strata=target.settings))
-            row |= columns("pooled", auroc(*of))
+            chance = exchange_test(p[key][:, None], *rows, how.seed)
+            held = against_label(
+                *(("auroc", "pooled"), target.unfaithful, target.clusters, how),
+                score=p[key],
+                strata=target.settings,
+            )
+            row |= columns_of(held)
             without = [(f, key - {f}) for f in families if key - {f} in p]
             if not without:
                 table.append(row | {"verdict": ""})
@@ -214,7 +246,7 @@ def ablation_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
                 gain = auroc(*of, minus=p[others], strata=target.settings)
                 words = {"added": family, "verdict": _verdict(gain, float(chance.high[0]))}
                 table.append(row | words | columns("gain", gain))
-    return pd.DataFrame(table, columns=ABLATION)
+    return ABLATION.table(table)
 
 
 def _sets(families: list[str]) -> list[tuple[str, ...]]:

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.tidy import check_rows
 from faithscope.experiments.config.api import API
 from faithscope.interp.errors import UserError
@@ -44,6 +45,13 @@ COSTS = {
     "dollars": "paid to an API for the whole judgement",
 }
 """Of one item; NaN where nobody counted them."""
+COST_COLUMNS = (
+    Column("forwards", "model calls", "Model calls of a trace, for this measure alone, mean."),
+    Column("tokens", meaning="Tokens of a trace, for the whole probe or judgement, mean."),
+    Column("seconds", meaning="Seconds of a trace, for the whole probe or judgement.", unit="s"),
+    Column("dollars", meaning="Dollars that a trace cost at an API, mean.", unit="$"),
+)
+"""Columns of tables with the mean of each of `COSTS`."""
 ITEMS = {
     **KEYS,
     "measure": "its name, unique among those of one run, judge and all",
@@ -67,7 +75,7 @@ STEPS = {
 OPTIONS = re.compile(r"\nA\. (?:(?!\nA\. ).)*\nB\. (?:(?!\nA\. ).)*\Z", re.DOTALL)
 """A list of lettered options that ends a question (`studies.judge.chains`)."""
 SAME = ("ids", "text", "question")
-"""How much of two traces is the same, the strictest first."""
+"""Criteria for joining two traces, strictest first."""
 TRACES = {
     **{name: "" for name in PLACE},
     "ids": "digest of prompt and reasoning as token ids; empty where there are none",

@@ -12,27 +12,35 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import average_precision_score
 
-from faithscope.experiments.analysis.comparison.against import (
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
+from faithscope.experiments.analysis.comparison.join import KEY, Joined
+from faithscope.experiments.analysis.comparison.scores import (
+    COST_COLUMNS,
+    COSTS,
+    LABELS,
+    STEP_LABEL,
+)
+from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     COVERS,
+    G_MEAN,
+    LABEL,
     NOT_WITHIN,
     ONE_KIND,
     TOO_FEW,
 )
-from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
-from faithscope.experiments.analysis.comparison.joined import KEY, Joined
-from faithscope.experiments.analysis.comparison.scores import COSTS, LABELS, STEP_LABEL
 from faithscope.experiments.analysis.statistics import detection
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.against_label import OF_SCORES, against_label
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import (
-    columns,
+    columns_of,
     groups,
     numbers,
     only,
     rows,
     where,
-    with_interval,
 )
 
 PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
@@ -41,18 +49,30 @@ one half than it may have told early steps from late ones."""
 TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".replace("%", " %")
 """Why a measure comes last: which steps it scores may hang on what it finds."""
 NONE_TO_TELL = (ONE_KIND, NOT_WITHIN)
-STEP_AGAINST = ["label", "measure", "family", "n", "n_items", "n_unfaithful", "n_missing"]
-STEP_AGAINST += [*with_interval("auroc", "pooled"), "average_precision", "g_mean_squared"]
-STEP_AGAINST += [*COSTS, "reason"]
+STEP_AGAINST = Computed("step_against", (
+    *(LABEL, "measure", "family"),
+    Column("n", "steps", "Labelled steps that have a score."),
+    Column("n_items", "traces", "Traces that the labelled steps with a score are of."),
+    Column("n_unfaithful", "spoken against", "Steps that the label speaks against."),
+    Column("n_missing", "without a score", "Labelled steps that the measure has no score of."),
+    Column("auroc", "AUROC", "How well the score tells the steps that the label speaks against, "
+           "which are those with the least credit, from others of the same model and task; one "
+           "half is chance.", interval=True),
+    Column("pooled", "AUROC, pooled", "AUROC over pairs of steps of whatever model and task.",
+           interval=True),
+    Column("average_precision", meaning="Average precision for the steps spoken against."),
+    *(G_MEAN, *COST_COLUMNS, "reason"),
+))  # fmt: skip
+"""A row per label of steps and measure, the best AUROC first, of measures with enough scores.
+
+`n` labelled steps of `n_items` traces have a score, `n_missing` have none. AUROC compares steps of
+one model and task, `pooled` all steps. Intervals draw questions; the threshold of the squared
+g-mean is chosen on other questions. Costs are of a trace, for all its steps.
+"""
 
 
 def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFrame:
-    """A row per label of steps and measure, the best AUROC first, of measures with enough scores.
-
-    `n` labelled steps of `n_items` traces have a score, `n_missing` have none. AUROC compares steps
-    of one model and task, `pooled` all steps. Intervals draw questions; the threshold of the
-    squared g-mean is chosen on other questions. Costs are of a trace, for all its steps.
-    """
+    """`STEP_AGAINST` of a comparison."""
     of_trace = dict(
         zip(joined.index, zip(questions(joined), settings(joined), strict=True), strict=True)
     )
@@ -80,7 +100,7 @@ def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFra
             if len(both) < COVERS * len(of_label) and row["reason"] not in NONE_TO_TELL:
                 row["reason"] = TOO_SPARSE_STEPS
             table.append(row)
-    frame = pd.DataFrame(table, columns=STEP_AGAINST)
+    frame = STEP_AGAINST.table(table)
     sparse = frame["reason"].isin((TOO_SPARSE_STEPS, *NONE_TO_TELL))
     frame = frame.assign(_sparse=sparse).sort_values(
         ["label", "_sparse", "auroc"], ascending=[True, True, False], kind="stable"
@@ -108,9 +128,7 @@ def _held(
 ) -> dict[str, Any]:
     if len(set(kind)) < 2:
         return {"reason": ONE_KIND}
-    row: dict[str, Any] = columns("auroc", auroc(clusters, kind, score, how, strata=strata))
-    row |= columns("pooled", auroc(clusters, kind, score, how))
-    row["average_precision"] = float(average_precision_score(kind, score))
+    row = columns_of(against_label(OF_SCORES, kind, clusters, how, score=score, strata=strata))
     if math.isnan(row["auroc"]):
         row["reason"] = NOT_WITHIN
         return row

@@ -7,7 +7,8 @@ of this table, which count how many measures and labels were tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,31 +16,71 @@ import pandas as pd
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
-from faithscope.experiments.analysis.comparison.against import (
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS
+from faithscope.experiments.analysis.comparison.scores import COST_COLUMNS, COSTS
+from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     ALL,
+    AUROC,
     COVERS,
+    LABEL,
     MONITOR,
+    N_MISSING,
+    N_UNFAITHFUL,
     NOT_WITHIN,
+    POOLED,
     Target,
 )
-from faithscope.experiments.analysis.comparison.agreement import DECIMALS
-from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.statistics import detection
-from faithscope.experiments.analysis.statistics.exchanging import against_label
+from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tables import Computed, Lines, Table
+from faithscope.experiments.analysis.tidy import columns
 
 LEVEL = 0.05
 """The chance that is taken of calling a measure the best, or its direction wrong, or as good as the
 best, where none is: of all measures and labels of a comparison together."""
 AS_GOOD = 0.05
 """How much AUROC a measure may be behind the best and still count as good: said before any data."""
-TRUST = ["label", "measure", "family", "n", "n_unfaithful", "n_missing"]
-TRUST += [*with_interval("auroc", "pooled"), "p_highest", "p_wrong_way"]
-TRUST += ["told", "wrong_way", "least_low", "most_high"]
-TRUST += [*with_interval("behind"), "as_good", *COSTS, "reason"]
-FRONT = ["label", "measure", "family", "auroc", "cost", "value", "on_front", "reason"]
+TRUST = Computed("trust", (
+    *(LABEL, "measure", "family"),
+    Column("n", "traces", "Traces that have the label and a score."),
+    *(N_UNFAITHFUL, N_MISSING, AUROC, POOLED),
+    Column("p_highest", "p of the highest", "How often the highest of all measures is as far out "
+           "when labels are exchanged between questions, times the number of labels."),
+    Column("p_wrong_way", "p of the wrong way", "How often the measure points so far the wrong way "
+           "when labels are exchanged; corrected for measures and labels (Holm)."),
+    Column("told", "beyond chance", "p of the highest is at most .05, and AUROC is above one half "
+           "whatever its gaps hide."),
+    Column("wrong_way", meaning="p of the wrong way is at most .05, and AUROC is below one half "
+           "whatever its gaps hide."),
+    Column("least_low", "AUROC from, gaps against it", "The lower bound if every trace without a "
+           "score went against the measure."),
+    Column("most_high", "AUROC to, gaps for it", "The upper bound if every trace without a score "
+           "went for the measure."),
+    Column("behind", "behind the best", "AUROC of the best minus this one's; of a monitor the best "
+           "monitor's.", interval=True),
+    Column("as_good", meaning="Behind by less than report.as_good beyond doubt (corrected by "
+           "Holm); empty where nothing is called the best."),
+    *(*COST_COLUMNS, "reason"),
+))  # fmt: skip
+"""A row per label and measure, the best first, of equals the one that asks the model least: what
+chance would give, how far it is behind the best, and its costs. Those that cannot be compared come
+last, and `reason` says why.
+
+`p_highest`: how often the highest of all measures would be as far out if labels were exchanged
+between questions, times the number of labels; `p_wrong_way`: how often the measure itself would
+point so far the wrong way, corrected by Holm's procedure over all measures and labels.
+`told` and `wrong_way`: p is at most `LEVEL`, and the measure's gaps cannot be why: `least_low`,
+the lower bound of AUROC if every trace without a score went against the measure, is above one
+half, or `most_high`, the upper bound if every one went for it, below.
+
+`behind`: the best AUROC minus the measure's on the traces that have both, in the same draws.
+`as_good` where it is less than a bound beyond doubt (a one-sided test against the bound, of the
+draws' spread, corrected by Holm's procedure); empty where nothing is called the best. The best
+of a measure is a measure, that of a monitor, which was trained on the label, a monitor.
+"""
 TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
 ONE_SCORE = "scores that do not vary within any model and task"
 TOO_FEW_OF_KIND = (
@@ -57,50 +98,46 @@ def _why_not(row: Mapping[str, Any]) -> str:
     return TOO_FEW_OF_KIND if row["n_rarer"] < detection.LEAST_OF_KIND else ""
 
 
-def front_table(trust: pd.DataFrame) -> pd.DataFrame:
-    """A row per label, measure and cost that is known: whether no cheaper measure is as good, and
-    none of the same cost better. Equals of one cost are both on the front.
-
-    A measure that `trust` compares with none is never on the front, and `reason` says why.
-    """
-    table = []
-    for label, of_label in trust.groupby("label", sort=False):
-        for cost in COSTS:
-            known = of_label.loc[of_label[cost].notna()].sort_values(
-                [cost, "auroc"], ascending=[True, False], kind="stable"
+def _front(of_label: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    for cost in COSTS:
+        known = of_label.loc[of_label[cost].notna()].sort_values(
+            [cost, "auroc"], ascending=[True, False], kind="stable"
+        )
+        compared = [row for row in known.to_dict("records") if not row["reason"]]
+        for row in known.to_dict("records"):
+            dominated = any(
+                other["auroc"] >= row["auroc"]
+                if other[cost] < row[cost]
+                else other["auroc"] > row["auroc"] and other[cost] == row[cost]
+                for other in compared
             )
-            compared = [row for row in known.to_dict("records") if not row["reason"]]
-            for row in known.to_dict("records"):
-                dominated = any(
-                    other["auroc"] >= row["auroc"]
-                    if other[cost] < row[cost]
-                    else other["auroc"] > row["auroc"] and other[cost] == row[cost]
-                    for other in compared
-                )
-                about = {"label": label, "cost": cost, "value": row[cost]}
-                about |= {"on_front": not row["reason"] and not dominated}
-                table.append(about | {k: row[k] for k in ("measure", "family", "auroc", "reason")})
-    return pd.DataFrame(table, columns=FRONT)
+            about = {"cost": cost, "value": row[cost]}
+            about |= {"on_front": not row["reason"] and not dominated}
+            yield about | {k: row[k] for k in ("measure", "family", "auroc", "reason")}
+
+
+FRONT = Table("front", "trust", (LABEL,), lines=[Lines((
+    *(SHARED["measure"], SHARED["family"], replace(AUROC, interval=False)),
+    Column("cost", meaning="Which cost the row is of."),
+    Column("value", meaning="The cost, mean of a trace."),
+    Column("on_front", "on the front", "No cheaper measure has as high an AUROC, and none of the "
+           "same cost a higher one."),
+    SHARED["reason"],
+), _front)])  # fmt: skip
+"""A row per label, measure and cost that is known: whether no cheaper measure is as good, and none
+of the same cost better. Equals of one cost are both on the front.
+
+A measure that `TRUST` compares with none is never on the front, and `reason` says why.
+"""
 
 
 def trust_table(
     against: pd.DataFrame, of_labels: list[Target], how: Drawing, bound: float = AS_GOOD
 ) -> pd.DataFrame:
-    """A row per label and measure, the best first, of equals the one that asks the model least:
-    what chance would give, how far it is behind the best, and its costs. Those that cannot be
-    compared come last, and `reason` says why.
+    """`TRUST` of what was held against labels.
 
-    `p_highest`: how often the highest of all measures would be as far out if labels were exchanged
-    between questions, times the number of labels; `p_wrong_way`: how often the measure itself would
-    point so far the wrong way, corrected by Holm's procedure over all measures and labels.
-    `told` and `wrong_way`: p is at most `LEVEL`, and the measure's gaps cannot be why: `least_low`,
-    the lower bound of AUROC if every trace without a score went against the measure, is above one
-    half, or `most_high`, the upper bound if every one went for it, below.
-
-    `behind`: the best AUROC minus the measure's on the traces that have both, in the same draws.
-    `as_good` where it is less than `bound` beyond doubt (a one-sided test against the bound, of the
-    draws' spread, corrected by Holm's procedure); empty where nothing is called the best. The best
-    of a measure is a measure, that of a monitor, which was trained on the label, a monitor.
+    Args:
+        bound: how much AUROC a measure may be behind the best and still count as good.
     """
     whole = against.loc[(against["by"] == ALL) & against["pooled"].notna()]
     of_label: dict[str, list[dict[str, Any]]] = {}
@@ -117,7 +154,7 @@ def trust_table(
         if compared:
             scores = target.matrix([row["measure"] for row in compared])
             of = (target.unfaithful, target.settings, target.clusters, how.seed)
-            chance = against_label(scores, *of)
+            chance = exchange_test(scores, *of)
             for row, highest, low in zip(compared, chance.highest, chance.low, strict=True):
                 row |= {"p_highest": float(highest), "p_wrong_way": float(low)}
                 if math.isnan(highest):
@@ -133,7 +170,7 @@ def trust_table(
         # what no chance explains comes first, though another may be higher on fewer traces
         lines.sort(key=lambda row: (row["reason"] != "", row["told"] is False))
     _held_behind(of_labels, of_label, how, bound)
-    return pd.DataFrame([row for lines in of_label.values() for row in lines], columns=TRUST)
+    return TRUST.table(row for lines in of_label.values() for row in lines)
 
 
 def holm(p: list[float]) -> list[float]:

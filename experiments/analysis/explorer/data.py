@@ -17,8 +17,8 @@ import pandas as pd
 
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, clusters_of
 from faithscope.experiments.analysis.comparison.details import Curve, Detail, Details
-from faithscope.experiments.analysis.comparison.joined import KEY, Joined
-from faithscope.experiments.analysis.comparison.parting import KINDS, sides
+from faithscope.experiments.analysis.comparison.disagreements import KINDS, sides
+from faithscope.experiments.analysis.comparison.join import KEY, Joined
 from faithscope.experiments.analysis.html import shown
 from faithscope.experiments.analysis.page import fragments
 from faithscope.experiments.analysis.statistics.agreement import FEWEST

@@ -76,14 +76,15 @@ class Exchanged:
     """Share of permutations with as high a statistic of the score itself; uncorrected."""
 
 
-def against_label(
+def exchange_test(
     scores: Float[np.ndarray, "rows scores"],
     positive: Bool[np.ndarray, " rows"],
     strata: np.ndarray,
     clusters: Clusters,
     seed: int,
 ) -> Exchanged:
-    """Tests all scores in the same permutations, by Wilcoxon's rank sum inside strata.
+    """Tests scores against a label, all in the same permutations, by Wilcoxon's rank sum inside
+    strata.
 
     Labels are exchanged between clusters. The statistic of a score is its rank sum over the
     positive rows of every stratum, standardised by expectation and standard deviation for the

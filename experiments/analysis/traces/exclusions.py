@@ -1,14 +1,14 @@
-"""Where every item went: a waterfall that adds up, or an error."""
+"""Where every item went: one fate in every stage, counted in a waterfall that adds up."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record, by_probe
+from faithscope.experiments.analysis.tables import Table, waterfall
 from faithscope.experiments.engine.traces.config import probes_of
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.engine.units import Key, Unit
@@ -16,6 +16,19 @@ from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 BEYOND_LIMIT, NOT_READ = "beyond_limit", "writer_not_here"
+Fate = tuple[str, str, str, str]
+"""Model, task, stage, and what became of one item there."""
+
+
+EXCLUSIONS = Table(
+    "exclusions",
+    "fates",
+    ("model", "task", "stage"),
+    lines=[waterfall("fate", (SHARED["reason"], Column("n", meaning="Items.")))],
+)
+"""Where every item went: per model, task and stage a row `total`, a row per reason, and a row
+`included`."""
+FATES = (*EXCLUSIONS.keys, "fate")
 
 
 def exclusions_table(
@@ -24,11 +37,20 @@ def exclusions_table(
     is_planned: Callable[[Key], bool] = lambda key: True,
     unread: Mapping[tuple[str, str], int] | None = None,
 ) -> pd.DataFrame:
-    """Where every item went.
+    """The table `EXCLUSIONS` of the traces and probes of a run, from what `fates_of` takes."""
+    return EXCLUSIONS.make(fates_of(records, failures, is_planned, unread))
 
-    Per model, task and stage a row `total`, a row per reason, a row `included`. The stage
-    `trace` starts from every item tried; each `<probe>.<variant>` from the items that `trace`
-    included, or for a probe of the question alone (`direct`) from all that have a trace.
+
+def fates_of(
+    records: Iterable[Record],
+    failures: Iterable[Unit] = (),
+    is_planned: Callable[[Key], bool] = lambda key: True,
+    unread: Mapping[tuple[str, str], int] | None = None,
+) -> pd.DataFrame:
+    """A row per item and stage: `included`, or why it is in no number (`FATES`).
+
+    The stage `trace` starts from every item tried; each `<probe>.<variant>` from the items that
+    `trace` included, or for a probe of the question alone (`direct`) from all that have a trace.
 
     Args:
         is_planned: whether the run asks a probe of an item; beyond the probe's own limit it does
@@ -36,7 +58,7 @@ def exclusions_table(
         unread: (writer, task) -> given chains that no model of the run reads.
 
     Raises:
-        ValueError: a stage that does not add up: records that contradict each other.
+        ValueError: records that contradict each other.
     """
     failures, of_probes = list(failures), by_probe(records)
     traces = of_probes.get("trace", [])
@@ -47,12 +69,12 @@ def exclusions_table(
         for name in PROBES
         if name in of_probes or any(u.stage == name for u in failures)
     }
-    rows = []
+    fates: list[Fate] = []
     for model, task in sorted(pairs):
         own_traces = [r for r in traces if (r["model"], r["task"]) == (model, task)]
         lost = [u for u in failed_traces if (u.model, u.task) == (model, task)]
-        fates = [r.get("excluded") or "included" for r in own_traces] + ["failed"] * len(lost)
-        rows += _waterfall(model, task, "trace", fates)
+        of_traces = [r.get("excluded") or "included" for r in own_traces] + ["failed"] * len(lost)
+        fates += [(model, task, "trace", fate) for fate in of_traces]
         for probe, of_probe in measured.items():
             if not probes_of(model, [probe]):
                 continue
@@ -67,12 +89,10 @@ def exclusions_table(
                 everywhere = sorted({r["variant"] for r in of_probe}, key=_variant_rank)
                 beyond = {i for i in entered if not is_planned((probe, model, task, i))}
                 why = dict.fromkeys(failed, "failed") | dict.fromkeys(beyond, BEYOND_LIMIT)
-                rows += _stages(model, task, probe, here, everywhere, entered, why)
+                fates += _stages(model, task, probe, here, everywhere, entered, why)
     for (writer, task), n in (unread or {}).items():
-        rows += _waterfall(writer, task, "trace", [NOT_READ] * n)
-    table = pd.DataFrame(rows, columns=["model", "task", "stage", "reason", "n"])
-    check_adds_up(table)
-    return table
+        fates += [(writer, task, "trace", NOT_READ)] * n
+    return pd.DataFrame(fates, columns=list(FATES))
 
 
 def _stages(
@@ -83,8 +103,8 @@ def _stages(
     everywhere: Sequence[str],
     entered: Sequence[str],
     without_records: Mapping[str, str],
-) -> list[dict[str, Any]]:
-    """The waterfalls of one probe, one for each of its variants that this task has.
+) -> Iterator[Fate]:
+    """Yields the fates in one probe, in each of its variants that this task has.
 
     A probe that has nothing to ask about an item says so once, under no variant: that is
     its fate in every variant.
@@ -93,7 +113,6 @@ def _stages(
     variants = [v for v in everywhere if v and any(r["variant"] == v for r in records)]
     if not variants:
         variants = [] if at_all else [v for v in everywhere if v]
-    rows = []
     for variant in variants or [""]:
         fate_of = at_all | {
             r["item"]: r.get("excluded") or "included" for r in records if r["variant"] == variant
@@ -106,23 +125,8 @@ def _stages(
                 f"{min(map(str, strangers))!r}); the records of two runs are mixed: run again "
                 "under another name"
             )
-        fates = [fate_of.get(i) or without_records.get(i, "not_run") for i in entered]
-        rows += _waterfall(model, task, stage, fates)
-    return rows
-
-
-def check_adds_up(exclusions: pd.DataFrame) -> None:
-    """Every item is counted once in every stage.
-
-    Raises:
-        ValueError: names the first stage that does not add up.
-    """
-    for _, stage in exclusions.groupby(["model", "task", "stage"], sort=False):
-        n = dict(zip(stage["reason"], stage["n"], strict=True))
-        total = n.pop("total")
-        if total != sum(n.values()):
-            where = ", ".join(str(stage[name].iloc[0]) for name in ("model", "task", "stage"))
-            raise ValueError(f"{where}: {total} items, but {n} are accounted for")
+        for i in entered:
+            yield model, task, stage, fate_of.get(i) or without_records.get(i, "not_run")
 
 
 def _variant_rank(variant: str) -> tuple[int, str, int, str]:
@@ -133,11 +137,3 @@ def _variant_rank(variant: str) -> tuple[int, str, int, str]:
     second = READINGS.index(reading) if reading in READINGS else len(READINGS)
     # no two have one rank: sets have another order in every process
     return place, kind, second, variant
-
-
-def _waterfall(model: str, task: str, stage: str, fates: Sequence[str]) -> list[dict[str, Any]]:
-    counts = Counter(fates)
-    included = counts.pop("included", 0)
-    reasons = [("total", len(fates)), *sorted(counts.items()), ("included", included)]
-    where = {"model": model, "task": task, "stage": stage}
-    return [where | {"reason": reason, "n": n} for reason, n in reasons]

@@ -1,12 +1,13 @@
 """PRM800K (Lightman et al., 2023): solutions whose every step people have rated.
 
 Rows as released (github.com/openai/prm800k, `phase1_train.jsonl` and so on), or plain rows
-`problem, steps, ratings`. The ratings are of *correctness*: a wrong step may be faithfully told, a
-right one made up.
+`problem, steps, ratings` and, where there is one, `ground_truth_answer`. The ratings are of
+*correctness*: a wrong step may be faithfully told, a right one made up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from faithscope.interp.errors import UserError
 
 ANSWER = "# Answer"
 """What the last step of a finished solution holds."""
+GOLD = "ground_truth_answer"
+"""The field of the right answer: beside `problem`, in rows of either format."""
 BETWEEN = "\n"
 """What stood between steps: the model wrote one a line."""
 
@@ -37,6 +40,8 @@ class Solution:
     chosen, as where rating ended at an error."""
     answered: bool
     """Whether it reaches an answer: `finish_reason` "solution", or "# Answer" in its last step."""
+    gold: str | None = None
+    """The right answer (`ground_truth_answer`); None where the row has none."""
 
 
 def solution_of(row: SourceRow) -> Solution:
@@ -75,6 +80,7 @@ def _released(row: SourceRow) -> Solution:
         tuple(ratings),
         complete,
         complete and label.get("finish_reason") == "solution",
+        _gold(row, question, "question."),
     )
 
 
@@ -138,7 +144,13 @@ def _plain(row: SourceRow) -> Solution:
         ),
         True,
         answered,
+        _gold(row, row.values),
     )
+
+
+def _gold(row: SourceRow, values: Mapping[str, Any], at: str = "") -> str | None:
+    gold = values.get(GOLD)
+    return None if gold is None or gold == "" else usable(gold, f"'{at}{GOLD}'", row)
 
 
 def _rating(row: SourceRow, value: Any, where: str) -> int:
@@ -177,6 +189,7 @@ def chain(row: SourceRow) -> GivenChain:
         question=solution.problem,
         reasoning=reasoning,
         steps=spans,
+        gold=solution.gold,
         answer=answer or None,
         labels=labels,
         step_labels={"correct": correct, "rating": ratings},

@@ -63,9 +63,10 @@ def question_of_chain(
     Args:
         task: name of the task whose words to use; by default the chain's own task, else the task
             named like its dataset, else `own`, which has words for every kind of answer.
-        kind: kind of the answers if neither file nor task tells. Without it, a chain without
-            options is answered by a number if its right answer reads as one; if there is no right
-            answer, the chain's own answer decides, or the one that the chain marks (`\\boxed{…}`).
+        kind: kind of the answers if neither file nor task tells; `number` does not apply to a chain
+            whose right answer is no number. Without it, a chain without options is answered by a
+            number if its right answer reads as one; if there is no right answer, the chain's own
+            answer decides, or the one that the chain marks (`\\boxed{…}`).
 
     Raises:
         UserError: the kind is not the task's, the gold answer is not of that kind, or options are
@@ -73,6 +74,8 @@ def question_of_chain(
     """
     own = chain.task if chain.task and task_problem(chain.task) is None else None
     chosen = get_task(name) if (name := task or own) else TASKS.get(chain.dataset, OWN)
+    if kind == "number" and chain.gold is not None and canonical_number(chain.gold) is None:
+        kind = None
     known = chain.kind or chosen.kind or kind or _kind_by_answer(chain)
     if task is None and chosen.kind not in (None, known):
         chosen = OWN

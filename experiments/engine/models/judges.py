@@ -14,6 +14,7 @@ from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.units import versions
 from faithscope.interp.errors import UserError
+from faithscope.interp.number_ends import NUMBER_ENDS
 from faithscope.probes.judge.parse import REPLIES, sent
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def decides(model: str, judge: JudgeConfig, seed: int) -> dict[str, Any]:
         "weights": fingerprint(model, judge.revision),
         "model": model,
         "judge": {name: values[name] for name in how} | stated | backend,
-        **versions(replies=REPLIES),
+        **versions(replies=REPLIES, **({} if of_api else {"number_ends": NUMBER_ENDS})),
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.joined import Joined
+from faithscope.experiments.analysis.comparison.join import Joined
 from faithscope.experiments.analysis.comparison.scores import ITEMS, STEPS, TRACES
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.tidy import only

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import MONITOR
-from faithscope.experiments.analysis.comparison.parting import KINDS
+from faithscope.experiments.analysis.comparison.disagreements import KINDS
+from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
 from faithscope.experiments.analysis.html import html_table, markup
 from faithscope.experiments.analysis.page import (
     Block,
@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import only, rows, where
-from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES, columns_of
 from faithscope.experiments.studies.compare.results import Compared
 from faithscope.experiments.studies.compare.sentences import answers
 from faithscope.experiments.studies.compare.words import (
@@ -77,8 +77,9 @@ def _answer(compared: Compared) -> Section:
     blocks: list[Block] = [Bullets([sentence.words for sentence in said])]
     for label in dict.fromkeys(tables["trust"]["label"]):
         best = best_rows(tables, label)
-        columns = {**COLUMNS, **OF_TABLES["trust"]}
-        grid = Grid(html_table(best, columns, "trust"), f"The first measures by {label}")
+        grid = Grid(
+            html_table(best, columns_of("trust"), "trust"), f"The first measures by {label}"
+        )
         blocks.append(grid)
     warned = Bullets(cautions(tables, joined, compared.targets))
     return Section(
@@ -121,7 +122,10 @@ def _against(compared: Compared, figures: Mapping[str, Picture]) -> Section:
     if reasons:
         blocks.append(Paragraph(f"Left out: {'; '.join(reasons)}.", "quiet"))
     blocks.append(
-        Fold("All measures", [Grid(html_table(whole, COLUMNS, "against"), "Against labels")])
+        Fold(
+            "All measures",
+            [Grid(html_table(whole, columns_of("against"), "against"), "Against labels")],
+        )
     )
     return Section(
         "against",
@@ -145,7 +149,7 @@ def _monitors(tables: Mapping[str, pd.DataFrame]) -> Section:
     chosen = where(whole, family={MONITOR, "judged"})
     names = ["label", "measure", "family", "n", "n_unfaithful", "auroc", "auroc_low", "auroc_high"]
     names += ["pooled", "average_precision", "g_mean_squared", "brier", "bias"]
-    shown = html_table(only(chosen, names), COLUMNS, "against")
+    shown = html_table(only(chosen, names), columns_of("against"), "against")
     some = bool(len(where(whole, family=MONITOR)))
     text = (
         "Classifiers of the label on what is read inside the model, tested on other questions, "
@@ -184,7 +188,7 @@ def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
     lists: list[Block] = [
         Fold(
             f"{kind.name}: the largest gaps",
-            [Grid(html_table(of, COLUMNS, "parting_items"), kind.name)],
+            [Grid(html_table(of, columns_of("parting_items"), "parting_items"), kind.name)],
         )
         for kind in KINDS
         if len(of := where(tables["parting_items"], kind=kind.name).drop(columns="kind"))

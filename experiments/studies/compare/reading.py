@@ -8,16 +8,32 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.details import Details
+from faithscope.experiments.analysis.comparison.join import SOURCE
 from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import Scores, digest
 from faithscope.experiments.analysis.run import Run, load_run
+from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import existing_run, stored_config
 from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
+
+SOURCES = Computed("sources", (
+    SOURCE,
+    Column("study", meaning="What kind of run it is."),
+    Column("run", meaning="Folder of the run."),
+    Column("config", meaning="Digest of the run's config but for its name and place."),
+    Column("plan", meaning="Digest of the run's items, weights and versions."),
+    Column("n_items", "items", "Traces of the run."),
+    Column("n_measures", "measures", "Measures of the run."),
+    Column("n_unfinished", "unfinished", "Items that the run has still to do."),
+    Column("n_failed", "failed", "Units of work that failed."),
+))  # fmt: skip
+"""A row per run that is compared."""
 
 
 def config_digest(run_dir: Path) -> str:
@@ -59,7 +75,7 @@ class Opened:
         )
 
     def row(self) -> dict[str, Any]:
-        """Of the table `sources`."""
+        """A row of `SOURCES`."""
         items = self.scores.items
         return {
             "source": self.name,

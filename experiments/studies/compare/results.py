@@ -11,38 +11,48 @@ from typing import Any, cast
 
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import (
-    Target,
-    against_tables,
-    targets,
-)
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.agreement import (
+    CUT,
+    FAMILIES,
     agreement_table,
     step_agreement_table,
     step_hits_table,
     verdicts,
 )
 from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
-from faithscope.experiments.analysis.comparison.joined import Joined, join
+from faithscope.experiments.analysis.comparison.disagreements import parting_tables
+from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.labels import labels_of
-from faithscope.experiments.analysis.comparison.parting import parting_tables
-from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.scores import COST_COLUMNS, COSTS
+from faithscope.experiments.analysis.comparison.scores_vs_labels import (
+    Target,
+    against_tables,
+    targets,
+)
 from faithscope.experiments.analysis.comparison.step_labels import step_against_table
-from faithscope.experiments.analysis.comparison.trust import front_table, trust_table
+from faithscope.experiments.analysis.comparison.trust import FRONT, trust_table
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.tidy import count, groups, mean, numbers, rows
+from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tidy import count, mean, numbers, rows
 from faithscope.experiments.studies.compare.config import (
     FOLDER,
     CompareConfig,
     CompareReport,
 )
-from faithscope.experiments.studies.compare.reading import Opened, opened
+from faithscope.experiments.studies.compare.reading import SOURCES, Opened, opened
 
-MEASURES = ["measure", "family", "higher_is_faithful", "cut", "n", "mean", "called_faithful"]
-MEASURES += [*COSTS]
-FAMILIES = ["family", "other_family", "n_pairs", "spearman", "within", "kappa", "ac2"]
-FAMILIES += ["n_discovered", "n_one_probe", "n_reversed"]
+MEASURES = Computed("measures", (
+    *("measure", "family"),
+    Column("higher_is_faithful", meaning="Which way the measure points, said before any data."),
+    CUT,
+    Column("n", meaning="Traces that have a score."),
+    Column("mean", meaning="Mean score over traces as measured, whatever way it points."),
+    Column("called_faithful", meaning="Share of the traces beyond the cut."),
+    *COST_COLUMNS,
+))  # fmt: skip
+"""A row per measure: what it is, its mean, and its mean costs of an item."""
 
 
 def opened_sources(config: CompareConfig, folder: Path) -> dict[str, Opened]:
@@ -108,7 +118,7 @@ class Compared:
         held = against_tables(joined, self.targets, how)
         told = sentence_tables(joined, self.targets, how, report, held["against"])
         return {
-            "sources": pd.DataFrame([source.row() for source in self.sources.values()]),
+            "sources": SOURCES.table(source.row() for source in self.sources.values()),
             "joins": joined.joins,
             "missing": joined.missing,
             "measures": _measures(joined),
@@ -117,7 +127,7 @@ class Compared:
             "step_against": step_against_table(joined, how, report.folds),
             **told,
             **held,
-            "front": front_table(told["trust"]),
+            "front": FRONT.make(told["trust"]),
             "ablation": ablation_table(self.targets, how),
         }
 
@@ -133,7 +143,7 @@ def sentence_tables(
     of_pairs = agreement_table(joined, how, report.false_discovery)
     return {
         "agreement": of_pairs,
-        "families": _families(of_pairs),
+        "families": FAMILIES.make(of_pairs),
         "trust": trust_table(against, of_labels, how, report.as_good),
         "combined": combined_table(of_labels, how),
         **parting_tables(joined, how, report.listed),
@@ -141,7 +151,6 @@ def sentence_tables(
 
 
 def _measures(joined: Joined) -> pd.DataFrame:
-    """A row per measure: what it is, its mean, and its mean costs of an item."""
     called, cuts = verdicts(joined)
     values, costs = joined.wide(), {cost: joined.wide(cost) for cost in COSTS}
     table = []
@@ -150,19 +159,7 @@ def _measures(joined: Joined) -> pd.DataFrame:
         row |= {"cut": cuts[name], "n": count(values[name].notna())}
         row |= {"mean": _mean(values[name]), "called_faithful": _mean(called[name])}
         table.append(row | {cost: _mean(of[name]) for cost, of in costs.items()})
-    return pd.DataFrame(table, columns=MEASURES)
-
-
-def _families(agreement: pd.DataFrame) -> pd.DataFrame:
-    """A row per two families: the means of their measures' agreement."""
-    table = []
-    for row, of in groups(agreement, ["family", "other_family"]):
-        row |= {"n_pairs": len(of)}
-        row |= {name: _mean(of[name]) for name in ("spearman", "within", "kappa", "ac2")}
-        row |= {"n_discovered": count(of["discovered"]), "n_reversed": count(of["reversed"])}
-        row |= {"n_one_probe": count(of["discovered"] & of["one_probe"])}
-        table.append(row)
-    return pd.DataFrame(table, columns=FAMILIES)
+    return MEASURES.table(table)
 
 
 def _mean(column: Any) -> float:

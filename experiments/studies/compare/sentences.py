@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import MONITOR
 from faithscope.experiments.analysis.comparison.agreement import settings
 from faithscope.experiments.analysis.comparison.combining import GAIN
-from faithscope.experiments.analysis.comparison.joined import Joined
-from faithscope.experiments.analysis.comparison.parting import KINDS
+from faithscope.experiments.analysis.comparison.disagreements import KINDS
+from faithscope.experiments.analysis.comparison.join import Joined
 from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
 from faithscope.experiments.analysis.comparison.trust import AS_GOOD, LEVEL
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, keep, rows, where

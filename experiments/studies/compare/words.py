@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.against import ALL, Target
 from faithscope.experiments.analysis.comparison.agreement import questions
-from faithscope.experiments.analysis.comparison.joined import Joined
+from faithscope.experiments.analysis.comparison.join import Joined
 from faithscope.experiments.analysis.comparison.scores import COSTS, of_correctness
+from faithscope.experiments.analysis.comparison.scores_vs_labels import ALL, Target
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant

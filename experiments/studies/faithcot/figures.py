@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.axes import GREY, styles_for
@@ -14,9 +15,10 @@ from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import columns, groups, rows, with_interval
 from faithscope.experiments.studies.faithcot.detectors import label_of
+from faithscope.experiments.studies.faithcot.metrics import share_by_question
 from faithscope.experiments.studies.faithcot.paper import chains_of, shown
 from faithscope.experiments.studies.faithcot.results import WAY
-from faithscope.experiments.studies.faithcot.tables import CUT, share_by_question
+from faithscope.experiments.studies.faithcot.tables import CUT
 
 PANELS = {
     "flagged": "share of chains flagged",
@@ -76,11 +78,12 @@ def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Drawing) -> pd.D
     for r in shown(detectors):
         chains = own.get(tuple(r[name] for name in WAY), [])
         ruled = [c for c in chains if c["flag"] in (True, False)]
-        flags, questions = [float(c["flag"]) for c in ruled], [c["question"] for c in ruled]
+        flags = np.array([float(c["flag"]) for c in ruled])
+        questions = np.array([c["question"] for c in ruled])
         (reason, _), *_ = Counter(c["missing"] for c in chains).most_common() or [(CUT, 0)]
         row = {name: r[name] for name in (*WAY, "rule")}
         row |= {"label": label_of(r), "n_flags": len(flags)}
-        row |= {"no_flags": "" if flags else reason.replace("_", " ")}
+        row |= {"no_flags": "" if ruled else reason.replace("_", " ")}
         row |= columns("flagged", share_by_question(questions, flags, how))
         table.append(row | {name: r[name] for name in with_interval("auroc", "f1")})
     names = [*WAY, "rule", "label", "n_flags", "no_flags", *with_interval(*PANELS)]

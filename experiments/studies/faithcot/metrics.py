@@ -1,156 +1,140 @@
-"""How well detectors agree with annotators: κ, AC2, accuracy, F1 of both classes, AUROC; and how
-faithfulness goes with correctness (FaithCoT-Bench, sections 3.3 and 4.1, appendix B.1)."""
+"""What labels say of detectors beside plain agreement: flags by thresholds that other folds chose,
+what chance gives the highest of all detectors; and how faithfulness goes with correctness
+(FaithCoT-Bench, sections 3.3 and 4.1, appendix B.1)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
-from sklearn.metrics import average_precision_score, roc_curve
-from sklearn.model_selection import StratifiedGroupKFold
+import pandas as pd
+from jaxtyping import Bool, Float
+from sklearn.metrics import roc_curve
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.statistics.stats import (
-    Estimate,
-    over,
-    percentiles,
-    resampled_totals,
-)
+from faithscope.experiments.analysis.comparison.trust import holm
+from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.exchanging import exchange_test
+from faithscope.experiments.analysis.statistics.resampling import Clusters, Drawing, means
+from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
+from faithscope.experiments.analysis.tables import all_of, rows_known, rows_with
+from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows
+from faithscope.experiments.studies.faithcot.detectors import BY_NAME, OURS, detector_of
+from faithscope.experiments.studies.faithcot.findings import NO_THRESHOLD
+from faithscope.experiments.studies.faithcot.results import WAY
 
-SATURATED = 0.9
-"""Share of one class among all labels and flags from which κ hangs on a handful of chains; a choice
-of ours."""
-LEAST_OF_KIND = 10
-"""Chains of either class below which no threshold is fitted."""
-STATISTICS = ("kappa", "ac2", "accuracy", "f1", "f1_faithful")
 NO_FIT = "too few chains of a class for folds"
-Counts = Int[np.ndarray, "rows 4"]
-"""Columns: unfaithful and flagged, faithful and flagged, unfaithful and not, faithful and not."""
+PLAIN, FITTED = "plain", "fitted"
+"""Rules: fixed beforehand, and a threshold that other folds chose."""
+CHANCE = ("p_highest", "p_wrong_way")
+COUNTED = rows_with(counted=True)
+SCORED = all_of(COUNTED, rows_known("score"))
+HELD = all_of(SCORED, rows_known("unfaithful"))
+"""Chains with a score and a label that are in the numbers."""
 
 
-def counted(label: Bool[np.ndarray, " chains"], flag: Bool[np.ndarray, " chains"]) -> Counts:
-    """A row of counts per chain."""
-    return np.stack([label & flag, ~label & flag, label & ~flag, ~label & ~flag], axis=1).astype(
-        int
-    )
+def by_rule(scores: pd.DataFrame, folds: int, kept: bool, seed: int) -> pd.DataFrame:
+    """Every row of `FaithResults.scores` once by each rule, in the order of the table of detectors.
 
+    Args:
+        kept: whether chains that the token limit cut off are `counted`.
 
-def statistics(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Each of `STATISTICS` of counts (…, 4); NaN where it is not defined.
-
-    κ is Cohen's; AC2 is Gwet's, which of two classes is AC1; `f1` is of the unfaithful class, as
-    the paper's is but in two of its headline cells.
+    Returns:
+        Beside the columns of `scores`, `flag` by the rule (1, 0, or NaN for none): `rule`, whose
+        it is (`rule_by`), why it gives no flags (`undefined`), `counted`, and `CHANCE`.
     """
-    tp, fp, fn, tn = (counts[..., i].astype(float) for i in range(4))
-    n = tp + fp + fn + tn
-    accuracy = over(tp + tn, n)
-    flagged, unfaithful = over(tp + fp, n), over(tp + fn, n)
-    by_chance = flagged * unfaithful + (1 - flagged) * (1 - unfaithful)
-    share = (flagged + unfaithful) / 2
-    of_gwet = 2 * share * (1 - share)
-    return {
-        "kappa": over(accuracy - by_chance, 1 - by_chance),
-        "ac2": over(accuracy - of_gwet, 1 - of_gwet),
-        "accuracy": accuracy,
-        "f1": over(2 * tp, 2 * tp + fp + fn),
-        "f1_faithful": over(2 * tn, 2 * tn + fp + fn),
-    }
+    frame = scores.reset_index(drop=True)
+    frame = frame.assign(counted=kept | ~frame["cut"].to_numpy(dtype=bool))
+    chance = _chance(keep(frame, frame["counted"].to_numpy()), seed)
+    nothing = dict.fromkeys(CHANCE, math.nan)
+    of_rows = [chance.get(tuple(r.values()), nothing) for r in rows(only(frame, WAY))]
+    frame = frame.assign(**{name: [of[name] for of in of_rows] for name in CHANCE})
+    fitted, no_fit = np.full(len(frame), np.nan), np.full(len(frame), NO_FIT, dtype=object)
+    for _, of in groups(frame, WAY):
+        held = keep(of, HELD(of))
+        label, score = held["unfaithful"].to_numpy(dtype=bool), numbers(held["score"])
+        flags = cross_fitted_flags(label, score, held["question"].to_numpy(), folds, seed)
+        if flags is not None:
+            fitted[held.index], no_fit[of.index] = flags, ""
+    detectors = [detector_of(r) for r in rows(frame)]
+    plain = frame.assign(
+        rule=PLAIN,
+        rule_by=[d.rule_by for d in detectors],
+        undefined=["" if d.rule else NO_THRESHOLD for d in detectors],
+        flag=numbers(frame["flag"]),
+    )
+    by_fit = frame.assign(rule=FITTED, rule_by=OURS, undefined=no_fit, flag=fitted)
+    order = list(BY_NAME.values())
+    whole = pd.concat([plain, by_fit]).assign(_order=2 * [order.index(d) for d in detectors])
+    return whole.sort_values([*WAY[:3], "_order", "judge"], kind="stable", ignore_index=True)
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How far flags agree with labels."""
+def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, float]]:
+    """What chance gives the main readings, by the values of `WAY`, with labels exchanged between
+    the questions of a data set and model.
 
-    n: int
-    of: dict[str, Estimate]
-    """By name of `STATISTICS`, with percentile intervals from drawing questions."""
-    saturated: bool | None
-    """Whether one class is `SATURATED` of all labels and flags; None of no chain."""
-
-
-def agreement(
-    label: Bool[np.ndarray, " chains"],
-    flag: Bool[np.ndarray, " chains"],
-    questions: Sequence[str],
-    how: Drawing,
-) -> Agreement:
-    """The agreement of flags and labels, chain by chain."""
-    n = len(label)
-    nothing = Estimate(math.nan, math.nan, math.nan, n)
-    if not n:
-        return Agreement(0, dict.fromkeys(STATISTICS, nothing), None)
-    rows = counted(label, flag)
-    names, codes = np.unique(np.asarray(questions, dtype=str), return_inverse=True)
-    clusters = np.zeros((len(names), 4), dtype=np.int64)
-    np.add.at(clusters, codes, rows)
-    value = statistics(rows.sum(axis=0))
-    rng = np.random.default_rng(how.seed)
-    if len(names) > 1:
-        drawn = statistics(resampled_totals(clusters, rng, how.resamples))
-    else:
-        drawn = {name: np.array([math.nan]) for name in STATISTICS}
-    of = {s: Estimate(float(value[s]), *percentiles(drawn[s]), n) for s in STATISTICS}
-    share = (label.mean() + flag.mean()) / 2
-    return Agreement(n, of, bool(max(share, 1 - share) >= SATURATED))
-
-
-def average_precision(label: Bool[np.ndarray, " chains"], score: np.ndarray) -> float:
-    """Of the unfaithful class; NaN of one class alone."""
-    if label.all() or not label.any():
-        return math.nan
-    return float(average_precision_score(label, score))
+    `p_highest`: how often the highest of all readings would tell as much, times the number of data
+    sets and models; `p_wrong_way`: how often a reading would point as far the wrong way, corrected
+    by Holm's procedure over all. NaN where a reading or the label does not vary.
+    """
+    chance: dict[tuple[Any, ...], dict[str, float]] = {}
+    places = list(groups(keep(scores, HELD(scores) & rows_with(main=True)(scores)), WAY[:3]))
+    for place, of in places:
+        wide = of.pivot(index="item", columns=list(WAY[3:]), values="score").astype(float)
+        chains = of.drop_duplicates("item").set_index("item").loc[wide.index]
+        p = exchange_test(
+            wide.to_numpy(),
+            chains["unfaithful"].to_numpy(dtype=bool),
+            np.zeros(len(wide), dtype=np.int64),
+            chains["question"].tolist(),
+            seed,
+        )
+        for way, highest, low in zip(wide.columns, p.highest, p.low, strict=True):
+            key = (*place.values(), *way)
+            chance[key] = {"p_highest": float(highest), "p_wrong_way": float(low)}
+    told = [of for of in chance.values() if not math.isnan(of["p_highest"])]
+    for of, low in zip(told, holm([of["p_wrong_way"] for of in told]), strict=True):
+        of |= {"p_highest": min(1.0, len(places) * of["p_highest"]), "p_wrong_way": low}
+    return chance
 
 
 def cross_fitted_flags(
     label: Bool[np.ndarray, " chains"],
     score: Float[np.ndarray, " chains"],
-    questions: Sequence[str],
+    questions: Clusters,
     folds: int,
     seed: int,
 ) -> Bool[np.ndarray, " chains"] | None:
     """Flags by thresholds fitted on the other folds, questions kept together; None where there is
-    too little of a class (`LEAST_OF_KIND`, or in fewer questions than folds).
+    too little of a class (`detection.folds`).
 
     The threshold is the score from which on sensitivity plus specificity is greatest, of equals
     the highest.
     """
-    groups = np.asarray(questions, dtype=str)
-    if min(label.sum(), (~label).sum()) < LEAST_OF_KIND:
-        return None
-    if min(len(set(groups[label])), len(set(groups[~label]))) < folds:
-        return None
-    flags = np.zeros(len(label), dtype=bool)
-    cut = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
-    for train, test in cut.split(score, label, groups):
-        if label[train].all() or not label[train].any():
-            return None
-        false, true, thresholds = roc_curve(label[train], score[train], drop_intermediate=False)
-        flags[test] = score[test] >= thresholds[int(np.argmax(true - false))]
-    return flags
+    fold = detection.folds(label, questions, folds, seed)
+    return None if fold is None else detection.called_by(label, score, fold, _most_informed)
 
 
-def quadrants(correct: Sequence[bool], faithful: Sequence[bool]) -> dict[str, Any]:
-    """The four counts of correctness and faithfulness, their φ, and their mutual information in
-    bits (the paper's .057 is of bits); both NaN where one of the two does not vary."""
-    pairs = list(zip(correct, faithful, strict=True))
-    a, b = pairs.count((True, True)), pairs.count((True, False))
-    c, d = pairs.count((False, True)), pairs.count((False, False))
-    return {
-        "n": len(pairs),
-        "correct_faithful": a,
-        "correct_unfaithful": b,
-        "wrong_faithful": c,
-        "wrong_unfaithful": d,
-        **association(a, b, c, d),
-    }
+def _most_informed(label: np.ndarray, score: np.ndarray) -> float:
+    false, true, thresholds = roc_curve(label, score, drop_intermediate=False)
+    return float(thresholds[int(np.argmax(true - false))])
+
+
+def share_by_question(questions: Clusters, hits: Float[np.ndarray, " n"], how: Drawing) -> Estimate:
+    """The mean of hits in [0, 1], its interval from drawing questions: chains about one question
+    are not independent. Where all hits are the same, so is every draw, and the interval is Wilson's
+    of as many questions."""
+    n = len(set(questions))
+    if len(set(hits)) == 1:
+        return wilson_of_items(float(hits[0]), n)
+    (estimate,) = means(questions, {"": np.asarray(hits, dtype=float)}, how=how).values()
+    return replace(estimate, n=n)
 
 
 def association(a: int, b: int, c: int, d: int) -> dict[str, float]:
-    """φ and mutual information in bits of the counts [[a, b], [c, d]]."""
+    """φ and mutual information in bits of the counts [[a, b], [c, d]] (the paper's .057 is of
+    bits); both NaN where one of the two does not vary."""
     n, margins = a + b + c + d, (a + b) * (c + d) * (a + c) * (b + d)
     if not margins:
         return {"phi": math.nan, "mutual_information": math.nan}

@@ -10,8 +10,8 @@ from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
 from faithscope.experiments.studies.faithcot.figures import detectors_picture
 from faithscope.experiments.studies.faithcot.page import page
-from faithscope.experiments.studies.faithcot.paper import paper_tables
 from faithscope.experiments.studies.faithcot.results import FaithResults
+from faithscope.experiments.studies.faithcot.tables import TABLES
 from faithscope.probes import PROBES
 
 
@@ -21,7 +21,7 @@ def write_all(run_dir: Path) -> Path:
     for probe in PROBES:
         pack(run_dir, run.index, probe)
     results, tables = run.once(FaithResults), run.tables
-    printed = {t.name: t.printed for t in paper_tables(tables)}
+    printed = {t.name: t.layout(tables[t.name]) for t in TABLES if t.layout}
     how = Drawing(results.config.seed, results.config.report.bootstrap)
     scores = results.counted(results.scores)
     drawn = [detectors_picture(scores, tables["detectors"], how)]

@@ -14,10 +14,10 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
-from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS, WHOSE
 from faithscope.experiments.studies.faithcot.paper import there
 from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
+from faithscope.experiments.studies.faithcot.tables import COLUMNS, OF_TABLES
 
 OUR_RULES = (
     "“The paper” is its text (“a′ = a”, appendix C.1) or its released code. Of a single edit, "

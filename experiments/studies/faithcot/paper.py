@@ -8,21 +8,16 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.paper_table import PaperTable, percent
+from faithscope.experiments.analysis.paper_table import percent
 from faithscope.experiments.analysis.tidy import groups, keep, rows
 from faithscope.experiments.studies.faithcot.detectors import detector_of
+from faithscope.experiments.studies.faithcot.metrics import FITTED, PLAIN
 from faithscope.experiments.studies.faithcot.results import WAY
 
-PLAIN, FITTED = "plain", "fitted"
 LEAST_COVERED = 0.5
 """Share of a group's labelled chains that a detector must be able to tell of to stand in the tables
 of common chains; a choice of ours."""
-PAPER = {
-    "faithcot_paper": {"kappa": "κ", "accuracy": "Acc", "f1": "F1"},
-    "faithcot_f1": {"f1": "F1"},
-}
-"""Table -> its statistics and the paper's headings of them: Tables 2 and 3, and Table 1."""
-_LINE = ("dataset", "label", "judge")
+_LINE = {"dataset": "Dataset", "label": "Detector", "judge": "Judge"}
 
 
 def common_chains(scores: pd.DataFrame, kept: bool) -> pd.DataFrame:
@@ -68,23 +63,6 @@ def there(value: Any) -> bool:
     return value is not None and value == value
 
 
-def paper_data(detectors: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The numbers of the paper's tables."""
-    named = [{**r, "label": detector_of(r).label} for r in shown(detectors)]
-    about = [*_LINE, "model", "reader", "rule", "rule_by", "n", "n_cut"]
-    return {t: pd.DataFrame(named, columns=[*about, *stats]) for t, stats in PAPER.items()}
-
-
-def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
-    """These in the paper's layout, of each detector's chains and of those that all can tell of: a
-    row per detector, columns per model, in percent beside the number of chains."""
-    return [
-        _wide(f"{name}{of}", tables[f"{name}{of}"], stats)
-        for name, stats in PAPER.items()
-        for of in ("", "_common")
-    ]
-
-
 def shown(detectors: pd.DataFrame) -> list[dict[str, Any]]:
     """Each detector's own reading, by its plain rule, or where it has none by the fitted one."""
     own = [r for r in rows(detectors) if r["main"]]
@@ -98,7 +76,17 @@ def chains_of(row: Mapping[str, Any]) -> str:
     return model if row["reader"] == row["model"] else f"{model} read by {reader}"
 
 
-def _wide(name: str, data: pd.DataFrame, statistics: Mapping[str, str]) -> PaperTable:
+def named(detectors: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `shown` with `label`, as the paper's tables call each detector."""
+    return pd.DataFrame([{**r, "label": detector_of(r).label} for r in shown(detectors)])
+
+
+def in_its_layout(data: pd.DataFrame, statistics: Mapping[str, str]) -> pd.DataFrame:
+    """A row per detector, columns per model, in percent beside the number of chains.
+
+    Args:
+        statistics: column -> the paper's heading.
+    """
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for r in rows(data):
         line = lines.setdefault(tuple(r[k] for k in _LINE), {})
@@ -106,9 +94,7 @@ def _wide(name: str, data: pd.DataFrame, statistics: Mapping[str, str]) -> Paper
         line |= {f"{chains_of(r)} {short}": percent(r[s]) for s, short in statistics.items()}
     heads = dict.fromkeys(k for line in lines.values() for k in line)
     body = [
-        dict(zip(("Dataset", "Detector", "Judge"), key, strict=True))
-        | {head: line.get(head, "—") for head in heads}
+        dict(zip(_LINE.values(), key, strict=True)) | {head: line.get(head, "—") for head in heads}
         for key, line in lines.items()
     ]
-    printed = pd.DataFrame(body, columns=["Dataset", "Detector", "Judge", *heads])
-    return PaperTable(name, data, printed)
+    return pd.DataFrame(body, columns=[*_LINE.values(), *heads])

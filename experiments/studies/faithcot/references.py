@@ -8,10 +8,11 @@ way without the edit, gives the answer that the chain states.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
-Record = Mapping[str, Any]
+from faithscope.experiments.analysis.records import Record
+
 Reference = Literal["stated", "asked_again", "released"]
 """`stated`: the answer that the chain states, of chains after which the model, asked again, gives
 it; `asked_again`: what it then gives, whatever the chain states; `released`: the stated answer,

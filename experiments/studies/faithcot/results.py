@@ -17,14 +17,14 @@ from faithscope.experiments.analysis.tidy import keep
 from faithscope.experiments.analysis.traces.endings import is_cut
 from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS, Evidence, Finding, is_main
+from faithscope.experiments.studies.faithcot.detectors import DETECTORS, is_main
+from faithscope.experiments.studies.faithcot.findings import Evidence, Finding
 from faithscope.experiments.studies.faithcot.plan import LABELS
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
 from faithscope.experiments.studies.faithcot.units import EDITED, JUDGES, STEP_JUDGE, WRITTEN
 from faithscope.probes import PROBES
-from faithscope.probes.record import is_right
+from faithscope.probes.record import Record, is_right
 
-Record = dict[str, Any]
 Place = tuple[str, str, str]
 """Model, task, item."""
 NO_LABEL, UNCERTAIN = "no_label", "uncertain"

@@ -1,353 +1,411 @@
-"""The tables of a run of FaithCoT-Bench."""
+"""The tables of a run of FaithCoT-Bench: what detectors say and how far labels agree, and what the
+labels themselves say of the chains."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.trust import holm
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.statistics import resampling
-from faithscope.experiments.analysis.statistics.exchanging import against_label
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means
-from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
-from faithscope.experiments.analysis.tidy import (
-    columns,
-    count,
-    groups,
-    keep,
-    rows,
-    with_interval,
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.spend import SPEND, spend_table
+from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    AVERAGE_PRECISION,
+    F1,
+    KAPPA,
+    SATURATED,
+    AgainstLabel,
+    Count,
+    Kept,
+    Mean,
+    Numbers,
+    Table,
+    all_of,
+    declared,
+    make_tables,
+    pooled,
+    rows_known,
+    rows_with,
 )
-from faithscope.experiments.analysis.traces.exclusions import check_adds_up, exclusions_table
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, rows
+from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, FATES, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.engine.traces.given import unread_of
-from faithscope.experiments.studies.faithcot.detectors import (
-    BY_NAME,
-    NO_THRESHOLD,
-    OURS,
-    detector_of,
-)
 from faithscope.experiments.studies.faithcot.metrics import (
-    NO_FIT,
-    STATISTICS,
-    agreement,
-    average_precision,
-    cross_fitted_flags,
-    quadrants,
+    COUNTED,
+    HELD,
+    SCORED,
+    association,
+    by_rule,
+    share_by_question,
 )
 from faithscope.experiments.studies.faithcot.paper import (
-    FITTED,
-    PLAIN,
     common_chains,
-    paper_data,
+    in_its_layout,
+    named,
     there,
 )
-from faithscope.experiments.studies.faithcot.results import WAY, FaithResults
+from faithscope.experiments.studies.faithcot.results import FaithResults
 
-CHANCE = ("p_highest", "p_wrong_way")
 CUT = "cut_at_the_limit"
 ALL = "all"
-DETECTED = (*WAY, "rule", "rule_by", "main", "n_scored", "n_cut", "score", "flag_rate", "n")
-DETECTED += ("n_labelled",)
-DETECTED += ("n_unfaithful", *with_interval("auroc"), *CHANCE, "average_precision")
-DETECTED += (*with_interval(*STATISTICS), "saturated", "undefined", "asked_again_differs")
-DETECTED += ("forwards", "tokens", "calls")
+DATASET = Column("dataset", meaning="Where the question is from.")
+MODEL = Column("model", meaning="The model that wrote the chains.")
+READER = Column("reader", meaning="The model of the run that reads and answers them.")
+JUDGE = Column("judge", meaning="The model that judged; none where nothing was judged.")
+RULE = Column("rule", meaning="plain: fixed beforehand; fitted: a threshold other folds chose.")
+RULE_BY = Column("rule_by", "whose rule", "paper: its text or released code; ours; none: no rule.")
+N_CUT = Count(
+    "n_cut",
+    rows_with(cut=True),
+    "cut",
+    "Chains cut off at the token limit: left out, or kept if so set.",
+)
+
+N_FLAGGED = Count(
+    "n",
+    all_of(HELD, rows_known("flag")),
+    meaning="Labelled chains that the row's agreement is of: those with a flag.",
+)
+
+
+def _by_question(column: Column, values: str) -> Numbers:
+    """The mean of shares, each of a chain, with the interval of `share_by_question`."""
+
+    def compute(chains: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+        estimate = share_by_question(chains["question"].to_numpy(), numbers(chains[values]), how)
+        return columns(column.name, estimate)
+
+    return Numbers((column,), compute)
+
+
+F1_FAITHFUL = Column("f1_faithful", "F1, faithful", "F1 of the faithful class.", interval=True)
+OF_LABEL: Any = {"label": "unfaithful", "cluster": "question", "score": "score", "among": HELD}
+DETECTED = Table(
+    "detectors",
+    "readings",
+    (
+        DATASET,
+        MODEL,
+        READER,
+        Column("detector", meaning="Of the paper's eleven (appendix C.1)."),
+        Column("variant", meaning="Which reading of the detector."),
+        JUDGE,
+        RULE,
+    ),
+    (
+        Kept((RULE_BY, Column("main", meaning="Whether it is the reading in the paper's tables."))),
+        Count("n_scored", SCORED, "scored", "Chains with a score, labelled or not."),
+        N_CUT,
+        Mean("score", "score", SCORED, meaning="Mean score; higher is less faithful."),
+        Mean(
+            "flag_rate",
+            "flag",
+            COUNTED,
+            "flagged",
+            "Share of chains that the rule calls unfaithful.",
+        ),
+        N_FLAGGED,
+        Count("n_labelled", HELD, "labelled", "Chains with a score and a label."),
+        Count(
+            "n_unfaithful",
+            all_of(HELD, rows_with(unfaithful=True)),
+            "unfaithful",
+            "Chains with a score that annotators call so.",
+        ),
+        AgainstLabel((AUROC,), **OF_LABEL),
+        Kept(
+            (
+                Column(
+                    "p_highest",
+                    "p, highest of all",
+                    "How often the highest of all main readings tells as much where labels are "
+                    "exchanged.",
+                ),
+                Column(
+                    "p_wrong_way",
+                    "p, wrong way",
+                    "How often it points as far the wrong way then; corrected for all readings "
+                    "(Holm).",
+                ),
+            )
+        ),
+        AgainstLabel(
+            (AVERAGE_PRECISION, KAPPA, AC2, ACCURACY, F1, F1_FAITHFUL, SATURATED),
+            **OF_LABEL,
+            flag="flag",
+            named={"f1_faithful": "f1_of_rest"},
+            totals=drawn_by_one,
+        ),
+        Kept((Column("undefined", meaning="Why the rule gives no flags."),)),
+        Mean(
+            "asked_again_differs",
+            "asked_again_differs",
+            COUNTED,
+            "asked again, another answer",
+            "Chains after which the model, asked again without an edit, gives another answer.",
+        ),
+        Mean(
+            "forwards",
+            "forwards",
+            SCORED,
+            meaning="Mean model calls of a chain for this detector alone.",
+        ),
+        Mean(
+            "tokens",
+            "tokens",
+            SCORED,
+            meaning="Mean tokens of a chain for the whole probe or judgement.",
+        ),
+        Mean(
+            "calls",
+            "calls",
+            SCORED,
+            meaning="Mean asks of a chain put to a judge or writer of edits.",
+        ),
+    ),
+)
+"""A row per data set, model, reading of a detector, judge and rule (`metrics.by_rule`)."""
+
+
+def _paper_table(name: str, detectors: str, statistics: Mapping[Column, str]) -> Table:
+    """Each detector's own reading, of the chains that a table of detectors is of.
+
+    Args:
+        statistics: column -> the paper's heading.
+    """
+    headings = {column.name: heading for column, heading in statistics.items()}
+    without_ends = (replace(column, interval=False) for column in statistics)
+    label = Column("label", "detector", "As the paper's tables call it.")
+    return Table(
+        name,
+        detectors,
+        (DATASET, label, JUDGE, MODEL, READER),
+        (Kept((RULE, RULE_BY, *N_FLAGGED.columns, *N_CUT.columns, *without_ends)),),
+        prepare=named,
+        layout=lambda data: in_its_layout(data, headings),
+    )
+
+
+PAPER_TABLES = tuple(
+    _paper_table(f"{name}{of}", detectors, statistics)
+    for of, detectors in (("", "detectors"), ("_common", "common_detectors"))
+    for name, statistics in (
+        ("faithcot_paper", {KAPPA: "κ", ACCURACY: "Acc", F1: "F1"}),
+        ("faithcot_f1", {F1: "F1"}),
+    )
+)
+"""Tables 2 and 3 (`faithcot_paper`) and Table 1, of all the chains that each detector can tell of,
+and of those that every detector can tell of (`_common`)."""
+
+
+LABELLED = rows_known("unfaithful")
+KNOWN = all_of(COUNTED, rows_known("correct"))
+QUADRANT_CELLS = {
+    (right, unfaithful): Count(
+        f"{answer}_{chain}",
+        all_of(COUNTED, rows_with(correct=right, unfaithful=unfaithful)),
+        meaning=f"{answers} answers with {article} {chain} chain.",
+    )
+    for right, answer, answers in ((True, "correct", "Right"), (False, "wrong", "Wrong"))
+    for unfaithful, chain, article in ((False, "faithful", "a"), (True, "unfaithful", "an"))
+}
+
+
+def _associated(chains: pd.DataFrame, how: Drawing) -> Mapping[str, float]:
+    counts = (int(cell.of(chains, how)[cell.name]) for cell in QUADRANT_CELLS.values())
+    return association(*counts)
+
+
+QUADRANTS = Table(
+    "faithcot_quadrants",
+    "chains",
+    (DATASET, MODEL),
+    (
+        Count("n", KNOWN, meaning="Labelled chains whose answer is known right or wrong."),
+        Count(
+            "n_unknown",
+            all_of(COUNTED, lambda chains: chains["correct"].isna().to_numpy()),
+            "unknown",
+            "Labelled chains whose answer is not known right or wrong.",
+        ),
+        N_CUT,
+        *QUADRANT_CELLS.values(),
+        Numbers(
+            (
+                Column("phi", "φ", "Correlation of correctness and faithfulness."),
+                Column("mutual_information", "I", "Of correctness and faithfulness.", "bits"),
+            ),
+            _associated,
+        ),
+    ),
+    prepare=lambda chains: pooled(chains, "model", "dataset", under=ALL),
+    among=LABELLED,
+)
+"""A row per data set and model, per data set, per model, and of all: Figure 6a and B.1, over
+chains with a label whose answer is known to be right or wrong."""
+
+
+def by_trait(chains: pd.DataFrame) -> pd.DataFrame:
+    """Each labelled chain that counts once for each trait that it has (`by`, `value`), over all
+    data sets and in its own."""
+    labelled = keep(chains, COUNTED(chains) & LABELLED(chains))
+    parts = [labelled.iloc[:0].assign(by="", value="")]
+    for by in ("dataset", "model", "hardness", "distribution"):
+        of = keep(labelled, labelled[by].notna())
+        of = of.assign(by=by, value=of[by].astype(str)).sort_values("value", kind="stable")
+        own = of.sort_values("dataset", kind="stable")
+        parts += [own] if by == "dataset" else [of.assign(dataset=ALL), own]
+    return pd.concat(parts)
+
+
+RATES = Table(
+    "faithcot_rates",
+    "chains",
+    (
+        Column("by", meaning="What the chains are told apart by."),
+        Column("value", meaning="The value of what they are told apart by."),
+        DATASET,
+    ),
+    (
+        Count("n", meaning="Labelled chains."),
+        _by_question(
+            Column(
+                "unfaithful",
+                meaning="Share of labelled chains that annotators call unfaithful.",
+                interval=True,
+            ),
+            "unfaithful",
+        ),
+    ),
+    prepare=by_trait,
+)
+"""A row per data set, model, hardness and distribution, where the labels have these: how many
+labelled chains are unfaithful, with an interval from drawing questions (Figures 4, 6b and 6c)."""
+
+
+def by_principle(chains: pd.DataFrame) -> pd.DataFrame:
+    """Each unfaithful chain of which annotators name principles once for every principle: whether
+    they name it, and whether they name one of its category."""
+    unfaithful = keep(chains, COUNTED(chains) & rows_with(unfaithful=True)(chains))
+    named = [set(ids) for ids in unfaithful["principles"] if ids]
+    of = {p.id: p.category for p in PRINCIPLES}
+    lines = [
+        {"principle": p.id, "category": p.category, "name": p.name, "also": p.also}
+        | {"named": p.id in ids, "of_category": any(of[i] == p.category for i in ids)}
+        for p in PRINCIPLES
+        for ids in named
+    ]
+    return pd.DataFrame(lines)
+
+
+PRINCIPLES_NAMED = Table(
+    "faithcot_principles",
+    "chains",
+    (
+        Column("principle", meaning="One of the eight signals (A.2), by its id."),
+        Column("category", meaning="post-hoc reasoning, or spurious reasoning chain."),
+        Column("name", meaning="As A.2.1 and A.2.2 define it."),
+        Column("also", "also called", "As A.2.3 counts it."),
+    ),
+    (
+        Count(
+            "n",
+            rows_with(named=True),
+            meaning="Unfaithful chains of which annotators name the principle.",
+        ),
+        Mean("share", "named", meaning="Share of unfaithful chains that name any principle."),
+        Mean(
+            "share_of_category",
+            "named",
+            rows_with(of_category=True),
+            meaning="Share of the chains that name one of the same category.",
+        ),
+    ),
+    prepare=by_principle,
+)
+"""A row per principle, if any is named (Figures 5 and 8)."""
+
+_MEASURE = ("dataset", "model", "reader", "measure", "judge")
+
+
+def most_suspicious(steps: pd.DataFrame) -> pd.DataFrame:
+    """A row per chain and step measure: whether the step that it finds most suspicious is one that
+    annotators name (`hit`, of ties the share that is), and the share of steps that they name."""
+    lines = []
+    for place, chain in groups(keep(steps, COUNTED(steps)), [*_MEASURE, "question", "item"]):
+        score, labelled = numbers(chain["score"]), chain["labelled"].to_numpy(dtype=bool)
+        hit = float(labelled[score == score.max()].mean())
+        lines.append(place | {"hit": hit, "blind": float(labelled.mean())})
+    return pd.DataFrame(lines)
+
+
+STEPS = Table(
+    "faithcot_steps",
+    "suspicions",
+    (
+        DATASET,
+        MODEL,
+        READER,
+        Column("measure", meaning="Probe, variant and list of its values per step."),
+        JUDGE,
+    ),
+    (
+        Count(
+            "n", meaning="Chains whose unfaithful steps are annotated and that have the measure."
+        ),
+        _by_question(
+            Column(
+                "hit_rate",
+                meaning="Share of chains whose most suspicious step is one that annotators name.",
+                interval=True,
+            ),
+            "hit",
+        ),
+        Mean("chance", "blind", meaning="What naming any step blindly would give."),
+    ),
+    prepare=most_suspicious,
+)
+"""A row per data set, model, step measure and judge."""
+TABLES = (DETECTED, *PAPER_TABLES, QUADRANTS, RATES, PRINCIPLES_NAMED, STEPS, EXCLUSIONS)
+COLUMNS, OF_TABLES = declared((*TABLES, SPEND))
 
 
 def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
     """Every table by its file name."""
-    c = results.config
-    how = Drawing(c.seed, c.report.bootstrap)
-    kept = c.detectors.cut == "kept"
-    traces, scores = results.counted(results.traces), results.scores
-    detectors = detectors_table(scores, c.detectors.folds, how, kept)
-    common = detectors_table(common_chains(scores, kept), c.detectors.folds, how, kept)
-    return {
-        "detectors": detectors,
-        **paper_data(detectors),
-        **{f"{name}_common": table for name, table in paper_data(common).items()},
-        "faithcot_quadrants": quadrants_table(traces, results.traces),
-        "faithcot_rates": rates_table(traces, how),
-        "faithcot_principles": principles_table(traces),
-        "faithcot_steps": steps_table(results.counted(results.step_scores), how),
-        "exclusions": _exclusions(results),
-        **({"spend": spend_table(results.run.calls)} if results.run.calls else {}),
+    c, scores = results.config, results.scores
+    how, kept = Drawing(c.seed, c.report.bootstrap), c.detectors.cut == "kept"
+    common = by_rule(common_chains(scores, kept), c.detectors.folds, kept, c.seed)
+    frames = {
+        "readings": by_rule(scores, c.detectors.folds, kept, c.seed),
+        "common_detectors": DETECTED.make(common, how=how),
+        "fates": pd.DataFrame([*_fates(results)], columns=list(FATES)),
     }
+    for name, frame in (("chains", results.traces), ("suspicions", results.step_scores)):
+        frames[name] = frame.assign(counted=kept | ~frame["cut"].to_numpy(dtype=bool))
+    made = make_tables(TABLES, frames, how)
+    return made | ({"spend": spend_table(results.run.calls)} if results.run.calls else {})
 
 
-def detectors_table(scores: pd.DataFrame, folds: int, how: Drawing, kept: bool) -> pd.DataFrame:
-    """A row per data set, model, reading of a detector, judge and rule: `plain`, fixed beforehand
-    (`rule_by` says whose), and `fitted`, a threshold that other folds chose. `n` counts chains with
-    a label and what the row's numbers need: a score for AUROC, a flag for the others; `n_cut` those
-    that the token limit cut off; `p_highest` and `p_wrong_way` are of main readings (`_chance`).
-
-    Args:
-        kept: whether these are in the numbers, too.
-    """
-    made = []
-    counted = scores if kept else keep(scores, ~scores["cut"].to_numpy(dtype=bool))
-    chance = _chance(counted, how.seed)
-    for place, of in groups(scores, WAY):
-        cut = of["cut"].to_numpy(dtype=bool)
-        about = {**place, "main": bool(of["main"].iloc[0]), "n_cut": count(cut)}
-        about |= chance.get(tuple(place.values()), dict.fromkeys(CHANCE, math.nan))
-        made += _detected(about, rows(of if kept else keep(of, ~cut)), folds, how)
-    order = list(BY_NAME.values())
-    made.sort(key=lambda r: (*(r[k] for k in WAY[:3]), order.index(detector_of(r)), r["judge"]))
-    return pd.DataFrame(made, columns=list(DETECTED))
-
-
-def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, float]]:
-    """What chance gives the main readings, by the values of `WAY`, with labels exchanged between
-    the questions of a data set and model.
-
-    `p_highest`: how often the highest of all readings would tell as much, times the number of data
-    sets and models; `p_wrong_way`: how often a reading would point as far the wrong way, corrected
-    by Holm's procedure over all. NaN where a reading or the label does not vary.
-    """
-    main = scores["main"].to_numpy(dtype=bool)
-    known = scores["score"].notna().to_numpy() & scores["unfaithful"].notna().to_numpy()
-    chance: dict[tuple[Any, ...], dict[str, float]] = {}
-    places = list(groups(keep(scores, main & known), WAY[:3]))
-    for place, of in places:
-        wide = of.pivot(index="item", columns=list(WAY[3:]), values="score").astype(float)
-        chains = of.drop_duplicates("item").set_index("item").loc[wide.index]
-        p = against_label(
-            wide.to_numpy(),
-            chains["unfaithful"].to_numpy(dtype=bool),
-            np.zeros(len(wide), dtype=np.int64),
-            chains["question"].tolist(),
-            seed,
-        )
-        for way, highest, low in zip(wide.columns, p.highest, p.low, strict=True):
-            key = (*place.values(), *way)
-            chance[key] = {"p_highest": float(highest), "p_wrong_way": float(low)}
-    told = [of for of in chance.values() if not math.isnan(of["p_highest"])]
-    for of, low in zip(told, holm([of["p_wrong_way"] for of in told]), strict=True):
-        of |= {"p_highest": min(1.0, len(places) * of["p_highest"]), "p_wrong_way": low}
-    return chance
-
-
-def _detected(
-    about: dict[str, Any], every: list[dict[str, Any]], folds: int, how: Drawing
-) -> Iterator[dict[str, Any]]:
-    scored = [r for r in every if there(r["score"])]
-    held = [r for r in scored if there(r["unfaithful"])]
-    label = np.array([r["unfaithful"] for r in held], dtype=bool)
-    score = np.array([r["score"] for r in held], dtype=float)
-    questions = [r["question"] for r in held]
-    area = (
-        resampling.auroc(questions, label, score, how)
-        if len(held)
-        else Estimate(math.nan, math.nan, math.nan, 0)
-    )
-    flags = [r["flag"] for r in every if there(r["flag"])]
-    known = [r["tokens"] for r in scored if there(r["tokens"])]
-    common = {
-        **about,
-        "n_scored": len(scored),
-        "score": _mean([r["score"] for r in scored]),
-        "n_labelled": len(held),
-        "n_unfaithful": int(label.sum()),
-        **columns("auroc", area),
-        "average_precision": average_precision(label, score) if len(held) else math.nan,
-        "asked_again_differs": _mean(
-            [r["asked_again_differs"] for r in every if there(r["asked_again_differs"])]
-        ),
-        "forwards": _mean([r["forwards"] for r in scored]),
-        "tokens": _mean(known),
-        "calls": _mean([r["calls"] for r in scored]),
-    }
-    ruled = [r for r in held if there(r["flag"])]
-    plain = np.array([r["flag"] for r in ruled], dtype=bool)
-    of_plain = agreement(
-        np.array([r["unfaithful"] for r in ruled], dtype=bool),
-        plain,
-        [r["question"] for r in ruled],
-        how,
-    )
-    detector = detector_of(about)
-    open_ = "" if detector.rule else NO_THRESHOLD
-    plain_row = _agreed(PLAIN, detector.rule_by, of_plain, open_)
-    yield {**common, **plain_row, "flag_rate": _mean(flags)}
-    fitted = cross_fitted_flags(label, score, questions, folds, how.seed) if len(held) else None
-    if fitted is None:
-        nothing = agreement(label[:0], label[:0], [], how)
-        yield {**common, **_agreed(FITTED, OURS, nothing, NO_FIT), "flag_rate": math.nan}
-    else:
-        of_fitted = agreement(label, fitted, questions, how)
-        yield {**common, **_agreed(FITTED, OURS, of_fitted, ""), "flag_rate": float(fitted.mean())}
-
-
-def _agreed(rule: str, by: str, agreed: Any, undefined: str) -> dict[str, Any]:
-    return {
-        "rule": rule,
-        "rule_by": by,
-        "n": agreed.n,
-        **{k: v for name in STATISTICS for k, v in columns(name, agreed.of[name]).items()},
-        "saturated": agreed.saturated,
-        "undefined": undefined,
-    }
-
-
-def _mean(values: Sequence[Any]) -> float:
-    return float(np.mean([float(v) for v in values])) if values else math.nan
-
-
-def _labelled(traces: pd.DataFrame) -> list[dict[str, Any]]:
-    return [r for r in rows(traces) if there(r["unfaithful"])]
-
-
-def quadrants_table(traces: pd.DataFrame, with_cut: pd.DataFrame) -> pd.DataFrame:
-    """A row per data set and model, per data set, per model, and of all: Figure 6a and B.1, over
-    chains with a label whose answer is known to be right or wrong. One that could not be read is
-    neither (`n_unknown`).
-
-    Args:
-        with_cut: the same with all chains that the token limit cut off (`n_cut`).
-    """
-    labelled, every = _labelled(traces), _labelled(with_cut)
-    made = []
-    for dataset, model in _margins(every):
-
-        def here(r: Mapping[str, Any], d: str = dataset, m: str = model) -> bool:
-            return d in (ALL, r["dataset"]) and m in (ALL, r["model"])
-
-        own = [r for r in labelled if here(r)]
-        known = [r for r in own if there(r["correct"])]
-        of = quadrants([bool(r["correct"]) for r in known], [not r["unfaithful"] for r in known])
-        lost = {"n_unknown": len(own) - len(known)}
-        lost |= {"n_cut": sum(bool(r["cut"]) for r in every if here(r))}
-        made.append({"dataset": dataset, "model": model, **of, **lost})
-    names = ["correct_faithful", "correct_unfaithful", "wrong_faithful", "wrong_unfaithful"]
-    names = ["dataset", "model", "n", "n_unknown", "n_cut", *names, "phi", "mutual_information"]
-    return pd.DataFrame(made, columns=names)
-
-
-def _margins(found: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    pairs = dict.fromkeys((r["dataset"], r["model"]) for r in found)
-    by_dataset = dict.fromkeys((d, ALL) for d, _ in pairs)
-    by_model = dict.fromkeys((ALL, m) for _, m in pairs)
-    return [*pairs, *by_dataset, *by_model, *([(ALL, ALL)] if pairs else [])]
-
-
-def rates_table(traces: pd.DataFrame, how: Drawing) -> pd.DataFrame:
-    """A row per data set, model, hardness and distribution (where the labels have these): the share
-    of labelled chains that is unfaithful, its interval from drawing questions (Figures 4, 6b and
-    6c)."""
-    labelled, made = _labelled(traces), []
-    for by in ("dataset", "model", "hardness", "distribution"):
-        for dataset in (ALL,) if by == "dataset" else (ALL, *_values(labelled, "dataset")):
-            own = [r for r in labelled if dataset in (ALL, r["dataset"])]
-            for value in _values(own, by):
-                of = [r for r in own if str(r[by]) == value]
-                hits = [float(r["unfaithful"]) for r in of]
-                estimate = share_by_question([r["question"] for r in of], hits, how)
-                row = {"by": by, "value": value, "dataset": value if by == "dataset" else dataset}
-                made.append({**row, "n": len(hits), **columns("unfaithful", estimate)})
-    names = ["by", "value", "dataset", "n", *with_interval("unfaithful")]
-    return pd.DataFrame(made, columns=names)
-
-
-def share_by_question(questions: Sequence[str], hits: Sequence[float], how: Drawing) -> Estimate:
-    """The mean of hits in [0, 1], its interval from drawing questions: chains about one question
-    are not independent. Where all hits are the same, so is every draw, and the interval is Wilson's
-    of as many questions."""
-    n = len(set(questions))
-    if len(set(hits)) == 1:
-        return wilson_of_items(hits[0], n)
-    (estimate,) = means(list(questions), {"": np.array(hits, dtype=float)}, how=how).values()
-    return replace(estimate, n=n)
-
-
-def _values(found: Sequence[Mapping[str, Any]], by: str) -> list[Any]:
-    return sorted({str(r[by]) for r in found if there(r[by])})
-
-
-def principles_table(traces: pd.DataFrame) -> pd.DataFrame:
-    """A row per principle: how many unfaithful chains it is named of, its share of all that name
-    any, and of those that name one of its category (Figures 5 and 8)."""
-    named = [r["principles"] for r in _labelled(traces) if r["unfaithful"] and r["principles"]]
-    of = {p.id: p.category for p in PRINCIPLES}
-    made = []
-    for p in PRINCIPLES if named else ():
-        n = sum(p.id in ids for ids in named)
-        beside = sum(any(of[i] == p.category for i in ids) for ids in named)
-        made.append(
-            {
-                "principle": p.id,
-                "category": p.category,
-                "name": p.name,
-                "also": p.also,
-                "n": n,
-                "share": n / len(named),
-                "share_of_category": n / beside if beside else math.nan,
-            }
-        )
-    names = ["principle", "category", "name", "also", "n", "share", "share_of_category"]
-    return pd.DataFrame(made, columns=names)
-
-
-def steps_table(step_scores: pd.DataFrame, how: Drawing) -> pd.DataFrame:
-    """A row per data set, model, step measure and judge: how often the step that it finds most
-    suspicious is one that annotators name, of ties the share that is; and what naming any step
-    blindly would give. Intervals draw questions."""
-    by = ("dataset", "model", "reader", "measure", "judge")
-    made = []
-    for place, of in groups(step_scores, by):
-        hits, blind, questions = [], [], []
-        for about, chain in groups(of, ["question", "item"]):
-            questions.append(about["question"])
-            scores = chain["score"].to_numpy(dtype=float)
-            labelled = chain["labelled"].to_numpy(dtype=bool)
-            hits.append(float(labelled[scores == scores.max()].mean()))
-            blind.append(float(labelled.mean()))
-        hit = share_by_question(questions, hits, how)
-        made.append({**place, "n": len(hits), **columns("hit_rate", hit), "chance": _mean(blind)})
-    return pd.DataFrame(made, columns=[*by, "n", *with_interval("hit_rate"), "chance"])
-
-
-def _exclusions(results: FaithResults) -> pd.DataFrame:
-    """Where every chain went: trace and probes as of any run, then labels, and each detector."""
-    found: list[Record] = [r for of in results.records.values() for rs in of.values() for r in rs]
-    made = rows(exclusions_table(found, results.run.failures, unread=unread_of(results.run.path)))
-    for (reader, task), of in _by_task(results).items():
-        where = {"model": reader, "task": task}
-        fates = [r["unlabelled"] or "included" for r in of]
-        made += _waterfall(where, "label", fates)
-        twice = sum(bool(r["disagree"]) for r in of)
-        made += _waterfall(
-            where, "label.sources", ["disagree"] * twice + ["included"] * (len(of) - twice)
-        )
-    for place, of in groups(results.scores, ["reader", "task", *WAY[3:]]):
-        parts = (f"detector.{place['detector']}", place["variant"], place["judge"])
-        where = {"model": place["reader"], "task": place["task"]}
-        left_out = results.config.detectors.cut == "left_out"
-        fates = [
-            CUT if r["cut"] and left_out else "included" if there(r["score"]) else r["missing"]
-            for r in rows(of)
-        ]
-        made += _waterfall(where, ".".join(filter(None, parts)), fates)
-    table = pd.DataFrame(made, columns=["model", "task", "stage", "reason", "n"])
-    check_adds_up(table)
-    return table
-
-
-def _by_task(results: FaithResults) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    of: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in rows(results.traces):
-        of.setdefault((row["reader"], row["task"]), []).append(row)
-    return of
-
-
-def _waterfall(where: Mapping[str, str], stage: str, fates: Sequence[str]) -> list[dict[str, Any]]:
-    reasons = {reason: fates.count(reason) for reason in sorted(set(fates) - {"included"})}
-    counts = {"total": len(fates), **reasons, "included": fates.count("included")}
-    return [{**where, "stage": stage, "reason": reason, "n": n} for reason, n in counts.items()]
+def _fates(results: FaithResults) -> Iterator[tuple[Any, ...]]:
+    """Yields what became of every chain: in the trace and probes, as of any run, then by its
+    labels, and by each detector."""
+    every = [r for of in results.records.values() for rs in of.values() for r in rs]
+    unread = unread_of(results.run.path)
+    yield from fates_of(every, results.run.failures, unread=unread).itertuples(index=False)
+    chains = rows(results.traces)
+    for r in chains:
+        yield r["reader"], r["task"], "label", r["unlabelled"] or "included"
+        yield r["reader"], r["task"], "label.sources", "disagree" if r["disagree"] else "included"
+    left_out = results.config.detectors.cut == "left_out"
+    for r in rows(results.scores):
+        stage = ".".join(filter(None, (f"detector.{r['detector']}", r["variant"], r["judge"])))
+        fate = "included" if there(r["score"]) else r["missing"]
+        yield r["reader"], r["task"], stage, CUT if r["cut"] and left_out else fate

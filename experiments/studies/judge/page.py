@@ -9,9 +9,9 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Bullets, Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order, percent
-from faithscope.experiments.studies.judge.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.judge.results import JudgeResults
 from faithscope.experiments.studies.judge.show import chain_block
+from faithscope.experiments.studies.judge.tables import COLUMNS, OF_TABLES
 
 FEW = 30
 """Chains below which a page says that it is a glance."""

@@ -12,6 +12,7 @@ import pandas as pd
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.plan import PROMPTS
@@ -25,6 +26,8 @@ from faithscope.experiments.studies.judge.verdicts import (
     FAILED,
     NO_STEPS,
     NOT_JUDGED,
+    STEP,
+    VERDICT,
     Row,
     chain_row,
     step_rows,
@@ -100,20 +103,22 @@ class JudgeResults:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
         how = Drawing(self.config.seed, self.config.report.bootstrap)
-        good = self.config.good
-        spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
         kept = self.config.report.cut == "kept"
+        spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
+        every = pd.DataFrame(self.verdicts, columns=list(VERDICT))
         verdicts, steps = (
-            [r for r in every if kept or not r["cut"]] for every in (self.verdicts, self.steps)
+            pd.DataFrame([r for r in of if kept or not r["cut"]], columns=list(names))
+            for of, names in ((self.verdicts, VERDICT), (self.steps, STEP))
         )
-        made = {
-            "judge_forms": tables.forms_table(verdicts, how),
-            "judge_agreement": tables.agreement_table(verdicts, steps, self.chains, good, how),
-            "judge_localisation": tables.localisation_table(verdicts, self.chains, good),
-            "judge_steps": tables.steps_table(steps),
+        frames = {
+            "every_verdict": every,
+            "verdicts": verdicts,
+            "steps": steps,
+            "held": tables.held_against_labels(verdicts, steps, self.chains, self.config.good),
+            "located": tables.located(verdicts, self.chains, self.config.good),
+            "fates": tables.with_fates(every, kept),
         }
-        counted = {name: tables.with_cut(table, self.verdicts) for name, table in made.items()}
-        return counted | {"exclusions": tables.exclusions_table(self.verdicts, kept)} | spent
+        return make_tables(tables.TABLES, frames, how) | spent
 
 
 def results(run: Run) -> JudgeResults:

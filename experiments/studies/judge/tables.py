@@ -1,19 +1,40 @@
-"""The tables of a run of judges on given chains, from rows of verdicts; no disk."""
+"""The tables of a run of judges on given chains, from frames of verdicts; no disk."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics.raters import gwet_ac2, saturated
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, means
-from faithscope.experiments.analysis.statistics.stats import kappa, mean_of_items, share
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.spend import SPEND
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.stats import mean_of_items
+from faithscope.experiments.analysis.tables import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    KAPPA,
+    SATURATED,
+    AgainstLabel,
+    Count,
+    Kept,
+    Mask,
+    Mean,
+    Numbers,
+    Share,
+    Table,
+    all_of,
+    declared,
+    rows_known,
+    rows_with,
+    rows_without,
+    waterfall,
+)
+from faithscope.experiments.analysis.tidy import columns, count, groups, keep, numbers, only, rows
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.verdicts import (
     NO_STEP,
@@ -24,68 +45,131 @@ from faithscope.experiments.studies.judge.verdicts import (
 )
 
 WAY = ("judge", "reading", "form")
-FORMS = [*WAY, "dataset", "model", "n", "n_without_verdict", "n_uncertain"]
-FORMS += [*with_interval("flagged"), *with_interval("mean_score")]
-STEPS = [*WAY, "step", "n", "n_without_verdict", *with_interval("flagged")]
-AGREEMENT = [*WAY, "level", "label", "n", *with_interval("auroc"), *with_interval("accuracy")]
-AGREEMENT += ["kappa", "ac2", "saturated", "labelled_wrong", "flagged"]
-AGREEMENT += ["n_without_verdict", "n_without_label"]
-LOCALISATION = [*WAY, "label", "n_wrong", "n_sound", "n_left_out"]
-LOCALISATION += [*with_interval("exact"), *with_interval("none_named"), "f1"]
-EXCLUSIONS = [*WAY, "reason", "n"]
+BY_WAY = ("judge", "reading", Column("form", "prompt", "The prompt that the judge was asked with."))
+CELL = (*WAY, "dataset", "model")
 CUT = "cut_at_the_limit"
+LABEL = Column("label", meaning="The label that judges are held against.")
+N_CUT = Kept(
+    (Column("n_cut", "cut", "Chains cut off at the token limit: left out, or kept if so set."),)
+)
+FLAGGED = "Share of which the judge says that something is wrong."
+WITHOUT_VERDICT = "Replies that are not of the form."
 
 
-def forms_table(verdicts: Sequence[Row], how: Drawing) -> pd.DataFrame:
-    """Per form, data set and writer: how many chains got a verdict, how many of them were flagged,
-    and how bad they are on average."""
-    rows = []
-    for key, same in _by(verdicts, (*WAY, "dataset", "model")):
-        flags = [r["flag"] for r in same if r["flag"] is not None]
-        scores = mean_of_items((r["score"] for r in same), seed=how.seed, resamples=how.resamples)
-        unclear = sum(r["outcome"] == UNCERTAIN for r in same)
-        without = sum(r["flag"] is None and r["score"] is None for r in same) - unclear
-        counts = {"n": len(same), "n_without_verdict": without, "n_uncertain": unclear}
-        rows.append(key | counts | columns("flagged", share(flags)) | columns("mean_score", scores))
-    return pd.DataFrame(rows, columns=FORMS)
+def _unknown(*names: str) -> Mask:
+    return lambda frame: np.all([frame[name].isna().to_numpy() for name in names], axis=0)
 
 
-def steps_table(steps: Sequence[Row]) -> pd.DataFrame:
-    """Per step, from 0: how many chains have it, and how often it was flagged."""
-    rows = []
-    for key, same in _by(steps, (*WAY, "step")):
-        flags = [r["flag"] for r in same if r["flag"] is not None]
-        without = {"n": len(same), "n_without_verdict": len(same) - len(flags)}
-        rows.append(key | without | columns("flagged", share(flags)))
-    return pd.DataFrame(rows, columns=STEPS).sort_values([*WAY, "step"], kind="stable")
+def counting_cut(*by: str) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+    """Gives rows `n_cut`: of their judge, form and reading (and data set and writer, where these
+    are among `by`) the chains that a token limit cut off, whether or not these have rows."""
+
+    def prepare(frame: pd.DataFrame, every_verdict: pd.DataFrame) -> pd.DataFrame:
+        cut = only(keep(every_verdict, rows_with(cut=True)(every_verdict)), by)
+        n = Counter(cut.itertuples(index=False, name=None))
+        keys = only(frame, by).itertuples(index=False, name=None)
+        return frame.assign(n_cut=[n[key] for key in keys])
+
+    return prepare
 
 
-def agreement_table(
-    verdicts: Sequence[Row],
-    steps: Sequence[Row],
+def _mean_score(verdicts: pd.DataFrame, how: Drawing) -> Mapping[str, float]:
+    scores = mean_of_items(numbers(verdicts["score"]), seed=how.seed, resamples=how.resamples)
+    return columns("mean_score", scores)
+
+
+FORMS = Table(
+    "judge_forms",
+    ("verdicts", "every_verdict"),
+    (
+        *BY_WAY,
+        Column("dataset", "data set", "The data set that the questions are from."),
+        Column("model", "written by", "The model that wrote the chains."),
+    ),
+    (
+        Count("n", label="chains or steps", meaning="Chains that were asked of."),
+        Count(
+            "n_without_verdict",
+            all_of(_unknown("flag", "score"), rows_without(outcome=UNCERTAIN)),
+            "without a verdict",
+            WITHOUT_VERDICT,
+        ),
+        Count(
+            "n_uncertain",
+            rows_with(outcome=UNCERTAIN),
+            "uncertain",
+            "Class 2 of the faithful judge; in no rate.",
+        ),
+        Share("flagged", "flag", rows_known("flag"), meaning=FLAGGED),
+        Numbers(
+            (
+                Column(
+                    "mean_score",
+                    "mean score",
+                    "Higher is worse, whatever the prompt; 0 to 1.",
+                    interval=True,
+                ),
+            ),
+            _mean_score,
+        ),
+        N_CUT,
+    ),
+    prepare=counting_cut(*CELL),
+)
+"""Per form, data set and writer: how many chains got a verdict, how many of them were flagged, and
+how bad they are on average."""
+
+
+def _by_step(steps: pd.DataFrame, every_verdict: pd.DataFrame) -> pd.DataFrame:
+    ordered = steps.sort_values([*WAY, "step"], kind="stable")
+    return counting_cut(*WAY)(ordered, every_verdict)
+
+
+STEPS = Table(
+    "judge_steps",
+    ("steps", "every_verdict"),
+    (*BY_WAY, Column("step", meaning="Its place, from 0.")),
+    (
+        Count("n", label="chains or steps", meaning="Steps at this place that were asked of."),
+        Count("n_without_verdict", _unknown("flag"), "without a verdict", WITHOUT_VERDICT),
+        Share("flagged", "flag", rows_known("flag"), meaning=FLAGGED),
+        N_CUT,
+    ),
+    prepare=_by_step,
+)
+"""Per step, from 0: how many chains have it, and how often it was flagged."""
+HELD = (*WAY, "level", "label", "item", "flag", "score", "truth")
+
+
+def held_against_labels(
+    verdicts: pd.DataFrame,
+    steps: pd.DataFrame,
     chains: Mapping[str, JudgedChain],
     good: Sequence[str],
-    how: Drawing,
 ) -> pd.DataFrame:
-    """How far judges and labels agree, of chains and of steps; a row per label that says yes or no.
+    """A row per verdict on a chain or step (`level`) and label of that name that says yes or no of
+    any: what the label says (`truth`, 1 where something is wrong) beside flag and score.
 
-    A pair counts that has both a flag and a label; AUROC is of the score, and intervals draw
-    chains. A judge that names one step says nothing of those after it: which steps are compared
-    hangs on what it says, a step that it names is always the last of them, and no AUROC of its
-    steps is given (`localisation_table` has its hits).
+    A judge that names one step says nothing of those after it: which steps are compared hangs on
+    what it says, a step that it names is always the last of them, and its steps have no score here
+    (`LOCALISATION` has its hits).
     """
-    rows = []
-    of_one = {r["form"] for r in verdicts if r["task"] == "localisation"}
-    for level, said in (("chain", verdicts), ("step", steps)):
-        for key, same in _by(said, WAY):
-            for name in _labels(same, level, chains):
-                truth = [_label(r, name, level, chains, good) for r in same]
-                if any(x is not None for x in truth):
-                    row = _agreement(same, truth, how)
-                    if level == "step" and key["form"] in of_one:
-                        row = {name: x for name, x in row.items() if not name.startswith("auroc")}
-                    rows.append(key | {"level": level, "label": name} | row)
-    return pd.DataFrame(rows, columns=AGREEMENT)
+    of_one = set(keep(verdicts, rows_with(task="localisation")(verdicts))["form"])
+
+    def of_level(level: str, said: pd.DataFrame) -> Iterator[Row]:
+        for way, of in groups(said, WAY):
+            named = rows(of)
+            for name in _labels(named, level, chains):
+                truth = [_label(r, name, level, chains, good) for r in named]
+                if all(x is None for x in truth):
+                    continue
+                for r, x in zip(named, truth, strict=True):
+                    score = None if level == "step" and way["form"] in of_one else r["score"]
+                    row = way | {"level": level, "label": name, "item": r["item"]}
+                    yield row | {"flag": r["flag"], "score": score, "truth": x}
+
+    lines = [*of_level("chain", verdicts), *of_level("step", steps)]
+    return pd.DataFrame(lines, columns=list(HELD))
 
 
 def _labels(same: Sequence[Row], level: str, chains: Mapping[str, JudgedChain]) -> list[str]:
@@ -104,99 +188,156 @@ def _label(
     return None if of_steps is None else wrong(name, of_steps[row["step"]], good)
 
 
-def _agreement(same: Sequence[Row], truth: Sequence[bool | None], how: Drawing) -> dict[str, Any]:
-    labelled = [(r, t) for r, t in zip(same, truth, strict=True) if t is not None]
-    both = [(r, t) for r, t in labelled if r["flag"] is not None]
-    scored = [(r, t) for r, t in labelled if r["score"] is not None]
-    said, right = [r["flag"] for r, _ in both], [t for _, t in both]
-    row: dict[str, Any] = {
-        "n": len(both) or len(scored),
-        "n_without_verdict": len(labelled) - (len(both) or len(scored)),
-        "n_without_label": len(same) - len(labelled),
-        "labelled_wrong": sum(t for _, t in labelled) / len(labelled),
-        "flagged": sum(said) / len(said) if said else math.nan,
-        "kappa": kappa(said, right),
-        "ac2": gwet_ac2(said, right, (False, True)),
-        "saturated": saturated(said, right) if said else None,
-    }
-    if both:
-        hit = np.array([float(r["flag"] == t) for r, t in both])
-        items = [r["item"] for r, _ in both]
-        row |= columns("accuracy", means(items, {"accuracy": hit}, how=how)["accuracy"])
-    if scored:
-        items = np.array([r["item"] for r, _ in scored])
-        is_wrong = np.array([t for _, t in scored], dtype=bool)
-        scores = np.array([r["score"] for r, _ in scored], dtype=float)
-        row |= columns("auroc", auroc(items, is_wrong, scores, how))
-    return row
+def _compared(held: pd.DataFrame, how: Drawing) -> Mapping[str, int]:
+    labelled = keep(held, rows_known("truth")(held))
+    n = count(labelled["flag"].notna()) or count(labelled["score"].notna())
+    return {"n": n, "n_without_verdict": len(labelled) - n}
 
 
-def localisation_table(
-    verdicts: Sequence[Row], chains: Mapping[str, JudgedChain], good: Sequence[str]
+AGREEMENT = Table(
+    "judge_agreement",
+    ("held", "every_verdict"),
+    (*BY_WAY, Column("level", meaning="Whether chains or steps are compared."), LABEL),
+    (
+        Numbers(
+            (Column("n", "chains or steps", "Chains or steps with a verdict and a label."),),
+            _compared,
+        ),
+        AgainstLabel(
+            (
+                *(AUROC, ACCURACY),
+                replace(KAPPA, label="Cohen’s κ", interval=False),
+                replace(AC2, label="Gwet’s AC2", interval=False),
+                SATURATED,
+            ),
+            *("truth", "item", "score", "flag"),
+        ),
+        Mean(
+            "labelled_wrong",
+            "truth",
+            label="wrong by the label",
+            meaning="Share of the labelled chains or steps that the label calls wrong, those "
+            "without a verdict too.",
+        ),
+        Mean("flagged", "flag", rows_known("truth"), meaning=FLAGGED),
+        Numbers((Column("n_without_verdict", "without a verdict", WITHOUT_VERDICT),), _compared),
+        Count(
+            "n_without_label",
+            _unknown("truth"),
+            "without a label",
+            "Chains or steps without a label of this name that says yes or no.",
+        ),
+        N_CUT,
+    ),
+    prepare=counting_cut(*WAY),
+)
+"""How far judges and labels agree, of chains and of steps; a row per label that says yes or no.
+
+A pair counts that has both a flag and a label; AUROC is of the score, and intervals draw chains.
+"""
+LOCATED = (*WAY, "label", "is_known", "is_sound", "hit")
+
+
+def located(
+    verdicts: pd.DataFrame, chains: Mapping[str, JudgedChain], good: Sequence[str]
 ) -> pd.DataFrame:
-    """Whether judges find the first wrong step that the labels of steps name.
-
-    `f1` is the harmonic mean of `exact` (of chains with a wrong step, those where it is the one
-    named) and `none_named` (of those without, those where none is), as ProcessBench has it (arXiv
-    2412.06559, section 4.1).
-    """
-    rows = []
-    for key, same in _by(verdicts, WAY):
-        told = [r for r in same if r["first"] is not None]
-        names = _labels(same, "step", chains) if told else []
-        for name in names:
-            have = [r for r in same if name in chains[r["item"]].step_labels]
-            truth = {r["item"]: first_wrong(chains[r["item"]], name, good) for r in have}
-            known = [r for r in have if truth[r["item"]] is not None and r["first"] is not None]
-            if not known:
-                continue
-            hits = [(truth[r["item"]], r["first"] == truth[r["item"]]) for r in known]
-            exact = share([hit for at, hit in hits if at != NO_STEP])
-            none = share([hit for at, hit in hits if at == NO_STEP])
-            total = exact.value + none.value
-            f1 = 2 * exact.value * none.value / total if total else total
-            counts = {"n_wrong": exact.n, "n_sound": none.n, "n_left_out": len(have) - len(known)}
-            row = columns("exact", exact) | columns("none_named", none) | {"f1": f1}
-            rows.append(key | {"label": name} | counts | row)
-    return pd.DataFrame(rows, columns=LOCALISATION)
+    """A row per verdict on a chain and label of its steps: whether both say which step is the first
+    wrong one (`is_known`), the label that none is (`is_sound`), and the judge the same (`hit`)."""
+    lines: list[Row] = []
+    for way, of in groups(verdicts, WAY):
+        named = rows(of)
+        for name in _labels(named, "step", chains):
+            of_label = []
+            for r in (r for r in named if name in chains[r["item"]].step_labels):
+                truth = first_wrong(chains[r["item"]], name, good)
+                is_known = truth is not None and not pd.isna(r["first"])
+                hit = is_known and truth == r["first"]
+                row = {"is_known": is_known, "is_sound": truth == NO_STEP, "hit": hit}
+                of_label.append(way | {"label": name} | row)
+            lines += of_label if any(r["is_known"] for r in of_label) else []
+    return pd.DataFrame(lines, columns=list(LOCATED))
 
 
-def with_cut(table: pd.DataFrame, verdicts: Sequence[Row]) -> pd.DataFrame:
-    """The table with `n_cut`: of each row's judge, form and reading (and data set and writer, where
-    these tell rows apart) the chains that a token limit cut off."""
-    by = [name for name in (*WAY, "dataset", "model") if name in table.columns]
-    cut = Counter(tuple(r[name] for name in by) for r in verdicts if r["cut"])
-    keys = table[by].itertuples(index=False, name=None)
-    return table.assign(n_cut=[cut[tuple(key)] for key in keys])
+WRONG = rows_with(is_known=True, is_sound=False)
+SOUND = rows_with(is_known=True, is_sound=True)
+EXACT = Share(
+    "exact", "hit", WRONG, meaning="Share of chains with a wrong step whose first one is named."
+)
+NONE_NAMED = Share(
+    "none_named",
+    "hit",
+    SOUND,
+    "none named",
+    "Share of chains without a wrong step in which none is named.",
+)
 
 
-def exclusions_table(verdicts: Sequence[Row], kept: bool) -> pd.DataFrame:
-    """Where every chain went, per judge, form and reading: all, why there is no verdict, the rest.
+def _f1(of: pd.DataFrame, how: Drawing) -> Mapping[str, float]:
+    exact, none = (cell.of(of, how)[cell.name] for cell in (EXACT, NONE_NAMED))
+    total = exact + none
+    return {"f1": 2 * exact * none / total if total else total}
+
+
+LOCALISATION = Table(
+    "judge_localisation",
+    ("located", "every_verdict"),
+    (*BY_WAY, LABEL),
+    (
+        Count(
+            "n_wrong",
+            WRONG,
+            "chains with a wrong step",
+            "Chains with a verdict of which the labels call some step wrong.",
+        ),
+        Count(
+            "n_sound",
+            SOUND,
+            "chains without",
+            "Chains with a verdict of which the labels call no step wrong.",
+        ),
+        Count(
+            "n_left_out",
+            rows_with(is_known=False),
+            "left out",
+            "No verdict, or labels that leave the first step open.",
+        ),
+        EXACT,
+        NONE_NAMED,
+        Numbers(
+            (Column("f1", "F1", "Harmonic mean of exact and none named, as ProcessBench has it."),),
+            _f1,
+        ),
+        N_CUT,
+    ),
+    prepare=counting_cut(*WAY),
+)
+"""Whether judges find the first wrong step that the labels of steps name.
+
+`f1` is the harmonic mean of `exact` (of chains with a wrong step, those where it is the one
+named) and `none_named` (of those without, those where none is), as ProcessBench has it (arXiv
+2412.06559, section 4.1).
+"""
+
+
+def with_fates(every_verdict: pd.DataFrame, kept: bool) -> pd.DataFrame:
+    """The verdicts with the `fate` of each chain: included, or why it is in no number.
 
     Args:
         kept: whether chains that a token limit cut off are in the tables.
-
-    Raises:
-        ValueError: they do not add up.
     """
-    rows = []
-    for key, same in _by(verdicts, WAY):
-        # a chain with some verdicts counts by what is known of it
-        cut = [r for r in same if r["cut"] and not kept]
-        rest = [r for r in same if kept or not r["cut"]]
-        left = Counter(r["outcome"] for r in rest if r["flag"] is None and r["score"] is None)
-        left += Counter({CUT: len(cut)})
-        included = sum(r["flag"] is not None or r["score"] is not None for r in rest)
-        if included + sum(left.values()) != len(same):
-            raise ValueError(f"{key}: {len(same)} chains, but {included} and {dict(left)}")
-        counts = [("total", len(same)), *sorted(left.items()), ("included", included)]
-        rows += [key | {"reason": reason, "n": n} for reason, n in counts]
-    return pd.DataFrame(rows, columns=EXCLUSIONS)
+    # a chain with some verdicts counts by what is known of it
+    known = ~_unknown("flag", "score")(every_verdict)
+    cut = rows_with(cut=True)(every_verdict) & (not kept)
+    fate = np.select([cut, known], [CUT, "included"], every_verdict["outcome"].astype(object))
+    return every_verdict.assign(fate=fate)
 
 
-def _by(rows: Sequence[Row], names: Sequence[str]) -> Iterator[tuple[dict[str, Any], list[Row]]]:
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    for values, same in groups.items():
-        yield dict(zip(names, values, strict=True)), same
+EXCLUSIONS = Table(
+    "exclusions",
+    "fates",
+    BY_WAY,
+    lines=[waterfall("fate", (SHARED["reason"], Column("n", meaning="Chains.")))],
+)
+"""Where every chain went, per judge, form and reading: all, why there is no verdict, the rest."""
+TABLES = (FORMS, AGREEMENT, LOCALISATION, STEPS, EXCLUSIONS)
+COLUMNS, OF_TABLES = declared((*TABLES, SPEND))

@@ -199,8 +199,8 @@ def annotations_of(path: Path, items: Iterable[Item], models: Collection[str]) -
     if known.keys().isdisjoint(labels["item"]):
         raise UserError(
             f"annotations: {path}: none of its {len(labels)} labels is of an item of this run: it "
-            f"has {labels['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give the "
-            "sheet of `faithscope review write RUN --of stances`"
+            f"has {labels['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give labels "
+            "of `load_run(RUN).decisions`"
         )
     stances = labels.loc[labels["decision"] == "stance"]
     for name, label in zip(stances["item"], stances["label"], strict=True):

@@ -29,7 +29,7 @@ from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparabl
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, lead_reader
 from faithscope.experiments.studies.rfeval.metrics.steps import SCORED
 from faithscope.experiments.studies.rfeval.page import page
-from faithscope.experiments.studies.rfeval.report.paper import paper_tables
+from faithscope.experiments.studies.rfeval.report.paper import printed
 from faithscope.experiments.studies.rfeval.results import results
 from faithscope.experiments.studies.rfeval.units import INSIDE
 
@@ -40,9 +40,8 @@ def write_all(run_dir: Path) -> Path:
     """Write them from the stored records; gives the report's path."""
     run = results(run_dir)
     pack(run_dir, run.index, INSIDE)
-    printed = {table.name: table.printed for table in paper_tables(run.tables)}
     drawn = pictures(run.tables)
-    return write_outputs(page(run, drawn), run.tables, printed, drawn)
+    return write_outputs(page(run, drawn), run.tables, printed(run.tables), drawn)
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:

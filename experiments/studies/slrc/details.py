@@ -12,13 +12,13 @@ from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.engine import arrays
-from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.show import facts, trace_block
 
 
 def details(run: Run) -> Details:
     """Every trace; a chain that several models read is there once for each."""
-    drawn = [s.probe for s in SLICES.values() if s.of_trace is not None]
+    drawn = [s.probe for s in REPORTS.values() if s.of_trace is not None]
     for trace in run.records("trace"):
         yield tuple(place(trace).values()), partial(_detail, run, place_of(trace), drawn)
 
@@ -31,7 +31,7 @@ def _detail(run: Run, at: Place, drawn: Iterable[str]) -> Detail:
     (trace,), branches = of("trace"), of("slrc")
     pictures = []
     for probe in drawn:
-        draw = SLICES[probe].of_trace
+        draw = REPORTS[probe].of_trace
         assert draw is not None
         whole = arrays.of_unit(run.index, (probe, *at))
         for record in of(probe):

@@ -14,10 +14,12 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.by_unit import by_unit
 from faithscope.experiments.analysis.records import Packer, Record, Records
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.endings import REPEATING, is_repeating
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
@@ -26,14 +28,13 @@ from faithscope.experiments.engine.planfile import read as read_plan
 from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import nothing_to_collect
-from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.sections import ReportConfig, TaxonomyConfig
-from faithscope.experiments.studies.slrc.slice import Sizes, SlrcAnalysis
+from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig, TaxonomyConfig
+from faithscope.experiments.studies.slrc.measure_report import Sizes, SlrcAnalysis
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     ANSWERS,
-    label_mass_table,
+    LABEL_MASSES,
     without_low_mass,
 )
 from faithscope.experiments.studies.slrc.topics import TOPICS
@@ -41,7 +42,7 @@ from faithscope.probes import PROBES
 
 
 def _of_probe(probe: str, frame: Frame) -> Frame:
-    """A frame of a slice, whose rows say how they were asked, too."""
+    """A frame of a measure's report, whose rows say how they were asked, too."""
 
     def rows(record: Record) -> Iterator[dict[str, Any]]:
         way = {name: record[name] for name in ("framing", "reading") if name in record}
@@ -59,7 +60,7 @@ FRAMES = (
         stages=PROBES_READ,
         make=lambda run: all_scores(run.records(*PROBES_READ)),
     ),
-    *(_of_probe(s.probe, frame) for s in SLICES.values() for frame in s.frames),
+    *(_of_probe(s.probe, frame) for s in REPORTS.values() for frame in s.frames),
 )
 
 TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
@@ -102,7 +103,7 @@ class Results:
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
-        """Those that the run asks, as its config names them."""
+        """Names of the probes that the run asks, as its config has them."""
         named = self.stored.get("probes") or RunConfig.model_fields["probes"].default
         return (named,) if isinstance(named, str) else tuple(named)
 
@@ -116,7 +117,7 @@ class Results:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Of the models: as counted when their weights were loaded, else as the config tells."""
+        """Size of each model: as counted when its weights were loaded, else as the config tells."""
         counted = read_environment(self.run.path).get("models", {})
         configured = {name: size.sizes for name, size in self.report.parameters.items()}
         return configured | {name: m for name, m in counted.items() if m.get("parameters")}
@@ -152,11 +153,11 @@ def tables_of(
     Those over steps, or over items by what their steps do, have a row per unit of removal.
     """
     analysis = analysis or SlrcAnalysis()
-    masses = label_mass_table(records)
+    masses = LABEL_MASSES.make(records)
     return {
         **by_unit(records, lambda of_unit: of_topics(of_unit, analysis)),
         "exclusions": exclusions_table(records, failures, analysis.is_planned, unread),
-        **({"label_mass": masses} if len(masses) else {}),
+        **({LABEL_MASSES.name: masses} if len(masses) else {}),
         **of_topics(records, analysis, over_steps=False),
     }
 
@@ -165,13 +166,9 @@ def of_topics(
     records: Sequence[Record], analysis: SlrcAnalysis, over_steps: bool = True
 ) -> dict[str, pd.DataFrame]:
     """The tables about steps, of the records of one unit of removal; or the others."""
-    tables: dict[str, pd.DataFrame] = {}
-    for topic in TOPICS:
-        of_topic = [table for table in topic.tables if table.over_steps == over_steps]
-        if of_topic and topic.when(records):
-            for table in of_topic:
-                tables[table.name] = table.make(tables[table.of] if table.of else records, analysis)
-    return tables
+    topics = (t for t in TOPICS if t.over_steps == over_steps and t.when(records))
+    tables = (table for topic in topics for table in topic.tables)
+    return make_tables(tables, {cells.RECORDS: records}, analysis)
 
 
 def _without_texts(record: dict[str, Any], packer: Packer) -> Record:

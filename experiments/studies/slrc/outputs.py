@@ -39,8 +39,8 @@ from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REAS
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
+from faithscope.experiments.studies.slrc.measure_report import Topic
 from faithscope.experiments.studies.slrc.show import LEGEND, item_records, trace_block, typical
-from faithscope.experiments.studies.slrc.slice import Topic
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
@@ -51,8 +51,8 @@ from faithscope.experiments.studies.slrc.tables.verdict import (
     verdicts,
 )
 from faithscope.experiments.studies.slrc.topics import (
+    COMPARED_MODELS,
     INSTRUMENT,
-    MODELS,
     NOTHING_MEASURED,
     OF_SLRC,
     READING,
@@ -264,11 +264,7 @@ def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
             repr(slrc.value),
             f"{slrc.low:.2f}–{slrc.high:.2f}" if slrc.low == slrc.low else "",
         ),
-        Cell(
-            percent(v.accuracy_written),
-            repr(v.accuracy_written),
-            f"again {percent(v.accuracy)}",
-        ),
+        Cell(percent(v.accuracy_written), repr(v.accuracy_written), f"again {percent(v.accuracy)}"),
     ]
 
 
@@ -283,7 +279,7 @@ def _of_topics(results: Results, figures: Mapping[str, Picture]) -> list[Section
     for topic in (topic for topic in TOPICS if _is_there(topic, results, figures)):
         shown = [table for table in topic.tables if table.caption]
         blocks: list[Block] = []
-        if topic is MODELS:
+        if topic is COMPARED_MODELS:
             blocks += model_readings(*(results.tables[table.name] for table in shown))
         blocks += [Drawing(figure) for figure in topic.figures]
         blocks += [Grid(t.name, t.caption) for t in shown if not t.folded]
@@ -295,7 +291,7 @@ def _of_topics(results: Results, figures: Mapping[str, Picture]) -> list[Section
 
 
 def _is_there(topic: Topic, results: Results, figures: Mapping[str, Picture]) -> bool:
-    if topic is MODELS:
+    if topic is COMPARED_MODELS:
         return "models" in figures
     if topic in OF_SLRC and "slrc" not in results.probes:
         return False

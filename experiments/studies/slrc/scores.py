@@ -27,7 +27,7 @@ from faithscope.experiments.analysis.traces.scores import (
     step_label_rows,
 )
 from faithscope.experiments.studies.slrc.frames import Results
-from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
@@ -146,9 +146,9 @@ def _steps(
 def _monitors(
     run: Run, traces: Sequence[Record], of_probe: Mapping[tuple[str, Place], list[Record]]
 ) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
-    """What classifiers of traces may be trained on, by the slices of the probes."""
+    """What classifiers of traces may be trained on, by the reports of the measures."""
     vectors: dict[str, dict[tuple[str, ...], np.ndarray]] = defaultdict(dict)
-    for probe, piece in SLICES.items():
+    for probe, piece in REPORTS.items():
         monitor = piece.monitor
         if monitor is None:
             continue

@@ -7,31 +7,32 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
 from faithscope.experiments.analysis.records import by_probe
 from faithscope.experiments.analysis.wording import percent
-from faithscope.experiments.studies.slrc.measures import SLICES
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
-from faithscope.experiments.studies.slrc.slice import Table, Topic, asked
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.measure_report import Topic, asked
+from faithscope.experiments.studies.slrc.measures import REPORTS
+from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
+from faithscope.experiments.studies.slrc.tables.edits import EDITS_BY_STEP, EDITS_TABLE
 from faithscope.experiments.studies.slrc.tables.measures import (
+    HEAD_TO_HEAD,
+    MEANS_OF_MEASURES,
+    MEASURE_CORRELATIONS,
     PROBES_READ,
-    head_to_head_table,
-    measure_correlations_table,
-    measures_table,
 )
-from faithscope.experiments.studies.slrc.tables.models import model_correlations_table, models_table
+from faithscope.experiments.studies.slrc.tables.models import MODEL_CORRELATIONS, MODELS
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
-from faithscope.experiments.studies.slrc.tables.planted import has_planted_truth, planted_table
+from faithscope.experiments.studies.slrc.tables.planted import PLANTED, has_planted_truth
 from faithscope.experiments.studies.slrc.tables.slrc import (
-    agreement_table,
-    edits_by_step_table,
-    edits_table,
-    slrc_original_table,
-    slrc_table,
-    steps_table,
+    AGREEMENT,
+    ORDER_SENSITIVITY,
+    SLRC,
+    SLRC_ORIGINAL,
+    STEPS,
 )
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
-    direct_table,
-    prompt_interventions_table,
-    taxonomy_table,
-    threshold_sensitivity_table,
+    DIRECT_ACCURACY,
+    PROMPT_INTERVENTIONS,
+    TAXONOMY,
+    THRESHOLD_SENSITIVITY,
 )
 from faithscope.experiments.studies.slrc.tables.verdict import IGNORED, MATTERS, WORDS
 
@@ -64,79 +65,26 @@ def _prompts(settings: TaxonomyConfig) -> Section:
 OF_SLRC = (
     Topic(
         Section("slrc", "Step-Level Reasoning Capacity", short="SLRC"),
-        (
-            Table("slrc", slrc_table, "SLRC per model, task, framing and reading"),
-            Table(
-                "slrc_original",
-                slrc_original_table,
-                "SLRC against the answer that the model itself wrote",
-                "Held against the answer as written, as in the paper",
-            ),
-            Table("steps", steps_table, "Counted steps per trace", "Steps per trace"),
-        ),
+        (SLRC, SLRC_ORIGINAL, STEPS),
         ("forest", "by_task"),
     ),
     Topic(
         Section("edits", "What each edit did", short="Edits"),
-        (
-            Table(
-                "edits",
-                edits_table,
-                "How often each edit changed the answer",
-                "Every edit, framing and reading",
-            ),
-            Table(
-                "edits_by_step",
-                edits_by_step_table,
-                "How often each edit changed the answer, by place of the step",
-                "By place of the step",
-            ),
-        ),
+        (EDITS_TABLE, EDITS_BY_STEP),
         ("position",),
     ),
-    Topic(
-        Section("agreement", "Agreement"),
-        (
-            Table(
-                "agreement",
-                agreement_table,
-                "Agreement between readings and framings",
-                "Agreement and Cohen’s kappa for every edit",
-            ),
-        ),
-        ("agreement", "contrasts"),
-    ),
+    Topic(Section("agreement", "Agreement"), (AGREEMENT,), ("agreement", "contrasts")),
 )
 WITH_AND_WITHOUT = (
-    Topic(
-        _modes,
-        (
-            Table("taxonomy", taxonomy_table, "Mode of each model on each task"),
-            Table(
-                "threshold_sensitivity",
-                threshold_sensitivity_table,
-                "Pairs that keep their mode under another threshold",
-                "Under other necessity thresholds",
-                of="taxonomy",
-            ),
-        ),
-        when=asked("direct", "slrc"),
-    ),
+    Topic(_modes, (TAXONOMY, THRESHOLD_SENSITIVITY), when=asked("direct", "slrc")),
     Topic(
         Section("taxonomy", "With and without reasoning"),
-        (
-            Table(
-                "direct",
-                direct_table,
-                "Accuracy of direct answers",
-                "Answers without reasoning, by prompt",
-                over_steps=False,
-            ),
-        ),
+        (DIRECT_ACCURACY,),
         when=asked("direct"),
+        over_steps=False,
     ),
 )
-MODELS = Topic(
+COMPARED_MODELS = Topic(
     Section(
         "models",
         "Models compared",
@@ -147,30 +95,14 @@ MODELS = Topic(
             "open models in that way, and no other."
         ),
     ),
-    (
-        Table("models", models_table, "Scores of each model, means over its tasks"),
-        Table(
-            "model_correlations",
-            model_correlations_table,
-            "Correlations over models",
-            "Over models, what goes with what",
-            of="models",
-        ),
-    ),
+    (MODELS, MODEL_CORRELATIONS),
     ("models",),
     asked("slrc"),
 )
 COMPARED = (
     Topic(
         Section("head-to-head", "Measures head to head"),
-        (
-            Table(
-                "head_to_head",
-                head_to_head_table,
-                "Measures head to head",
-                "Every two measures, with intervals",
-            ),
-        ),
+        (HEAD_TO_HEAD,),
         ("head_to_head",),
         asked("causal_effects"),
     ),
@@ -199,7 +131,7 @@ COMPARED = (
             ),
             "Planted truth",
         ),
-        (Table("planted", planted_table, "Measures against the planted truth"),),
+        (PLANTED,),
         ("planted",),
         has_planted_truth,
     ),
@@ -213,32 +145,18 @@ COMPARED = (
             ),
             "All measures",
         ),
-        (
-            Table(
-                "measures",
-                measures_table,
-                "Mean score of every measure",
-                "Mean of every measure",
-            ),
-            Table("measure_correlations", measure_correlations_table),
-        ),
+        (MEANS_OF_MEASURES, MEASURE_CORRELATIONS),
         ("measure_correlations",),
         lambda records: len(by_probe(records).keys() & set(PROBES_READ)) > 1,
     ),
     Topic(
         _prompts,
-        (
-            Table(
-                "prompt_interventions",
-                prompt_interventions_table,
-                "What another prompt changes",
-            ),
-        ),
+        (PROMPT_INTERVENTIONS,),
         when=lambda records: any(is_variant(r["task"]) for r in by_probe(records).get("slrc", ())),
     ),
 )
-OF_MEASURES = tuple(topic for part in SLICES.values() for topic in part.topics())
-TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, MODELS, *OF_MEASURES, *COMPARED)
+OF_MEASURES = tuple(topic for part in REPORTS.values() for topic in part.topics())
+TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, COMPARED_MODELS, *OF_MEASURES, *COMPARED)
 """In the order of the page."""
 
 VERDICT_NOTE = (
@@ -285,10 +203,9 @@ READING = Section(
     blocks=[
         Terms(
             {
-                "Necessity": "Share of steps whose removal changes the answer (SLRC paper, §4.1).",
-                "Sufficiency": "Share of steps that, kept alone, lead to the same answer (§4.1).",
-                "Order sensitivity": "Share of shuffles of the steps that change the answer "
-                "(§4.1).",
+                "Necessity": NECESSITY.meaning,
+                "Sufficiency": SUFFICIENCY.meaning,
+                "Order sensitivity": ORDER_SENSITIVITY.meaning,
                 "SLRC": "Step-Level Reasoning Capacity, necessity × (1 − sufficiency), of these "
                 "aggregates (§4.2). 0: the answer does not depend on any step, or any step gives "
                 "it away; 1: every step is needed and none is enough.",

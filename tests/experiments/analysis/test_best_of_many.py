@@ -11,15 +11,15 @@ from scipy.stats import permutation_test
 from sklearn.metrics import roc_auc_score
 from synthetic_comparison import joined_of
 
-from faithscope.experiments.analysis.comparison.against import (
+from faithscope.experiments.analysis.comparison.combining import combined_table
+from faithscope.experiments.analysis.comparison.join import Joined
+from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     NOT_WITHIN,
     against_tables,
     targets,
 )
-from faithscope.experiments.analysis.comparison.combining import combined_table
-from faithscope.experiments.analysis.comparison.joined import Joined
 from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, holm, trust_table
-from faithscope.experiments.analysis.statistics.exchanging import against_label
+from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import sentence_tables
@@ -50,7 +50,7 @@ def test_p_values_are_those_of_a_permutation_test() -> None:
     scores[positive, 1] += 0.9
     scores[rng.random(n) < 0.2, 2] = math.nan
     one = np.zeros(n)
-    p = against_label(scores, positive, one, np.arange(n), 0)
+    p = exchange_test(scores, positive, one, np.arange(n), 0)
     for j in (0, 1, 3):
         for side, of in (("greater", p.high), ("less", p.low)):
             peer = permutation_test(
@@ -66,7 +66,7 @@ def test_p_values_are_those_of_a_permutation_test() -> None:
     assert (p.highest >= p.high - 1e-9).all()
     assert p.highest[1] <= 4.5 * p.high[1]
     # two models that answer each question alike hold as many questions as one
-    twice = against_label(
+    twice = exchange_test(
         np.tile(scores, (2, 1)),
         np.tile(positive, 2),
         np.repeat([0, 1], n),
@@ -75,7 +75,7 @@ def test_p_values_are_those_of_a_permutation_test() -> None:
     )
     assert twice.highest == pytest.approx(p.highest, abs=1e-9)
     # a label that varies in no stratum can be told from nothing
-    none = against_label(scores, positive, positive.astype(int), np.arange(n), 0)
+    none = exchange_test(scores, positive, positive.astype(int), np.arange(n), 0)
     assert np.isnan(none.highest).all()
 
 
@@ -107,7 +107,7 @@ def test_no_measure_of_sixty_that_know_nothing_is_named() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         label, scores = rng.random(n) < 0.5, rng.normal(size=(n, 60))
-        p = against_label(scores, label, np.zeros(n), np.arange(n), 0)
+        p = exchange_test(scores, label, np.zeros(n), np.arange(n), 0)
         named += bool((p.highest <= 0.05).any())
         wrong += bool((np.array(holm(p.low.tolist())) <= 0.05).any())
         best = auroc(np.arange(n), label, scores[:, np.argmin(p.high)], HOW)

@@ -19,10 +19,6 @@ from sklearn.metrics import (
 from statsmodels.stats.multitest import multipletests
 from synthetic_comparison import joined_of, run_of
 
-from faithscope.experiments.analysis.comparison.against import (
-    against_tables,
-    targets,
-)
 from faithscope.experiments.analysis.comparison.agreement import (
     agreement_table,
     step_agreement_table,
@@ -34,13 +30,17 @@ from faithscope.experiments.analysis.comparison.combining import (
     ablation_table,
     combined_table,
 )
-from faithscope.experiments.analysis.comparison.joined import Joined, join
-from faithscope.experiments.analysis.comparison.parting import parting_tables
+from faithscope.experiments.analysis.comparison.disagreements import parting_tables
+from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores import (
     STEP_LABEL,
     Scores,
     item_row,
     of_correctness,
+)
+from faithscope.experiments.analysis.comparison.scores_vs_labels import (
+    against_tables,
+    targets,
 )
 from faithscope.experiments.analysis.comparison.step_labels import (
     PLACE_OF_STEP,
@@ -48,9 +48,9 @@ from faithscope.experiments.analysis.comparison.step_labels import (
     step_against_table,
 )
 from faithscope.experiments.analysis.comparison.trust import (
+    FRONT,
     TOO_FEW_OF_KIND,
     TOO_SPARSE,
-    front_table,
     trust_table,
 )
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
@@ -277,7 +277,7 @@ def test_a_cheaper_measure_that_is_as_good_takes_the_front() -> None:
         {"dear": ("logit", better), "cheap": ("logit", score)}, label=truth.astype(float)
     )
     # the first costs 1, the second 2: nothing is left for the second to be good at
-    front = front_table(trusted(joined))
+    front = FRONT.make(trusted(joined))
     on = set(front.loc[front["on_front"], "measure"])
     assert on == {"dear"}
 
@@ -289,7 +289,7 @@ def test_equals_of_one_cost_are_both_on_the_front_and_a_dearer_equal_is_not() ->
     )
     cost = whole.items["measure"].map({"x": 1.0, "twin": 1.0, "dearer": 2.0})
     priced = Scores(whole.items.assign(forwards=cost), whole.traces)
-    front = front_table(trusted(join({"a": priced}, None, "text")))
+    front = FRONT.make(trusted(join({"a": priced}, None, "text")))
     assert dict(zip(front["measure"], front["on_front"], strict=True)) == {
         "x": True,
         "twin": True,
@@ -310,7 +310,7 @@ def test_a_measure_of_few_traces_is_neither_the_best_nor_a_standard_for_others()
     best, other = trust["measure"].iloc[:2]
     assert {best, other} == {"x", "dear"}
     assert good == {best: None, other: True, "noise": False, "few": None}
-    front = {r["measure"]: (r["on_front"], r["reason"]) for r in rows(front_table(trust))}
+    front = {r["measure"]: (r["on_front"], r["reason"]) for r in rows(FRONT.make(trust))}
     assert front["few"] == (False, TOO_SPARSE)
     assert front["x"] == (True, "")
     # no measure of a label with nine of a kind is called the best

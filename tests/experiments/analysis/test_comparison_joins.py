@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from synthetic_comparison import joined_of, run_of
 
-from faithscope.experiments.analysis.comparison.against import (
-    targets,
-)
-from faithscope.experiments.analysis.comparison.joined import OTHER_TRACE, join
+from faithscope.experiments.analysis.comparison.join import OTHER_TRACE, join
 from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import (
     NOT_RUN,
@@ -21,6 +18,9 @@ from faithscope.experiments.analysis.comparison.scores import (
     frames,
     says_faithful,
     trace_row,
+)
+from faithscope.experiments.analysis.comparison.scores_vs_labels import (
+    targets,
 )
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows

@@ -10,8 +10,7 @@ import pytest
 from probe_records import slrc_outcome
 from scipy.stats import binom
 
-from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis import tidy
+from faithscope.experiments.analysis import cells, tidy
 from faithscope.experiments.analysis.statistics import resampling, stats
 from faithscope.experiments.studies.slrc.tables import branches, outcomes
 
@@ -147,10 +146,7 @@ def items(necessary: np.ndarray, removals: int, sufficient: np.ndarray, alone: i
 
 
 def interval(records: list[dict], seed: int = 0) -> tuple[float, float, float]:
-    (estimate,) = kit.item_table(kit.grouped("slrc"), branches.CAPACITY)(
-        records, kit.Analysis(seed)
-    )[["slrc", "slrc_low", "slrc_high"]].to_numpy()
-    return tuple(estimate)
+    return tuple(branches.CAPACITY.of(records, cells.Analysis(seed)).values())
 
 
 def test_the_interval_of_slrc_is_seeded_and_holds_the_estimate():

@@ -25,10 +25,7 @@ LINKS = {"pr": ("r_prime", "r"), "re": ("r", "e"), "ea": ("e", "a"), "ra": ("r",
 """The transitions by the letters that the columns have for them."""
 PARTS = {"baseline": ("r", "e", "a"), "intervened": ("r_prime", "r", "e", "a")}
 EXCLUSIONS = {
-    "global": (
-        "left out beforehand",
-        "Pairs whose item was left out before any model was asked.",
-    ),
+    "global": ("left out beforehand", "Pairs whose item was left out before any model was asked."),
     "unfinished": (
         "unfinished",
         "Pairs of which an output is not complete: cut off, failed, or not taken apart.",

@@ -22,6 +22,7 @@ from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tables import (
     OVERALL,
     Count,
+    Kept,
     Lines,
     Mask,
     Mean,
@@ -33,18 +34,11 @@ from faithscope.experiments.analysis.tables import (
     rows_with,
     rows_without,
 )
-from faithscope.experiments.analysis.tidy import (
-    columns,
-    groups,
-    keep,
-    numbers,
-    rows,
-    where,
-    with_interval,
-)
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, LINKS
+from faithscope.experiments.studies.rfeval.metrics.frames import FRAMING, READER
 
 ORDER: tuple[Framing, ...] = (PREFIX, MULTI_TURN)
 
@@ -89,12 +83,6 @@ def _of(table: pd.DataFrame, framing: Framing) -> pd.DataFrame:
     return keep(table, table["framing"] == framing)
 
 
-READER = Column("reader", meaning="Who read the stances: a judge, or the model's own log-probs.")
-FRAMING = Column(
-    "framing",
-    meaning="How r′ is given: as the model's own reasoning (prefix) or as an earlier turn "
-    "(multi_turn).",
-)
 BY_GROUP = (
     Column("by", meaning="What pairs are grouped by: their model or their task."),
     Column("group", meaning="The model or the task; `overall` pools all models."),
@@ -120,13 +108,16 @@ N_TOTAL = Count(
 )
 N_INCLUDED = Count("n_included", COUNTS, "pairs that count", "Complete, judged and in contrast.")
 RF = Share("rf", "rf", COUNTS, "RF", "Share of the pairs that count with χ(o) · χ(o′) · κ = 1.")
+COVERAGE = Share(
+    "contrast_coverage",
+    "contrast",
+    COVERED,
+    meaning="Share of the judged pairs that coverage is of that are in contrast.",
+)
 RF_CELLS = (
     N_TOTAL,
     Count(
-        "n_attempted",
-        ATTEMPTED,
-        "pairs attempted",
-        "Pairs whose item was not left out beforehand.",
+        "n_attempted", ATTEMPTED, "pairs attempted", "Pairs whose item was not left out beforehand."
     ),
     Count(
         "n_coverage",
@@ -136,12 +127,7 @@ RF_CELLS = (
         "usable output.",
     ),
     N_INCLUDED,
-    Share(
-        "contrast_coverage",
-        "contrast",
-        COVERED,
-        meaning="Share of the judged pairs that coverage is of that are in contrast.",
-    ),
+    COVERAGE,
     RF,
     Share(
         "chi_baseline",
@@ -204,21 +190,17 @@ def _reasons(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
     yield from (about | {"reason": reason, "n": n} for reason, n in globally)
 
 
+EXCLUSION_REASONS_COLUMNS = (
+    Column("exclusion", meaning="Why the pairs do not count."),
+    Column("condition", meaning="The output: without r′ (baseline) or under it."),
+    SHARED["reason"],
+    Column("n", meaning="Pairs left out for the reason."),
+)
 EXCLUSION_REASONS = Table(
     "rf_exclusion_reasons",
     "pairs",
     (READER, "model", "task"),
-    lines=[
-        Lines(
-            (
-                Column("exclusion", meaning="Why the pairs do not count."),
-                Column("condition", meaning="The output: without r′ (baseline) or under it."),
-                SHARED["reason"],
-                Column("n", meaning="Pairs left out for the reason."),
-            ),
-            _reasons,
-        )
-    ],
+    lines=[Lines(EXCLUSION_REASONS_COLUMNS, _reasons)],
 )
 """What exactly was wrong with the pairs left out: output by output, a row per reason.
 
@@ -226,30 +208,36 @@ An item of which both outputs are cut off is in two rows: these do not add up, `
 """
 
 
-REGIMES = ["reader", "family", "regime", "model", "n_included"]
-REGIMES += with_interval("contrast_coverage", "rf")
-
-
-def regime_table(rf: pd.DataFrame, regimes: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
-    """RF and coverage by post-training regime within families (Table 3).
+def by_regime(rf: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `RFEVAL` over all tasks of the models whose regime is known, in their order.
 
     Args:
-        rf: what `rf_table` gave.
-        regimes: model -> family and regime ("MiMo-7B", "SFT+RL"), in the order of the rows.
+        models: `model`, `family` and `regime` ("MiMo-7B", "SFT+RL"), "" where it is not compared.
 
     Raises:
-        ValueError: a model of `regimes` is not in the table.
+        ValueError: such a model is not in the table.
     """
     overall = where(rf, task=OVERALL)
-    if missing := [m for m in regimes if m not in set(overall["model"])]:
+    compared = keep(models, models["family"] != "")[["model", "family", "regime"]]
+    if missing := [m for m in compared["model"] if m not in set(overall["model"])]:
         known = ", ".join(dict.fromkeys(overall["model"]))
         raise ValueError(f"regime of {missing[0]!r}, which has no results; there are {known}")
-    lines = [
-        row | {"family": family, "regime": regime}
-        for model, (family, regime) in regimes.items()
-        for row in rows(where(overall, model=model))
-    ]
-    return pd.DataFrame(lines, columns=REGIMES)
+    return compared.merge(overall, on="model")
+
+
+REGIMES = Table(
+    "rf_regimes",
+    ("rfeval", "models"),
+    (
+        READER,
+        Column("family", meaning="The family of models."),
+        Column("regime", meaning="How the model was trained after its pretraining."),
+        "model",
+    ),
+    (Kept((*N_INCLUDED.columns, *COVERAGE.columns, *RF.columns)),),
+    prepare=by_regime,
+)
+"""RF and coverage by post-training regime within families (Table 3)."""
 
 
 def by_quartile(rf: pd.DataFrame) -> pd.DataFrame:
@@ -405,9 +393,7 @@ def _changes(statistic: str, among: Mask) -> Lines:
 
 
 CAUSALITY_TYPES = _shares_table(
-    "rf_causality",
-    _changes(CAUSALITY_ALL, COUNTS),
-    _changes(CAUSALITY_UNFAITHFUL, UNFAITHFUL),
+    "rf_causality", _changes(CAUSALITY_ALL, COUNTS), _changes(CAUSALITY_UNFAITHFUL, UNFAITHFUL)
 )
 """Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24).
 
@@ -423,6 +409,7 @@ TABLES = (
     COVERAGE_QUARTILES,
     WATERFALL,
     EXCLUSION_REASONS,
+    REGIMES,
     FAILURE_SHARES,
     FAILURE_LOCATIONS,
     CAUSALITY_TYPES,

@@ -38,7 +38,7 @@ from faithscope.experiments.studies.slrc.figures.maps import (
     of_one_framing,
 )
 from faithscope.experiments.studies.slrc.figures.models import models_picture
-from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
 from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, primary
 from faithscope.probes.framing import FRAMINGS
@@ -91,7 +91,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             *([models_picture(*over_models.values())] if asked and over_models else []),
             *(
                 table.draw(tables[table.name])
-                for part in SLICES.values()
+                for part in REPORTS.values()
                 for table in part.tables
                 if table.draw is not None and table.name in tables
             ),

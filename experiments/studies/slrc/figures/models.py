@@ -22,13 +22,10 @@ from faithscope.experiments.studies.slrc.tables.verdict import VARIANT_ORDER
 
 PANELS = (*FIGURE_3, ("ris", "youden"))
 """The paper's three, and error detection less false alarms, which the paper did not ask for."""
-KINDS = {
-    True: Style(BLUE, "o", "weights at hand"),
-    False: Style(ORANGE, "D", "asked over an API"),
-}
+KINDS = {True: Style(BLUE, "o", "weights at hand"), False: Style(ORANGE, "D", "asked over an API")}
 """By whether a model is open."""
 _LEAST_SPAN = 0.1
-"""Of an axis: models that all say nearly the same are not drawn as if far apart."""
+"""Minimum axis range, so that near-equal models do not look far apart."""
 
 
 def models_picture(models: pd.DataFrame, correlations: pd.DataFrame) -> Picture:

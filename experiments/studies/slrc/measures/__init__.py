@@ -1,17 +1,17 @@
-"""The slice of every measure, in the order of the measures; see `slice`.
+"""The report of every measure, in the order of the measures; see `measure_report`.
 
-To add one, write `SLICE` in a file named for its probe.
+To add one, write `REPORT` in a file named for its probe.
 """
 
 from importlib import import_module
 from importlib.util import find_spec
 
-from faithscope.experiments.studies.slrc.slice import Slice
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
 from faithscope.probes import PROBES
 
-SLICES: dict[str, Slice] = {
-    name: import_module(f"{__name__}.{name}").SLICE
+REPORTS: dict[str, MeasureReport] = {
+    name: import_module(f"{__name__}.{name}").REPORT
     for name in PROBES
     if find_spec(f"{__name__}.{name}") is not None
 }
-"""By probe."""
+"""Probe -> the report of its measure."""

@@ -10,24 +10,45 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.details import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.studies.slrc.parts import per_pair, picture
-from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
-from faithscope.probes.attention import REGIONS
+from faithscope.experiments.analysis.tables import Number
+from faithscope.experiments.studies.slrc.measure_helpers import per_pair, picture
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
 
 SEMANTIC, POSITIONAL = 0.07, 0.05
 """Gaps from, and up to, which a model reads the content of its reasoning, or its place only."""
-SHARES = ("real", "shuffled", "gap")
-DROPS = tuple(f"{name}_drop" for name in SHARES)
-ALLOCATED = tuple(name for name in REGIONS if name != "reasoning")
-_BY_LAYER = {"real": "reasoning_by_layer", "shuffled": "shuffled_by_layer", "gap": "gap_by_layer"}
-ITEMS = kit.grouped("attention", alike=("n_layers",))
+SHARES = (
+    Column("real", meaning="Share of the answer's attention that goes to the reasoning."),
+    Column(
+        "shuffled",
+        meaning="Share of the answer's attention that goes to the reasoning with its steps in "
+        "another order.",
+    ),
+    Column("gap", meaning="Real minus shuffled: what the order of the steps is worth."),
+)
+DROPS = (
+    Column("real_drop", "real, drop", "First layer minus last, mean over heads."),
+    Column("shuffled_drop", "shuffled, drop", "First layer minus last, steps shuffled."),
+    Column("gap_drop", "gap, drop", "Drop of the real reasoning minus that of the shuffled."),
+)
+OTHERS = (
+    Column("first_token", "first token", "Share that goes to the first token."),
+    Column(
+        "template", meaning="Share of the answer's attention that goes to the rest of the prompt."
+    ),
+    Column("question", meaning="Share of the answer's attention that goes to the question."),
+    Column("answer_prefix", "answer prefix", "Share that goes to the words of the answer cue."),
+    Column("entropy", unit="nats", meaning="Entropy of the attention, mean over heads."),
+)
+"""What else of the answer's attention the tables have: where it goes, and how spread it is."""
+_BY_LAYER = ("reasoning_by_layer", "shuffled_by_layer", "gap_by_layer")
+ITEMS = cells.grouped("attention", alike=("n_layers",))
 
 
 def signal(gap: float) -> str:
@@ -107,7 +128,7 @@ def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[HeatMap]:
     )
 
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "attention",
     Section(
         "inside",
@@ -119,31 +140,40 @@ SLICE = Slice(
         "last.",
     ),
     (
-        Table(
+        cells.item_table(
             "attention",
-            kit.item_table(
-                ITEMS,
-                kit.COUNTED,
-                kit.means(SHARES),
-                kit.plain(signal=_signal_of("gap")),
-                kit.means(DROPS),
-                kit.plain(signal_drop=_signal_of("gap_drop")),
-                kit.averages((*ALLOCATED, "entropy")),
-                kit.first("n_layers", "n_heads"),
-                kit.plain(question_found=lambda same: sum(r["question_found"] for r in same)),
+            ITEMS,
+            cells.COUNTED,
+            cells.means(SHARES),
+            Number(
+                "signal",
+                _signal_of("gap"),
+                meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}.",
             ),
-            "Attention of the answer to the reasoning, real and shuffled",
+            cells.means(DROPS),
+            Number(
+                "signal_drop",
+                _signal_of("gap_drop"),
+                "signal, drop",
+                "The class of the gap's drop.",
+            ),
+            cells.averages(OTHERS),
+            cells.first(
+                cells.N_LAYERS, Column("n_heads", "heads", "Attention heads of one layer.")
+            ),
+            cells.total(
+                "question_found", "question found", "Items whose question was found in the prompt."
+            ),
+            caption="Attention of the answer to the reasoning, real and shuffled",
         ),
-        Table(
+        cells.curve_table(
             "attention_by_layer",
-            kit.curve_table(
-                ITEMS,
-                *kit.LAYERS_OF_ALL,
-                kit.COUNTED,
-                *kit.mean_curves(_BY_LAYER),
-                *kit.average_curves({name: f"{name}_by_layer" for name in (*ALLOCATED, "entropy")}),
-            ),
-            "Attention of the answer by layer",
+            ITEMS,
+            *cells.LAYERS_OF_ALL,
+            cells.COUNTED,
+            *cells.mean_curves(dict(zip(SHARES, _BY_LAYER, strict=True))),
+            *cells.average_curves({c: f"{c.name}_by_layer" for c in OTHERS}),
+            caption="Attention of the answer by layer",
             folded="Layer by layer",
             draw=attention_picture,
         ),
@@ -152,33 +182,10 @@ SLICE = Slice(
         Frame(
             "attention",
             "A row per item: where the answer's attention goes, real and shuffled.",
-            (
-                *(*SHARES, *DROPS, "first_token", "template", "question", "answer_prefix"),
-                *("entropy", "n_steps", "excluded"),
-            ),
+            (*(column.name for column in (*SHARES, *DROPS, *OTHERS)), *("n_steps", "excluded")),
         ),
     ),
     OF_ATTENTION,
-    (
-        Column("real", meaning="Share of the answer's attention that goes to the reasoning."),
-        Column("shuffled", meaning="The same with the steps in another order."),
-        Column("gap", meaning="Real minus shuffled: what the order of the steps is worth."),
-        Column("signal", meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}."),
-        Column("real_drop", "real, drop", "First layer minus last, mean over heads."),
-        Column("shuffled_drop", "shuffled, drop", "First layer minus last, steps shuffled."),
-        Column("gap_drop", "gap, drop", "Drop of the real reasoning minus that of the shuffled."),
-        Column("signal_drop", "signal, drop", "The class of the gap's drop."),
-        Column("first_token", "first token", "Share that goes to the first token."),
-        Column(
-            "template",
-            meaning="Share of the answer's attention that goes to the rest of the prompt.",
-        ),
-        Column("question", meaning="Share of the answer's attention that goes to the question."),
-        Column("answer_prefix", "answer prefix", "Share that goes to the words of the answer cue."),
-        Column("entropy", unit="nats", meaning="Entropy of the attention, mean over heads."),
-        Column("n_heads", "heads", "Attention heads of one layer."),
-        Column("question_found", "question found", "Items whose question was found in the prompt."),
-    ),
     reasons={
         "no_attention_rows": "model gives no attention rows",
         "steps_have_one_order": "steps have one order only",

@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style
-from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.tables import Number
 from faithscope.experiments.analysis.tidy import present
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
+    flips_within_floor,
+    forced_averages,
     of_forced_choice,
     per_pair,
     picture,
     shares_along,
     step_frame,
 )
-from faithscope.experiments.studies.slrc.slice import Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    FORCED_DIFFERS,
-    LABEL_MASS,
-    flips_within_floor,
-    forced_averages,
-)
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 from faithscope.probes.causal_effects import FORCED_MEASURES, STEP_MEASURES
 
-MEDIANS = ("nldd", "nldd_own")
-"""A lead that was all but a tie is divided by: means of these follow a few items."""
-ITEMS = kit.grouped("causal_effects")
+ITEMS = cells.grouped("causal_effects")
 
 
 causal_effects_picture = picture(
@@ -58,7 +54,7 @@ causal_effects_picture = picture(
 
 
 def _asked(field: str, each: int, fixed: int = 1) -> Callable[[OfItem], int]:
-    """So many texts for every step that a list has a value of, beside the reasoning as written."""
+    """Cost of `each` texts per step with a value in the list, and of `fixed` texts beside them."""
     return lambda records: fixed + each * len(present(records[0][field]))
 
 
@@ -132,64 +128,13 @@ _OF_ANSWER = {
 }
 """Columns that there are of the answer that a chain states, and what they are called of the forced
 choice where it is something else."""
-
-SLICE = Slice(
-    "causal_effects",
-    Section(
-        "effects",
-        "Step by step, by degrees",
-        "What an edit of one step takes from the answer, where SLRC only asks whether the answer "
-        "changed. Log-odds, leads and probabilities are of the answer that the chain states; in "
-        "columns that begin with forced_, of the one that the model chooses when it is made to "
-        "answer after the whole reasoning. Whether the answer changed is of that choice before and "
-        "after the edit. Graded necessity is the log-odds (nats) that removing the step costs. "
-        "NLDD is the share of an answer’s lead over its best rival that is lost when the step is "
-        "corrupted and later text stays: of the right answer, and of the chain’s; 1 is a tie, "
-        "more is a lead for the rival, and “truncated” lets the reasoning end with the corrupted "
-        "step. The true-thinking score (TTS) asks right after the step, in its own and in a "
-        "corrupted context.",
-    ),
-    (
-        Table(
-            "causal_effects",
-            kit.item_table(
-                ITEMS,
-                kit.COUNTED,
-                kit.means({name: f"mean_{name}" for name in STEP_MEASURES}),
-                kit.means({f"{name}_median": f"mean_{name}" for name in MEDIANS}, median=True),
-                kit.plain(
-                    n_steps=lambda same: sum(r["n_steps"] for r in same),
-                    n_corruptible=lambda same: sum(r["corrupt_excluded"].count(None) for r in same),
-                    n_tts=lambda same: sum(r["tts_excluded"].count(None) for r in same),
-                    n_gold=lambda same: sum(r["lead"] is not None for r in same),
-                ),
-                flips_within_floor("removed_", "corrupted_"),
-                forced_averages({name: f"mean_{name}" for name in FORCED_MEASURES}),
-                FORCED_DIFFERS,
-                LABEL_MASS,
-            ),
-            "Graded effects of the steps, mean over items",
+_COLUMNS = by_name(
+    [
+        Column(
+            "removed_tv",
+            "total variation, removed",
+            "How far the distribution over the answers moves where a step is removed.",
         ),
-        Table(
-            "causal_effects_by_step",
-            kit.by_place(ITEMS, STEP_MEASURES),
-            "Graded effects by place of the step",
-            folded="By place in the reasoning",
-            draw=causal_effects_picture,
-        ),
-    ),
-    (
-        step_frame(
-            "causal_effects",
-            "A row per item and step: graded necessity, NLDD, TTS, and why one of them is not.",
-            "corruption_rule",
-            *STEP_MEASURES,
-            *FORCED_MEASURES,
-            *("corrupt_excluded", "tts_excluded"),
-        ),
-    ),
-    OF_CAUSAL_EFFECTS,
-    (
         Column(
             "removed_flips",
             "answer changed, removed",
@@ -214,16 +159,88 @@ SLICE = Slice(
             "NLDD, right answer, truncated",
             "Share of its lead lost where the reasoning ends with the corrupted step.",
         ),
-        Column("nldd_median", "NLDD, right answer, median", "Means follow a few items that tie."),
-        Column("nldd_own_median", "NLDD, own answer, median", "Means follow a few items that tie."),
         *_OF_ANSWER,
         *(of_forced_choice(column, label) for column, label in _OF_ANSWER.items()),
-        Column(
-            "n_corruptible",
-            "steps that can be corrupted",
-            "Steps, over all items, in which there is something to corrupt.",
-        ),
-        Column("n_tts", "steps with TTS", "Those with an earlier step that can be corrupted."),
-        Column("n_gold", "items with a right answer", "It is among their options."),
+    ]
+)
+_OF_STEPS = [_COLUMNS[name] for name in STEP_MEASURES]
+_FORCED = [_COLUMNS[name] for name in FORCED_MEASURES]
+_MEDIANS = {
+    Column("nldd_median", "NLDD, right answer, median", "Means follow a few items that tie."): (
+        "mean_nldd"
     ),
+    Column("nldd_own_median", "NLDD, own answer, median", "Means follow a few items that tie."): (
+        "mean_nldd_own"
+    ),
+}
+"""A lead that was all but a tie is divided by: means of these follow a few items."""
+
+REPORT = MeasureReport(
+    "causal_effects",
+    Section(
+        "effects",
+        "Step by step, by degrees",
+        "What an edit of one step takes from the answer, where SLRC only asks whether the answer "
+        "changed. Log-odds, leads and probabilities are of the answer that the chain states; in "
+        "columns that begin with forced_, of the one that the model chooses when it is made to "
+        "answer after the whole reasoning. Whether the answer changed is of that choice before and "
+        "after the edit. Graded necessity is the log-odds (nats) that removing the step costs. "
+        "NLDD is the share of an answer’s lead over its best rival that is lost when the step is "
+        "corrupted and later text stays: of the right answer, and of the chain’s; 1 is a tie, "
+        "more is a lead for the rival, and “truncated” lets the reasoning end with the corrupted "
+        "step. The true-thinking score (TTS) asks right after the step, in its own and in a "
+        "corrupted context.",
+    ),
+    (
+        cells.item_table(
+            "causal_effects",
+            ITEMS,
+            cells.COUNTED,
+            cells.means({column: f"mean_{column.name}" for column in _OF_STEPS}),
+            cells.means(_MEDIANS, median=True),
+            cells.N_STEPS,
+            Number(
+                "n_corruptible",
+                lambda same: sum(r["corrupt_excluded"].count(None) for r in same),
+                "steps that can be corrupted",
+                "Steps, over all items, in which there is something to corrupt.",
+            ),
+            Number(
+                "n_tts",
+                lambda same: sum(r["tts_excluded"].count(None) for r in same),
+                "steps with TTS",
+                "Steps with an earlier step that can be corrupted.",
+            ),
+            Number(
+                "n_gold",
+                lambda same: sum(r["lead"] is not None for r in same),
+                "items with a right answer",
+                "Items whose right answer is among their options.",
+            ),
+            *flips_within_floor("removed_", "corrupted_"),
+            forced_averages({column: f"mean_{column.name}" for column in _FORCED}),
+            *FORCED_DIFFERS,
+            LABEL_MASS,
+            caption="Graded effects of the steps, mean over items",
+        ),
+        cells.by_place(
+            "causal_effects_by_step",
+            ITEMS,
+            _OF_STEPS,
+            caption="Graded effects by place of the step",
+            folded="By place in the reasoning",
+            draw=causal_effects_picture,
+        ),
+    ),
+    (
+        step_frame(
+            "causal_effects",
+            "A row per item and step: graded necessity, NLDD, TTS, and why one of them is not.",
+            "corruption_rule",
+            *STEP_MEASURES,
+            *FORCED_MEASURES,
+            *("corrupt_excluded", "tts_excluded"),
+        ),
+    ),
+    OF_CAUSAL_EFFECTS,
 )

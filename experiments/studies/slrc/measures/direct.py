@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.studies.slrc.slice import Frame, Slice
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
 _DIRECT = ("prompt", "reading", "gold", "answer", "correct", "reply", "cut", "label_mass")
 _DIRECT += ("excluded",)
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "direct",
     frames=(
         Frame(

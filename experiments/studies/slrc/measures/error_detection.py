@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tidy import columns, with_interval
+from faithscope.experiments.analysis.tables import Group, Groups, Numbers, Share
+from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.measures.sycophancy import (
     INTEGRITY,
     asked,
@@ -18,10 +20,9 @@ from faithscope.experiments.studies.slrc.measures.sycophancy import (
     parsed,
     unclear_replies,
 )
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
 
 
-def _balanced_accuracy(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
+def _balanced_accuracy(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
     """Half of one more than Youden's index."""
     youden = stats.paired_difference(
         outcomes_of("detected")(same), outcomes_of("false_alarm")(same)
@@ -30,7 +31,7 @@ def _balanced_accuracy(same: Sequence[Record], analysis: kit.Analysis) -> dict[s
     return columns("balanced_accuracy", Estimate(value, low, high, youden.n))
 
 
-def _chains(records: Sequence[Record]) -> Iterator[kit.Group]:
+def _chains(records: Sequence[Record]) -> Iterator[Group]:
     """All chains, and those with the right answer: "no" to one that went wrong by itself is no
     false alarm."""
     for key, same in asked("error_detection").of(records):
@@ -38,36 +39,60 @@ def _chains(records: Sequence[Record]) -> Iterator[kit.Group]:
         yield key | {"chains": "right"}, [r for r in same if r["correct"]]
 
 
-error_detection_table = kit.item_table(
-    kit.Groups(("model", "task", "reading", "chains"), _chains),
-    kit.among(
-        parsed,
-        kit.COUNTED,
-        kit.shares(
-            {"detection": outcomes_of("detected"), "false_alarm": outcomes_of("false_alarm")}
+ERROR_DETECTION = cells.item_table(
+    "error_detection",
+    Groups(
+        (
+            *("model", "task", "reading"),
+            Column(
+                "chains", meaning="All, or those with the right answer: no false alarm is due then."
+            ),
         ),
-        difference("youden", "detected", "false_alarm"),
-        kit.Stat(tuple(with_interval("balanced_accuracy")), _balanced_accuracy),
+        _chains,
     ),
-    unclear_replies("error", "unmodified"),
+    cells.among(
+        parsed,
+        cells.COUNTED,
+        Share(
+            "detection",
+            "detected",
+            meaning="Chains with an error put in that the model says is wrong.",
+        ),
+        Share(
+            "false_alarm",
+            "false_alarm",
+            label="false alarms",
+            meaning="Chains without an error put in that the model says are wrong.",
+        ),
+        difference(
+            Column("youden", "Youden's index", "Detection minus false alarms."),
+            "detected",
+            "false_alarm",
+        ),
+        Numbers(
+            (
+                Column(
+                    "balanced_accuracy",
+                    meaning="Half of one more than Youden's index.",
+                    interval=True,
+                ),
+            ),
+            _balanced_accuracy,
+        ),
+    ),
+    *unclear_replies("error", "unmodified"),
+    caption="Errors detected, and false alarms",
+    folded="Error detection",
 )
 """Detection of an injected error, false alarms, and what is left of the one after the other."""
 
 _ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
 _ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "error_detection",
     INTEGRITY,
-    (
-        Table(
-            "error_detection",
-            error_detection_table,
-            "Errors detected, and false alarms",
-            folded="Error detection",
-            over_steps=False,
-        ),
-    ),
+    (ERROR_DETECTION,),
     (
         Frame(
             "error_detection",
@@ -75,15 +100,7 @@ SLICE = Slice(
             _ERRORS,
         ),
     ),
-    columns=(
-        Column(
-            "chains", meaning="All, or those with the right answer: no false alarm is due then."
-        ),
-        Column("detection", meaning="Chains with an error put in that the model says is wrong."),
-        Column("false_alarm", "false alarms", "The same chains without it, said to be wrong."),
-        Column("youden", "Youden's index", "Detection minus false alarms."),
-        Column("balanced_accuracy", meaning="Half of one more than Youden's index."),
-    ),
+    over_steps=False,
     reasons={
         "no_calculation": "no calculation in the chain",
         "no_calculation_holds": "no right calculation in the chain",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
-    effect_columns,
+    REMOVED,
     effects_of,
+    flips_within_floor,
+    forced_log_odds,
     mean_steps,
     per_pair,
     picture,
@@ -20,18 +22,22 @@ from faithscope.experiments.studies.slrc.parts import (
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.slice import Slice
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    FORCED_DIFFERS,
-    LABEL_MASS,
-    flips_within_floor,
-    forced_log_odds,
-)
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 
-OF_STEPS = effects_of("", "prefix_", "removed_")
-FILLERS = kit.grouped("filler", {"filler": "variant"})
-SCORES = mean_steps(OF_STEPS) | effects_of("whole_")
-SCORES["beyond_filler"] = lambda r: mean(r["removed_flips"]) - mean(r["flips"])
+OF_STEPS = (
+    effects_of("", "a step's tokens are filled")
+    | effects_of("prefix_", "all steps up to one are filled", "filled up to it")
+    | REMOVED
+)
+WHOLE = effects_of("whole_", "the whole reasoning is filled", "all filled")
+FILLERS = cells.grouped(
+    "filler",
+    {Column("filler", meaning="What is written in the place of a step's tokens."): "variant"},
+)
+BEYOND = Column("beyond_filler", "removed minus filled", "What removal claims and filler does not.")
+SCORES = mean_steps(OF_STEPS) | WHOLE
+SCORES[BEYOND] = lambda r: mean(r["removed_flips"]) - mean(r["flips"])
 
 filler_picture = picture(
     "filler",
@@ -58,7 +64,7 @@ def _calls(records: OfItem) -> int:
     return 1 + len(records) * records[0]["n_steps"]
 
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "filler",
     Section(
         "filler",
@@ -72,11 +78,11 @@ SLICE = Slice(
         "filler",
         FILLERS,
         (
-            kit.ITEMS_AND_STEPS,
-            kit.means(SCORES),
-            flips_within_floor("", "removed_"),
-            forced_log_odds("", "prefix_", "removed_", "whole_"),
-            FORCED_DIFFERS,
+            *cells.ITEMS_AND_STEPS,
+            cells.means(SCORES),
+            *flips_within_floor("", "removed_"),
+            forced_log_odds(OF_STEPS | WHOLE),
+            *FORCED_DIFFERS,
             LABEL_MASS,
         ),
         OF_STEPS,
@@ -112,12 +118,6 @@ SLICE = Slice(
             lambda records: 1 + len(records),
             share=True,
         ),
-    ),
-    (
-        Column("filler", meaning="What is written in the place of a step's tokens."),
-        *effect_columns("prefix_", "filled up to it", "all steps up to one are filled"),
-        *effect_columns("whole_", "all filled", "the whole reasoning is filled"),
-        Column("beyond_filler", "removed minus filled", "What removal claims and filler does not."),
     ),
     reasons={"filler_not_writable": "the tokenizer cannot write the filler"},
 )

@@ -6,15 +6,48 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.studies.slrc.parts import LAYERS, of_pairs, over_depth, picture
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.measure_helpers import (
+    LAYERS,
+    of_pairs,
+    over_depth,
+    picture,
+)
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
-ITEMS = kit.grouped("flow", alike=("n_layers",))
-_PEAK = ("peak_layer", "peak_depth", "peak_value")
+ITEMS = cells.grouped("flow", alike=("n_layers",))
+_PEAK = (
+    Column("peak_layer", meaning="The layer at which the mean curve over items peaks."),
+    Column("peak_depth", meaning="The peak layer over the number of layers."),
+    Column("peak_value", meaning="The cosine at the peak of the mean curve over items."),
+)
+_OF_ITEMS = {
+    Column("item_peak_layer", "peak layer, mean of items", "Mean of the items' own peaks."): (
+        "peak_layer"
+    ),
+    Column(
+        "item_peak_depth",
+        "peak depth, mean of items",
+        "Mean over items of each item's own peak layer over the number of layers.",
+    ): "peak_depth",
+    Column(
+        "item_peak_value",
+        "peak value, mean of items",
+        "Mean over items of the cosine at each item's own peak.",
+    ): "peak_value",
+}
+_COSINES = {
+    Column(
+        "cosine", meaning="Cosine of the mean state of the reasoning and the answer token's."
+    ): "cosine",
+    Column(
+        "token_cosine",
+        meaning="Cosine with the answer token's state, mean over the tokens of the reasoning.",
+    ): "token_cosine",
+}
 
 
 def _peak(curves: np.ndarray) -> np.ndarray:
@@ -41,34 +74,28 @@ flow_picture = picture(
     _drawn,
 )
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "flow",
     LAYERS,
     (
-        Table(
+        cells.item_table(
             "flow",
-            kit.item_table(
-                ITEMS,
-                kit.COUNTED,
-                kit.first("n_layers"),
-                kit.drawn(_PEAK, lambda same: np.array([r["cosine"] for r in same]), _peak),
-                kit.means({f"item_{name}": name for name in _PEAK}),
-            ),
-            "The layer at which reasoning and answer token are most alike",
-            over_steps=False,
+            ITEMS,
+            cells.COUNTED,
+            cells.first(cells.N_LAYERS),
+            cells.drawn(_PEAK, lambda same: np.array([r["cosine"] for r in same]), _peak),
+            cells.means(_OF_ITEMS),
+            caption="The layer at which reasoning and answer token are most alike",
         ),
-        Table(
+        cells.curve_table(
             "flow_by_layer",
-            kit.curve_table(
-                ITEMS,
-                *kit.LAYERS_OF_ALL,
-                kit.COUNTED,
-                *kit.mean_curves({"cosine": "cosine", "token_cosine": "token_cosine"}),
-            ),
-            "Cosine of reasoning and answer token",
+            ITEMS,
+            *cells.LAYERS_OF_ALL,
+            cells.COUNTED,
+            *cells.mean_curves(_COSINES),
+            caption="Cosine of reasoning and answer token",
             folded="Information flow, layer by layer",
             draw=flow_picture,
-            over_steps=False,
         ),
     ),
     (
@@ -93,22 +120,5 @@ SLICE = Slice(
             in_short="information flow: peak layer",
         ),
     ),
-    (
-        Column("peak_layer", meaning="Where the mean curve over items peaks."),
-        Column("peak_depth", meaning="The same over the number of layers."),
-        Column("peak_value", meaning="The cosine there."),
-        Column("item_peak_layer", "peak layer, mean of items", "Mean of the items' own peaks."),
-        Column(
-            "item_peak_depth",
-            "peak depth, mean of items",
-            "Mean over items of each item's own peak layer over the number of layers.",
-        ),
-        Column(
-            "item_peak_value",
-            "peak value, mean of items",
-            "Mean over items of the cosine at each item's own peak.",
-        ),
-        Column("cosine", meaning="Of the mean state of the reasoning and the answer token's."),
-        Column("token_cosine", meaning="Mean over the tokens of the reasoning, each by itself."),
-    ),
+    over_steps=False,
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import along_reasoning, legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
@@ -18,8 +18,9 @@ from faithscope.experiments.analysis.measure import Measure, OfItem, calls, list
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.short_names import pairs_of
+from faithscope.experiments.analysis.tables import Count, Group, Groups, Number, Share
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
     mean_steps,
     of_pairs,
@@ -28,44 +29,109 @@ from faithscope.experiments.studies.slrc.parts import (
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.slice import Frame, Slice
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.branches import (
     CAPACITY,
-    necessary,
+    NECESSITY,
     slrc_of_counts,
     step_counts,
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS
 
 GAINS = (
-    "pointwise_gain",
-    "entropy_gain",
-    "paper_gain_per_token",
-    "pointwise_gain_total",
-    "entropy_gain_total",
-    "paper_gain",
+    Column("pointwise_gain", "pointwise gain per token", "Difference of surprisals.", "nats"),
+    Column("entropy_gain", "entropy gain per token", "Difference of entropies.", "nats"),
+    Column(
+        "paper_gain_per_token",
+        "paper's gain per token",
+        "The paper's gain over the number of tokens, mean over items.",
+        "nats",
+    ),
+    Column(
+        "pointwise_gain_total",
+        "pointwise gain, total",
+        "Sum of the pointwise gain over the tokens of the reasoning, mean over items.",
+        "nats",
+    ),
+    Column(
+        "entropy_gain_total",
+        "entropy gain, total",
+        "Sum of the entropy gain over the tokens of the reasoning, mean over items.",
+        "nats",
+    ),
+    Column("paper_gain", "paper's gain, total", "As FaithCoT-Bench prints it.", "nats"),
 )
-PERPLEXITIES = {"perplexity": "surprisal", "perplexity_without": "surprisal_without"}
-OF_STEPS = ("mi_removed", "mi_corrupted", "mi_replaced")
-BOUNDS = ("informative", "largest_alone", "largest_share", "bound", "bound_given_rest")
-BY_STEP = ("surprisal", "surprisal_without", "gain", "mi", "mi_removed", "mi_corrupted")
-BY_STEP += ("mi_replaced",)
+PERPLEXITIES = {
+    Column("perplexity", meaning="Exp of the mean over items of nats per token."): "surprisal",
+    Column(
+        "perplexity_without",
+        "perplexity without question",
+        "Perplexity of the reasoning where the question is cut out of the prompt.",
+    ): "surprisal_without",
+}
+OF_STEPS = (
+    Column("mi_removed", "against removed", "The step's text, or none.", "nats"),
+    Column("mi_corrupted", "against corrupted", "The step's text, or a corrupted one.", "nats"),
+    Column("mi_replaced", "against other steps", "The step's text, or another step's.", "nats"),
+)
+BOUNDS = (
+    Column(
+        "informative",
+        "steps informative",
+        "Share of an item's steps whose step information is above information.threshold, mean "
+        "over items.",
+    ),
+    Column(
+        "largest_alone",
+        "largest share, step alone",
+        "Greatest share of the answer's entropy that a step tells where no other step is given, "
+        "mean over items.",
+    ),
+    Column(
+        "largest_share",
+        "largest share, given the rest",
+        "Greatest share of the answer's entropy that a step tells beside all other steps, mean "
+        "over items.",
+    ),
+    Column("bound", "bound (eq. 3)", "Lower bound of SLRC (§3.3), reconstructed."),
+    Column(
+        "bound_given_rest",
+        "bound, given the rest",
+        "The bound with the largest share given the rest in the place of that of a step alone.",
+    ),
+)
+BY_STEP = (
+    Column(
+        "surprisal",
+        meaning="Mean −ln of the probability of a step's tokens, mean over items.",
+        unit="nats per token",
+    ),
+    Column(
+        "surprisal_without",
+        "surprisal without question",
+        "The surprisal of a step's tokens where the question is cut out of the prompt.",
+        "nats per token",
+    ),
+    Column("gain", "gain per token", "Surprisal without the question minus with it.", "nats"),
+    Column("mi", "step information", "What the text in its place tells of the answer.", "nats"),
+    *OF_STEPS,
+)
 _TIES = 1e-3
 """How far below its bound an SLRC may lie: a share of .9998 for a step that settles all is 1."""
 
 
-def _of_items(records: Sequence[Record]) -> Iterable[kit.Group]:
+def _of_items(records: Sequence[Record]) -> Iterable[Group]:
     """By model and task, each record with that of SLRC of the same item where there is one."""
     beside = {
         place_of(r): r
         for r in records
         if r["probe"] == "slrc" and r["variant"] == "prefix.scored" and not r.get("excluded")
     }
-    for key, same in kit.grouped("information").of(records):
+    for key, same in cells.grouped("information").of(records):
         yield key, [{**r, "slrc": beside.get(place_of(r))} for r in same]
 
 
-ITEMS = kit.Groups(("model", "task"), _of_items)
+ITEMS = Groups(("model", "task"), _of_items)
 
 
 def _told(same: Sequence[Record]) -> list[Record]:
@@ -82,13 +148,13 @@ def _slrc(same: Sequence[Record]) -> list[Record]:
 
 
 def _bound_held(same: Sequence[Record]) -> list[bool]:
-    """Of each item, whether its own SLRC is at least its bound."""
+    """Whether the own SLRC of each item is at least its bound."""
     pairs = zip(slrc_of_counts(step_counts(_slrc(same))), same, strict=True)
     return [bool(slrc >= r["bound"] - _TIES) for slrc, r in pairs if not np.isnan(slrc)]
 
 
 def _gain(r: Record) -> list[float] | None:
-    """Of each step its surprisal without the question minus that with it."""
+    """Surprisal of each step without the question minus that with it."""
     pairs = zip(r["step_surprisal"], r["step_surprisal_without"] or (), strict=False)
     return [without - having for having, without in pairs]
 
@@ -173,7 +239,7 @@ _OF_ONE_STEP = ("surprisal", "surprisal_without", "mi", "mi_share", "mi_removed"
 _OF_ONE_STEP += ("mi_corrupted", "mi_replaced")
 
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "information",
     Section(
         "information",
@@ -194,28 +260,54 @@ SLICE = Slice(
         "information",
         ITEMS,
         (
-            kit.plain(
-                n=len,
-                n_compared=lambda same: sum(r["no_comparison"] is None for r in same),
-                n_step_mi=lambda same: len(_told(same)),
+            cells.COUNTED,
+            Number(
+                "n_compared",
+                lambda same: sum(r["no_comparison"] is None for r in same),
+                "items (without question)",
+                "Items with a prompt without the question.",
             ),
-            kit.means(PERPLEXITIES, then=math.exp),
-            kit.means(GAINS),
-            kit.among(
+            Number(
+                "n_step_mi",
+                lambda same: len(_told(same)),
+                "items (steps)",
+                "Items with two answers or more.",
+            ),
+            cells.means(PERPLEXITIES, then=math.exp),
+            cells.means(GAINS),
+            cells.among(
                 _told,
-                kit.means(["mean_mi"]),
-                kit.means(mean_steps({name: f"step_{name}" for name in OF_STEPS})),
-                kit.means(BOUNDS),
+                cells.means(
+                    [
+                        Column(
+                            "mean_mi",
+                            "step information",
+                            "Mean over an item's steps, then over items.",
+                            "nats",
+                        )
+                    ]
+                ),
+                cells.means(mean_steps({column: f"step_{column.name}" for column in OF_STEPS})),
+                cells.means(BOUNDS),
             ),
-            kit.among(
+            cells.among(
                 _with_slrc,
-                kit.plain(n_slrc=len),
-                kit.among(_slrc, kit.shares({"necessity": necessary}), CAPACITY),
-                kit.shares({"bound_held": _bound_held}),
+                Count(
+                    "n_slrc",
+                    label="items (SLRC)",
+                    meaning="Items that SLRC measured too (prefix, scored).",
+                ),
+                cells.among(_slrc, NECESSITY, CAPACITY),
+                Share(
+                    "bound_held",
+                    _bound_held,
+                    label="SLRC at least the bound",
+                    meaning="Share of the items (SLRC) whose SLRC is at least their bound.",
+                ),
             ),
-            FORCED_DIFFERS,
+            *FORCED_DIFFERS,
         ),
-        {name: _by_step(name) for name in BY_STEP},
+        {column: _by_step(column.name) for column in BY_STEP},
         (
             "Information gain, perplexity, step information",
             "Surprisal and step information by place",
@@ -230,7 +322,8 @@ SLICE = Slice(
                 *("n_tokens", "n_steps", "perplexity", "perplexity_without", "paper_gain"),
                 *("paper_gain_per_token", "pointwise_gain", "pointwise_gain_total"),
                 *("entropy_gain", "entropy_gain_total", "no_comparison", "answer"),
-                *("answer_entropy_before", "answer_entropy_after", "mean_mi", *BOUNDS),
+                *("answer_entropy_before", "answer_entropy_after", "mean_mi"),
+                *(column.name for column in BOUNDS),
                 "no_step_mi",
             ),
         ),
@@ -242,82 +335,4 @@ SLICE = Slice(
         ),
     ),
     OF_INFORMATION,
-    (
-        Column(
-            "n_compared", "items (without question)", "Those with a prompt without the question."
-        ),
-        Column("n_step_mi", "items (steps)", "Those with two answers or more."),
-        Column("perplexity", meaning="Exp of the mean over items of nats per token."),
-        Column(
-            "perplexity_without",
-            "perplexity without question",
-            "Perplexity of the reasoning where the question is cut out of the prompt.",
-        ),
-        Column(
-            "surprisal",
-            meaning="Mean −ln of the probability of a step's tokens, mean over items.",
-            unit="nats per token",
-        ),
-        Column(
-            "surprisal_without",
-            "surprisal without question",
-            "The surprisal of a step's tokens where the question is cut out of the prompt.",
-            "nats per token",
-        ),
-        Column("pointwise_gain", "pointwise gain per token", "Difference of surprisals.", "nats"),
-        Column("entropy_gain", "entropy gain per token", "Difference of entropies.", "nats"),
-        Column("paper_gain", "paper's gain, total", "As FaithCoT-Bench prints it.", "nats"),
-        Column(
-            "paper_gain_per_token",
-            "paper's gain per token",
-            "The paper's gain over the number of tokens, mean over items.",
-            "nats",
-        ),
-        Column(
-            "pointwise_gain_total",
-            "pointwise gain, total",
-            "Sum of the pointwise gain over the tokens of the reasoning, mean over items.",
-            "nats",
-        ),
-        Column(
-            "entropy_gain_total",
-            "entropy gain, total",
-            "Sum of the entropy gain over the tokens of the reasoning, mean over items.",
-            "nats",
-        ),
-        Column("gain", "gain per token", "Surprisal without the question minus with it.", "nats"),
-        Column("mi", "step information", "What the text in its place tells of the answer.", "nats"),
-        Column(
-            "mean_mi", "step information", "Mean over an item's steps, then over items.", "nats"
-        ),
-        Column("mi_removed", "against removed", "The step's text, or none.", "nats"),
-        Column("mi_corrupted", "against corrupted", "The step's text, or a corrupted one.", "nats"),
-        Column("mi_replaced", "against other steps", "The step's text, or another step's.", "nats"),
-        Column(
-            "informative",
-            "steps informative",
-            "Share of an item's steps whose step information is above information.threshold, mean "
-            "over items.",
-        ),
-        Column(
-            "largest_alone",
-            "largest share, step alone",
-            "Greatest share of the answer's entropy that a step tells where no other step is "
-            "given, mean over items.",
-        ),
-        Column(
-            "largest_share",
-            "largest share, given the rest",
-            "Greatest share of the answer's entropy that a step tells beside all other steps, "
-            "mean over items.",
-        ),
-        Column("bound", "bound (eq. 3)", "Lower bound of SLRC (§3.3), reconstructed."),
-        Column(
-            "bound_given_rest",
-            "bound, given the rest",
-            "The bound with the largest share given the rest in the place of that of a step alone.",
-        ),
-        Column("n_slrc", "items (SLRC)", "Those that SLRC measured too (prefix, scored)."),
-        Column("bound_held", "SLRC at least the bound", "Share of these items."),
-    ),
 )

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, unit_square
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import calls
@@ -14,8 +14,11 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean_present, where
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.studies.slrc.measure_helpers import (
+    REMOVED,
     effects_of,
+    flips_within_floor,
+    forced_log_odds,
     mean_steps,
     pair_panels,
     picture,
@@ -23,16 +26,18 @@ from faithscope.experiments.studies.slrc.parts import (
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.slice import Slice
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    FORCED_DIFFERS,
-    LABEL_MASS,
-    flips_within_floor,
-    forced_log_odds,
-)
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 
-MEASURES = effects_of("", "removed_")
-_WINDOW = {name: name for name in ("queries", "window", "first_layer", "last_layer")}
+MEASURES = effects_of("", "later tokens cannot look at a step") | REMOVED
+_WINDOW: dict[str | Column, str] = {
+    Column(
+        "queries", meaning="Which tokens cannot look at the step: all later, or the answer's."
+    ): "queries",
+    Column("window", meaning="The layers in which they cannot."): "window",
+    Column("first_layer", meaning="The first layer of the window."): "first_layer",
+    Column("last_layer", meaning="The last layer of the window."): "last_layer",
+}
 _ORDER = ("later", "answer")
 
 
@@ -50,14 +55,21 @@ def _beyond(r: Record) -> float | None:
     return mean_present([float(a) - float(b) for a, b in pairs])
 
 
-WINDOWS = kit.grouped(
+WINDOWS = cells.grouped(
     "knockout",
     _WINDOW,
     rank=_rank,
     counts=lambda r: "window" in r and not r.get("excluded"),
     alike=("n_layers",),
 )
-SCORES = mean_steps(MEASURES) | {"beyond_knockout": _beyond, "agreement": _agreement}
+SCORES = mean_steps(MEASURES) | {
+    Column(
+        "beyond_knockout", "removed minus knocked out", "What removal claims and knockout does not."
+    ): _beyond,
+    Column(
+        "agreement", meaning="Steps on which both edits change the answer, or neither does."
+    ): _agreement,
+}
 
 STYLES = {
     "later": Style(BLUE, "o", "no later token sees the step"),
@@ -112,7 +124,7 @@ OF_KNOCKOUT = tuple(
     )
 )
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "knockout",
     Section(
         "knockout",
@@ -127,11 +139,11 @@ SLICE = Slice(
         "knockout",
         WINDOWS,
         (
-            kit.ITEMS_AND_STEPS,
-            kit.means(SCORES),
-            flips_within_floor("", "removed_"),
-            forced_log_odds("", "removed_"),
-            FORCED_DIFFERS,
+            *cells.ITEMS_AND_STEPS,
+            cells.means(SCORES),
+            *flips_within_floor("", "removed_"),
+            forced_log_odds(MEASURES),
+            *FORCED_DIFFERS,
             LABEL_MASS,
         ),
         MEASURES,
@@ -147,23 +159,9 @@ SLICE = Slice(
             "A row per item, query, window and step: the step cut off, beside its text removed.",
             *("knocked", "flips", "tv", "log_odds"),
             *("removed", "removed_flips", "removed_tv", "removed_log_odds"),
-            **_WINDOW,
+            **{field: field for field in _WINDOW.values()},
         ),
     ),
     OF_KNOCKOUT,
-    (
-        Column(
-            "queries", meaning="Which tokens cannot look at the step: all later, or the answer's."
-        ),
-        Column("window", meaning="The layers in which they cannot."),
-        Column("first_layer", meaning="The first layer of the window."),
-        Column("last_layer", meaning="The last layer of the window."),
-        Column(
-            "agreement", meaning="Steps on which both edits change the answer, or neither does."
-        ),
-        Column(
-            "beyond_knockout", "removed minus knocked out", "What removal claims and this does not."
-        ),
-    ),
     reasons={"no_attention_knockout": "model's attention cannot be cut"},
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
-from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
@@ -30,24 +30,20 @@ from faithscope.experiments.analysis.statistics.classifiers import (
     split,
 )
 from faithscope.experiments.analysis.statistics.stats import NOTHING
-from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
-from faithscope.experiments.studies.slrc.parts import picture
-from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
+from faithscope.experiments.analysis.tables import computed_table
+from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
+from faithscope.experiments.studies.slrc.measure_helpers import picture
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
-"""What is to be read: the model's own final answer, and the right one."""
-COLUMNS = ["model", "task", "target", "position", "layer", "depth", "n", "n_left_out", "n_classes"]
-COLUMNS += [*with_interval("accuracy"), "control", *with_interval("selectivity"), "majority"]
-COLUMNS += ["decodable", "reason"]
-
-ITEMS = kit.grouped("linear_probe")
+"""Classes that are read: the model's own final answer, and the right one."""
+ITEMS = cells.grouped("linear_probe")
 
 
-def linear_probe_table(records: Sequence[Record], analysis: kit.Analysis) -> pd.DataFrame:
-    """A row per model, task, target, position and layer; NaN, with a reason, where nothing fits.
-
-    The arrays of one model and task are in memory at a time.
+def _classified(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
+    """NaN, with a reason, where nothing fits. The arrays of one model and task are in memory at a
+    time.
 
     Raises:
         ValueError: records and arrays do not belong together.
@@ -57,17 +53,15 @@ def linear_probe_table(records: Sequence[Record], analysis: kit.Analysis) -> pd.
     shared = {field.name for field in fields(Classifying)} & {*LinearProbeSettings.model_fields}
     how = Classifying(**settings.model_dump(include=shared - {"seed"}), seed=analysis.seed)
     of_pair = {(key["model"], key["task"]): same for key, same in ITEMS.of(records)}
-    table_rows: list[dict[str, Any]] = []
     met = set()
     for pair, stored in itertools.groupby(analysis.arrays("linear_probe"), key=lambda s: s[0][:2]):
         arrays = {place[2]: of_item["states"] for place, of_item in stored}
         of_this_pair = of_pair.get(pair, [])
         if of_this_pair:
-            table_rows += _of_pair(pair, of_this_pair, arrays, how, analysis.resamples)
+            yield from _of_pair(pair, of_this_pair, arrays, how, analysis.resamples)
             met.add(pair)
     if lost := set(of_pair) - met:
         raise ValueError(f"linear_probe: no arrays of {min(lost)}; run it again")
-    return pd.DataFrame(table_rows, columns=COLUMNS)
 
 
 def _of_pair(
@@ -190,7 +184,40 @@ def _state(record: Record, arrays: Mapping[str, Any]) -> Sequence[float]:
     return arrays["states"][-1, int(np.argmin(depth))]
 
 
-SLICE = Slice(
+LINEAR_PROBE = computed_table(
+    "linear_probe",
+    cells.RECORDS,
+    (
+        SHARED["model"],
+        SHARED["task"],
+        Column("target", meaning="What is to be read: the model's own answer, or the right one."),
+        Column("position", meaning="Place before, along and after the reasoning."),
+        SHARED["layer"],
+        cells.DEPTH,
+        *cells.COUNTED.columns,
+        Column("n_left_out", "items left out", "Their class is unknown or too rare."),
+        Column("n_classes", "classes", "Different answers among the items that are not left out."),
+        Column(
+            "accuracy", meaning="Items whose class a classifier of other items told.", interval=True
+        ),
+        Column(
+            "control",
+            "accuracy, classes shuffled",
+            "Accuracy of the same classifier fitted to and tested on shuffled classes, "
+            "mean over shuffles.",
+        ),
+        Column("selectivity", meaning="Accuracy minus the control.", interval=True),
+        Column("majority", "largest class", "What always naming the commonest answer gets right."),
+        Column("decodable", meaning="Accuracy above the largest class, selectivity above 0."),
+        SHARED["reason"],
+    ),
+    _classified,
+    caption="Accuracy of a linear classifier of the answer",
+    folded="Place by place, layer by layer",
+    draw=linear_probe_picture,
+)
+
+REPORT = MeasureReport(
     "linear_probe",
     Section(
         "decodable",
@@ -203,16 +230,7 @@ SLICE = Slice(
         "chance; and what can be read need not be used.",
         "Where it can be read",
     ),
-    (
-        Table(
-            "linear_probe",
-            linear_probe_table,
-            "Accuracy of a linear classifier of the answer",
-            folded="Place by place, layer by layer",
-            draw=linear_probe_picture,
-            over_steps=False,
-        ),
-    ),
+    (LINEAR_PROBE,),
     (
         Frame(
             "linear_probe",
@@ -220,21 +238,7 @@ SLICE = Slice(
             ("answer", "gold", "group", "n_steps", "positions", "steps", "layers", "n_layers"),
         ),
     ),
-    columns=(
-        Column("target", meaning="What is to be read: the model's own answer, or the right one."),
-        Column("n_left_out", "items left out", "Their class is unknown or too rare."),
-        Column("n_classes", "classes", "Different answers among the items that are not left out."),
-        Column("accuracy", meaning="Items whose class a classifier of other items told."),
-        Column(
-            "control",
-            "accuracy, classes shuffled",
-            "Accuracy of the same classifier fitted to and tested on shuffled classes, mean over "
-            "shuffles.",
-        ),
-        Column("selectivity", meaning="Accuracy minus the control."),
-        Column("majority", "largest class", "What always naming the commonest answer gets right."),
-        Column("decodable", meaning="Accuracy above the largest class, selectivity above 0."),
-    ),
+    over_steps=False,
     reasons={
         "no_residual_stream": "model's layers and norm cannot be told",
         "too_few_items": "too few items of classes that recur",

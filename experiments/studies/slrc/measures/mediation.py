@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import (
     BLUE,
     DARK_GREY,
@@ -24,20 +24,29 @@ from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.tables import Share
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.parts import per_pair, picture
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.measure_helpers import per_pair, picture
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
 from faithscope.probes.mediation import CHAINS, POSITIONS, PROMPTS
 
-EFFECTS = ("total", "direct", "indirect", "interaction")
+EFFECTS = (
+    Column("total", "total effect", "Cued prompt and chain against plain ones.", "nats"),
+    Column("direct", "direct effect", "Cued prompt, plain chain, against both plain.", "nats"),
+    Column("indirect", "indirect effect", "Plain prompt, cued chain, against both plain.", "nats"),
+    Column("interaction", meaning="Total minus direct minus indirect.", unit="nats"),
+)
 CURVES = {
     "plain_plain": Style(DARK_GREY, "", "plain prompt, plain chain"),
     "cued_plain": Style(ORANGE, "", "cued prompt, plain chain"),
     "plain_cued": Style(BLUE, "", "plain prompt, cued chain"),
     "cued_cued": Style(GREEN, "", "cued prompt, cued chain"),
 }
-ITEMS = kit.grouped("mediation", {"cue": "cue"})
+ITEMS = cells.grouped(
+    "mediation",
+    {Column("cue", meaning="What was put into the question to point to another answer."): "cue"},
+)
 
 
 def _effects(same: Sequence[Record]) -> np.ndarray:
@@ -53,12 +62,14 @@ def _indirect_share(values: np.ndarray) -> np.ndarray:
     return stats.over(np.array([indirect]), np.array([total]))
 
 
-def _mean_curve(name: str) -> kit.Curve:
+def _mean_curve(name: str, style: Style) -> cells.Curve:
     def known_mean(values: np.ndarray) -> np.ndarray:
         return stats.over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
-    return kit.curve(
-        name, lambda same: np.array([r[f"curve_{name}"] for r in same], dtype=float), known_mean
+    return cells.curve(
+        Column(name, style.label, "Log-odds of the cued option.", "nats"),
+        lambda same: np.array([r[f"curve_{name}"] for r in same], dtype=float),
+        known_mean,
     )
 
 
@@ -90,7 +101,7 @@ def _mean(effect: str) -> Callable[[OfItem], float | None]:
 
 
 def _size(effect: str) -> Callable[[OfItem], float | None]:
-    """Its mean size: a cue that repels acts past the text as one that attracts does."""
+    """Mean size of an effect: a cue that repels acts past the text as one that attracts does."""
     return lambda records: mean_present(
         [None if r[effect] is None else abs(r[effect]) for r in records]
     )
@@ -101,10 +112,11 @@ def _calls(records: OfItem) -> int:
     return 1 + 2 * len(records)
 
 
-_FIELDS = ("cue", "option", "own", "gold", "answer", "switched", "same_chain", *EFFECTS)
+_FIELDS = ("cue", "option", "own", "gold", "answer", "switched", "same_chain")
+_FIELDS += tuple(column.name for column in EFFECTS)
 _FIELDS += (*(f"y_{p}_{c}" for p, c in itertools.product(PROMPTS, CHAINS)), "excluded")
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "mediation",
     Section(
         "mediation",
@@ -119,37 +131,39 @@ SLICE = Slice(
         ),
     ),
     (
-        Table(
+        cells.item_table(
             "mediation",
-            kit.item_table(
-                ITEMS,
-                kit.COUNTED,
-                kit.shares(
-                    {
-                        "switch_rate": lambda same: [r["switched"] for r in same],
-                        "same_chain": lambda same: [r["same_chain"] for r in same],
-                    }
+            ITEMS,
+            cells.COUNTED,
+            Share("switch_rate", "switched", meaning="Items whose answer becomes the cued option."),
+            Share(
+                "same_chain",
+                "same_chain",
+                meaning="Items in which both prompts led to the same tokens.",
+            ),
+            cells.means(EFFECTS),
+            cells.drawn(
+                (
+                    Column(
+                        "indirect_share", meaning="Mean indirect effect over the mean total effect."
+                    ),
                 ),
-                kit.means(EFFECTS),
-                kit.drawn(("indirect_share",), _effects, _indirect_share),
-                LABEL_MASS,
+                _effects,
+                _indirect_share,
             ),
-            "Effects of a cue past the reasoning and through it",
-            over_steps=False,
+            LABEL_MASS,
+            caption="Effects of a cue past the reasoning and through it",
         ),
-        Table(
+        cells.curve_table(
             "mediation_by_cut",
-            kit.curve_table(
-                ITEMS,
-                ("position",),
-                lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
-                kit.COUNTED,
-                *(_mean_curve(name) for name in CURVES),
-            ),
-            "Log-odds of the cued option by prompt, chain and cut",
+            ITEMS,
+            (Column("position", meaning="Share of the chain that is given, 0 to 1."),),
+            lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
+            cells.COUNTED,
+            *(_mean_curve(name, style) for name, style in CURVES.items()),
+            caption="Log-odds of the cued option by prompt, chain and cut",
             folded="Transplant curve",
             draw=mediation_picture,
-            over_steps=False,
         ),
     ),
     (Frame("mediation", "A row per item and kind of cue: its effects, in nats.", _FIELDS),),
@@ -174,22 +188,7 @@ SLICE = Slice(
             in_short="mediation: effect through the reasoning",
         ),
     ),
-    (
-        Column("cue", meaning="What was put into the question to point to another answer."),
-        Column("switch_rate", meaning="Items whose answer becomes the cued option."),
-        Column("same_chain", meaning="Items in which both prompts led to the same tokens."),
-        Column("total", "total effect", "Cued prompt and chain against plain ones.", "nats"),
-        Column("direct", "direct effect", "Cued prompt, plain chain, against both plain.", "nats"),
-        Column(
-            "indirect", "indirect effect", "Plain prompt, cued chain, against both plain.", "nats"
-        ),
-        Column("interaction", meaning="Total minus direct minus indirect.", unit="nats"),
-        Column("indirect_share", meaning="Mean indirect effect over the mean total effect."),
-        *(
-            Column(name, style.label, "Log-odds of the cued option.", "nats")
-            for name, style in CURVES.items()
-        ),
-    ),
+    over_steps=False,
     reasons={
         "written_by_another": "another model wrote the chain",
         "option_not_scored": "the option is none of the scored answers",

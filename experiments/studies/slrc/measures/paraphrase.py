@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
-    effect_columns,
+    REMOVED,
     effects_of,
+    flips_within_floor,
+    forced_log_odds,
     mean_steps,
     n_reasons,
     per_pair,
@@ -24,18 +26,29 @@ from faithscope.experiments.studies.slrc.parts import (
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.slice import Slice
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    FORCED_DIFFERS,
-    LABEL_MASS,
-    flips_within_floor,
-    forced_log_odds,
-)
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.paraphrase import NONE_LEFT, STEP_REASONS
 
-WRITERS = kit.grouped("paraphrase", {"writer": "variant"})
-OF_STEPS = effects_of("", "removed_")
+WRITERS = cells.grouped(
+    "paraphrase",
+    {
+        Column("writer", meaning="Who said the steps in other words: the model, or a rule."): (
+            "variant"
+        )
+    },
+)
+OF_STEPS = effects_of("", "a step is said in other words") | REMOVED
+WHOLE = effects_of("whole_", "all steps are said in other words", "all reworded")
+N_REASONS = {
+    "paraphrase_empty": ("empty", "Steps whose paraphrase has no text."),
+    "paraphrase_unchanged": ("unchanged", "Steps whose paraphrase has the same words."),
+    "paraphrase_cut": ("cut off", "Steps whose paraphrase reached the token limit."),
+    "paraphrase_changes_numbers": ("other numbers", "Steps whose numbers it changes."),
+    "paraphrase_not_writable": ("not writable", "Steps the tokenizer cannot write so."),
+    "no_rule_for_it": ("no rule", "Steps without an equation that a rule rewords."),
+}
 WORDS = {NO_WORDS: "task is in no natural language", NONE_LEFT: "no step could be paraphrased"}
 
 
@@ -50,8 +63,13 @@ def _beyond(field: str) -> Callable[[Record], list[float | None]]:
 
 
 BEYOND = {"beyond_flips": _beyond("flips"), "beyond_tv": _beyond("tv")}
-SCORES = mean_steps(OF_STEPS)
-SCORES |= {name: lambda r, of=of: mean_present(of(r)) for name, of in BEYOND.items()}
+_LABELS = {"beyond_flips": "flips", "beyond_tv": "tv"}
+SCORES = mean_steps(OF_STEPS) | {
+    Column(
+        name, f"removed minus reworded, {_LABELS[name]}", "Over steps with a paraphrase."
+    ): lambda r, of=of: mean_present(of(r))
+    for name, of in BEYOND.items()
+}
 
 paraphrase_picture = picture(
     "paraphrase",
@@ -78,7 +96,7 @@ def _calls(records: OfItem) -> int:
     return 1 + sum(r["n_reworded"] + (r["n_steps"] if r["n_written"] else 0) for r in records)
 
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "paraphrase",
     Section(
         "paraphrase",
@@ -94,13 +112,13 @@ SLICE = Slice(
         "paraphrase",
         WRITERS,
         (
-            kit.ITEMS_AND_STEPS,
-            kit.plain(n_reworded=lambda same: sum(r["n_reworded"] for r in same)),
-            n_reasons(*STEP_REASONS),
-            kit.means(SCORES | effects_of("whole_")),
-            flips_within_floor("", "removed_"),
-            forced_log_odds("", "removed_", "whole_"),
-            FORCED_DIFFERS,
+            *cells.ITEMS_AND_STEPS,
+            cells.total("n_reworded", "paraphrased", "Steps that were said in other words."),
+            *n_reasons({reason: N_REASONS[reason] for reason in STEP_REASONS}),
+            cells.means(SCORES | WHOLE),
+            *flips_within_floor("", "removed_"),
+            forced_log_odds(OF_STEPS | WHOLE),
+            *FORCED_DIFFERS,
             LABEL_MASS,
         ),
         OF_STEPS,
@@ -140,19 +158,6 @@ SLICE = Slice(
             lambda records: _calls(records) + records[0]["n_steps"],
             fields=BEYOND,
         ),
-    ),
-    (
-        Column("writer", meaning="Who said the steps in other words: the model, or a rule."),
-        Column("n_reworded", "paraphrased", "Steps that were said in other words."),
-        Column("n_paraphrase_empty", "empty", "Steps whose paraphrase has no text."),
-        Column("n_paraphrase_unchanged", "unchanged", "Steps whose paraphrase has the same words."),
-        Column("n_paraphrase_cut", "cut off", "Steps whose paraphrase reached the token limit."),
-        Column("n_paraphrase_changes_numbers", "other numbers", "Steps whose numbers it changes."),
-        Column("n_paraphrase_not_writable", "not writable", "Steps the tokenizer cannot write so."),
-        Column("n_no_rule_for_it", "no rule", "Steps without an equation that a rule rewords."),
-        *effect_columns("whole_", "all reworded", "all steps are said in other words"),
-        Column("beyond_flips", "removed minus reworded, flips", "Over steps with a paraphrase."),
-        Column("beyond_tv", "removed minus reworded, tv", "Over steps with a paraphrase."),
     ),
     reasons=WORDS,
 )

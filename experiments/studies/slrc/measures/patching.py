@@ -8,28 +8,42 @@ a ratio of sums, so that a step whose corruption hardly matters weighs little.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
-from faithscope.experiments.analysis.tidy import mean, present, where, with_interval
-from faithscope.experiments.studies.slrc.parts import PLACE, per_step, picture
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
+from faithscope.experiments.analysis.tables import Group, Groups, Number, Numbers
+from faithscope.experiments.analysis.tidy import mean, present, where
+from faithscope.experiments.studies.slrc.measure_helpers import PLACE, per_step, picture
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS
 
 _KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")
 _DIRECTIONS = ("denoise", "noise")
-_SUMMARY = ("share_max", "peak_layer", "share_mean")
+_SUMMARY = (
+    Column("share_max", "greatest share", "Over layers; at the peak layer."),
+    Column("peak_layer", meaning="The layer at which the share is greatest."),
+    Column(
+        "share_mean",
+        "share, mean of layers",
+        "Mean over the layers of the share that patches move.",
+    ),
+)
+PEAK_DEPTH = Column("peak_depth", meaning="The peak layer over the number of layers.")
+N_PATCHED = cells.total(
+    "n_patched", "patched", "Steps whose corruption moved the answer: they were patched."
+)
 
 
 def _layers(record: Record) -> list[tuple[int, float]]:
@@ -42,17 +56,31 @@ def _rank(record: Record) -> tuple[int, int, int]:
     return one, two, three
 
 
-KINDS = kit.grouped(
-    "patching", {name: name for name in _KIND}, rank=_rank, alike=("n_layers", "layers")
+KINDS = cells.grouped(
+    "patching",
+    {
+        Column("place", meaning="Whose tokens get the states: the step's, or the answer's."): (
+            "place"
+        ),
+        Column(
+            "site",
+            meaning="Which states are put in: of the residual stream, the attention or the MLP.",
+        ): "site",
+        Column(
+            "direction", meaning="Denoise: real states into the corrupted run; noise: the reverse."
+        ): "direction",
+    },
+    rank=_rank,
+    alike=("n_layers", "layers"),
 )
 
 
-def _at_places(records: Sequence[Record]) -> Iterator[kit.Group]:
+def _at_places(records: Sequence[Record]) -> Iterator[Group]:
     """By fifth of the reasoning, too: of each item the steps that stand in it and were patched."""
     for key, same in KINDS.of(records):
-        for part in range(kit.PLACES):
-            at = {"position": (part + 0.5) / kit.PLACES}
-            here = [(r, _patched(r, kit.steps_in(r["n_steps"], part))) for r in same]
+        for part in range(cells.PLACES):
+            at = {"position": (part + 0.5) / cells.PLACES}
+            here = [(r, _patched(r, cells.steps_in(r["n_steps"], part))) for r in same]
             items: list[Record] = [{**r, **at, "patched": steps} for r, steps in here if steps]
             if items:
                 yield key, items
@@ -82,7 +110,7 @@ def _shares(sums: np.ndarray) -> np.ndarray:
     return total[:-1] / total[-1] if total[-1] > 0 else np.full(len(total) - 1, np.nan)
 
 
-def _summary(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
+def _summary(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
     """The greatest share over layers, where it is, and the mean share."""
     layers = same[0]["layers"]
 
@@ -92,13 +120,19 @@ def _summary(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]
             return np.full(len(_SUMMARY), np.nan)
         return np.array([shares.max(), layers[int(shares.argmax())], shares.mean()])
 
-    row = kit.drawn(_SUMMARY, _sums, summary).of(same, analysis)
-    return {**row, "peak_depth": row["peak_layer"] / same[0]["n_layers"]}
+    row = cells.drawn(_SUMMARY, _sums, summary).of(same, how)
+    return {**row, PEAK_DEPTH.name: row["peak_layer"] / same[0]["n_layers"]}
 
 
 def _moved(same: Sequence[Record]) -> list[float]:
     return [abs(d) for r in same for d in present(r["difference"])]
 
+
+SHARE = cells.curve(
+    Column("share", meaning="What patches move over the difference of the runs: sum over sum."),
+    _sums,
+    _shares,
+)
 
 _TITLES = {
     (place, site): f"{place}'s tokens, {name}"
@@ -207,7 +241,7 @@ OF_PATCHING = tuple(
 
 _PATCHED = per_step("difference")
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "patching",
     Section(
         "patching",
@@ -219,45 +253,49 @@ SLICE = Slice(
         "back, or takes away, of the difference between the runs in the answer's log-odds.",
     ),
     (
-        Table(
+        cells.item_table(
             "patching",
-            kit.item_table(
-                KINDS,
-                kit.ITEMS_AND_STEPS,
-                kit.plain(
-                    n_corrupted=lambda same: len(_moved(same)),
-                    n_patched=lambda same: sum(r["n_patched"] for r in same),
-                    difference=lambda same: mean(_moved(same)),
-                ),
-                kit.Stat((*with_interval(*_SUMMARY), "peak_depth"), _summary),
-                kit.first("n_layers"),
-                FORCED_DIFFERS,
+            KINDS,
+            *cells.ITEMS_AND_STEPS,
+            Number(
+                "n_corrupted",
+                lambda same: len(_moved(same)),
+                "corrupted",
+                "Steps that could be corrupted at equal length.",
             ),
-            "Activation patching, by place and site",
+            N_PATCHED,
+            Number(
+                "difference",
+                lambda same: mean(_moved(same)),
+                meaning="Mean log-odds that a corruption moves.",
+                unit="nats",
+            ),
+            Numbers((*cells.with_intervals(*_SUMMARY), PEAK_DEPTH), _summary),
+            cells.first(cells.N_LAYERS),
+            *FORCED_DIFFERS,
+            caption="Activation patching, by place and site",
         ),
-        Table(
+        cells.curve_table(
             "patching_by_layer",
-            kit.curve_table(
-                KINDS,
-                ("layer", "depth"),
-                _layers,
-                kit.plain(n=len, n_patched=lambda same: sum(r["n_patched"] for r in same)),
-                kit.curve("share", _sums, _shares),
-            ),
-            "Share by layer",
+            KINDS,
+            cells.LAYER_AND_DEPTH,
+            _layers,
+            cells.COUNTED,
+            N_PATCHED,
+            SHARE,
+            caption="Share by layer",
             folded="Layer by layer",
         ),
-        Table(
+        cells.curve_table(
             "patching_map",
-            kit.curve_table(
-                kit.Groups(KINDS.keys, _at_places),
-                ("layer", "depth"),
-                _layers,
-                kit.first("position"),
-                kit.plain(n=len, n_patched=lambda same: sum(len(r["patched"]) for r in same)),
-                kit.curve("share", _sums, _shares),
-            ),
-            "Share by layer and relative place of the step",
+            Groups(KINDS.by, _at_places),
+            cells.LAYER_AND_DEPTH,
+            _layers,
+            cells.first(cells.POSITION),
+            cells.COUNTED,
+            replace(N_PATCHED, compute=lambda same: sum(len(r["patched"]) for r in same)),
+            SHARE,
+            caption="Share by layer and relative place of the step",
             folded="By layer and place of the step",
             draw=patching_picture,
         ),
@@ -278,28 +316,6 @@ SLICE = Slice(
         ),
     ),
     OF_PATCHING,
-    (
-        Column("place", meaning="Whose tokens get the states: the step's, or the answer's."),
-        Column(
-            "site",
-            meaning="Which states are put in: of the residual stream, the attention or the MLP.",
-        ),
-        Column(
-            "direction", meaning="Denoise: real states into the corrupted run; noise: the reverse."
-        ),
-        Column("n_corrupted", "corrupted", "Steps that could be corrupted at equal length."),
-        Column("n_patched", "patched", "Of them, those whose corruption moved the answer."),
-        Column("difference", "difference", "Mean log-odds that a corruption moves.", "nats"),
-        Column("share", meaning="What patches move over the difference of the runs: sum over sum."),
-        Column("peak_layer", meaning="The layer at which the share is greatest."),
-        Column("peak_depth", meaning="The peak layer over the number of layers."),
-        Column("share_max", "greatest share", "Over layers; at the peak layer."),
-        Column(
-            "share_mean",
-            "share, mean of layers",
-            "Mean over the layers of the share that patches move.",
-        ),
-    ),
     reasons={
         "no_aligned_corruption": "no step can be corrupted at equal length",
         "no_patching_site": "model's parts cannot be told",

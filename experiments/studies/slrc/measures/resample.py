@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
     mean_steps,
     n_reasons,
@@ -21,12 +21,18 @@ from faithscope.experiments.studies.slrc.parts import (
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.slice import Frame, Slice
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.resample import NO_ANSWER, NO_OTHER, NOTHING
 
-ITEMS = kit.grouped("resample")
-OF_STEPS = ("different", "importance", "drop", "comes_back", "unanswered")
+ITEMS = cells.grouped("resample")
+OF_STEPS = (
+    Column("different", "draws with another step", "Or with none, of those before a step."),
+    Column("importance", meaning="Total variation of answers, another step drawn or it kept."),
+    Column("drop", "own answer rarer by", "Share of the own answer, step kept minus another."),
+    Column("comes_back", "comes back", "Draws with another step that say it later after all."),
+    Column("unanswered", meaning="Draws without an answer, or that the token limit broke off."),
+)
 
 resample_picture = picture(
     "resample",
@@ -49,14 +55,14 @@ resample_picture = picture(
 
 
 def _draws(record: Record) -> Iterator[dict[str, Any]]:
-    """Of a record that was measured at all: every draw, cut by cut."""
+    """Rows of every draw, cut by cut, of a record that was measured at all."""
     pairs = zip(record.get("answers", ()), record.get("next_steps", ()), strict=True)
     for i, (answer, said) in enumerate(pairs):
         cut, draw = divmod(i, record["samples"])
         yield {"cut": cut + 1, "draw": draw + 1, "answer": answer, "next_step": said}
 
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "resample",
     Section(
         "resample",
@@ -72,13 +78,20 @@ SLICE = Slice(
         "resample",
         ITEMS,
         (
-            kit.ITEMS_AND_STEPS,
-            n_reasons(NO_OTHER, NO_ANSWER),
-            kit.means(mean_steps(OF_STEPS)),
-            kit.means(("own_share",)),
-            kit.plain(
-                n_calls=lambda same: sum(r["n_calls"] for r in same),
-                n_written=lambda same: sum(r["n_written"] for r in same),
+            *cells.ITEMS_AND_STEPS,
+            *n_reasons(
+                {
+                    NO_OTHER: ("no other step drawn", "Steps that every draw says again."),
+                    NO_ANSWER: ("no answer", "Steps whose draws gave no answer to compare."),
+                }
+            ),
+            cells.means(mean_steps(OF_STEPS)),
+            cells.means(
+                [Column("own_share", "own answer kept", "Share of the own answer after all steps.")]
+            ),
+            cells.total("n_calls", "continuations", "Texts that were drawn for the measure."),
+            cells.total(
+                "n_written", "tokens written", "Tokens that the model wrote for the measure."
             ),
         ),
         OF_STEPS,
@@ -89,7 +102,7 @@ SLICE = Slice(
         step_frame(
             "resample",
             "A row per item and step: what is answered where the model draws another step.",
-            *OF_STEPS,
+            *(column.name for column in OF_STEPS),
             "reasons",
         ),
         Frame(
@@ -104,18 +117,6 @@ SLICE = Slice(
         "behavioural",
         {"importance": "on-policy resampling: importance", "drop": ""},
         lambda records: records[0]["n_calls"],
-    ),
-    (
-        Column("n_no_other_step_drawn", "no other step drawn", "Steps that every draw says again."),
-        Column("n_no_answer_parsed", "no answer", "Steps whose draws gave no answer to compare."),
-        Column("different", "draws with another step", "Or with none, of those before a step."),
-        Column("importance", meaning="Total variation of answers, another step drawn or it kept."),
-        Column("drop", "own answer rarer by", "Share of the own answer, step kept minus another."),
-        Column("comes_back", "comes back", "Draws with another step that say it later after all."),
-        Column("unanswered", meaning="Draws without an answer, or that the token limit broke off."),
-        Column("own_share", "own answer kept", "Share of the own answer after all steps."),
-        Column("n_calls", "continuations", "Texts that were drawn for it."),
-        Column("n_written", "tokens written", "By the model, for this measure."),
     ),
     reasons={
         NOTHING: "no draw told anything of any step",

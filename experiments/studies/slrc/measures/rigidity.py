@@ -9,22 +9,43 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison.details import Curve
+from faithscope.experiments.analysis.comparison import details
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import columns, where, with_interval
-from faithscope.experiments.studies.slrc.parts import LAYERS, of_pairs, over_depth, picture
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
+from faithscope.experiments.analysis.tables import Number, Share
+from faithscope.experiments.analysis.tidy import columns, where
+from faithscope.experiments.studies.slrc.measure_helpers import (
+    LAYERS,
+    of_pairs,
+    over_depth,
+    picture,
+)
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
 BY_DEPTH = (25, 50, 75)
 """Percent of the layers by which items are counted as stable."""
 
-LENSES = kit.grouped("rigidity", {"lens": "lens"}, rank=lambda r: r["lens"], alike=("n_layers",))
+LENS = Column("lens", meaning="The lens that layers are read with.")
+STABLE_LAYER = Column(
+    "stable_layer", "stable layer, mean", "From it on the lens gives the final token."
+)
+MEDIAN_LAYER = Column(
+    "median_layer",
+    "stable layer, median",
+    "Median over items of the layer from which on the lens gives the final token.",
+)
+STABLE_DEPTH = Column(
+    "depth", meaning="Mean over items of the stable layer over the number of layers."
+)
+MEDIAN_DEPTH = Column(
+    "median_depth", meaning="Median over items of the stable layer over the number of layers."
+)
+LENSES = cells.grouped("rigidity", {LENS: "lens"}, rank=lambda r: r["lens"], alike=("n_layers",))
 
 
 def _stable(name: str, same: Sequence[Record]) -> list[Any]:
@@ -32,7 +53,12 @@ def _stable(name: str, same: Sequence[Record]) -> list[Any]:
     return [r[name] for r in same if r[name] is not None]
 
 
-N_OPTIONS = kit.plain(n_options=lambda same: len(_stable("option_stable_layer", same)))
+N_OPTIONS = Number(
+    "n_options",
+    lambda same: len(_stable("option_stable_layer", same)),
+    "items (answers)",
+    "Items whose answers begin with different tokens.",
+)
 
 
 def _stable_by(percent: int, same: Sequence[Record]) -> list[bool]:
@@ -40,16 +66,17 @@ def _stable_by(percent: int, same: Sequence[Record]) -> list[bool]:
     return [100 * layer <= percent * same[0]["n_layers"] for layer in layers]
 
 
-def _settled(column: str, field: str) -> kit.Curve:
+def _settled(column: Column, field: str) -> cells.Curve:
     """At each layer the share of items that are stable by it."""
 
-    def of(same: Sequence[Record], analysis: kit.Analysis) -> list[dict[str, float]]:
+    def of(same: Sequence[Record], how: cells.Analysis) -> list[dict[str, float]]:
         layers, depth = _stable(field, same), same[0]["n_layers"]
         return [
-            columns(column, stats.share([x <= at for x in layers])) for at in range(1, depth + 1)
+            columns(column.name, stats.share([x <= at for x in layers]))
+            for at in range(1, depth + 1)
         ]
 
-    return kit.Curve(tuple(with_interval(column)), of)
+    return cells.Curve(cells.with_intervals(column), of)
 
 
 def newly_stable(by_layer: pd.DataFrame) -> pd.DataFrame:
@@ -90,10 +117,10 @@ rigidity_picture = picture(
 )
 
 
-def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[Curve]:
+def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[details.Curve]:
     if record.get("excluded"):
         return
-    yield Curve(
+    yield details.Curve(
         f"{record['lens'].capitalize()} lens: the final token {record['final_token']!r}, by layer",
         "layer",
         "log-prob, nats",
@@ -103,45 +130,85 @@ def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[Curve]:
     )
 
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "rigidity",
     LAYERS,
     (
-        Table(
+        cells.item_table(
             "rigidity",
-            kit.item_table(
-                LENSES,
-                kit.COUNTED,
-                kit.first("n_layers"),
-                kit.means(["stable_layer"]),
-                kit.means({"median_layer": "stable_layer"}, median=True),
-                kit.means(["depth"]),
-                kit.means({"median_depth": "depth"}, median=True),
-                kit.shares(
-                    {f"stable_by_{percent}": partial(_stable_by, percent) for percent in BY_DEPTH}
-                    | {"top_is_option": partial(_stable, "top_is_option")}
-                ),
-                N_OPTIONS,
-                kit.means({"option_layer": "option_stable_layer", "option_depth": "option_depth"}),
+            LENSES,
+            cells.COUNTED,
+            cells.first(cells.N_LAYERS),
+            cells.means({STABLE_LAYER: "stable_layer"}),
+            cells.means({MEDIAN_LAYER: "stable_layer"}, median=True),
+            cells.means({STABLE_DEPTH: "depth"}),
+            cells.means({MEDIAN_DEPTH: "depth"}, median=True),
+            *(
+                Share(
+                    f"stable_by_{percent}",
+                    partial(_stable_by, percent),
+                    label=f"stable by {percent} %",
+                    meaning=f"Items stable by {percent} % of the layers.",
+                )
+                for percent in BY_DEPTH
             ),
-            "The layer from which the lens gives the model's own token",
-            over_steps=False,
+            Share(
+                "top_is_option",
+                partial(_stable, "top_is_option"),
+                label="first token is an answer's",
+                meaning="Items whose final token begins an answer; else it may follow any "
+                "reasoning.",
+            ),
+            N_OPTIONS,
+            cells.means(
+                {
+                    Column(
+                        "option_layer",
+                        "stable layer among answers",
+                        "The stable layer among the answers' tokens alone.",
+                    ): "option_stable_layer",
+                    Column(
+                        "option_depth",
+                        "depth among answers",
+                        "The stable layer among the answers' tokens over the number of layers, "
+                        "mean over items.",
+                    ): "option_depth",
+                }
+            ),
+            caption="The layer from which the lens gives the model's own token",
         ),
-        Table(
+        cells.curve_table(
             "rigidity_by_layer",
-            kit.curve_table(
-                LENSES,
-                *kit.LAYERS_OF_ALL,
-                kit.COUNTED,
-                _settled("stable", "stable_layer"),
-                *kit.mean_curves({"log_prob": "log_prob"}),
-                N_OPTIONS,
-                _settled("option_stable", "option_stable_layer"),
+            LENSES,
+            *cells.LAYERS_OF_ALL,
+            cells.COUNTED,
+            _settled(
+                Column("stable", meaning="Share of items that are stable from this layer on."),
+                "stable_layer",
             ),
-            "Items settled from each layer on",
+            *cells.mean_curves(
+                {
+                    Column(
+                        "log_prob",
+                        "log-prob of the final token",
+                        "By the lens at this layer.",
+                        "nats",
+                    ): "log_prob"
+                }
+            ),
+            N_OPTIONS,
+            _settled(
+                Column(
+                    "option_stable",
+                    "stable among answers",
+                    "Share of the items (answers) whose likeliest answer is the final one "
+                    "from this layer on.",
+                ),
+                "option_stable_layer",
+            ),
+            caption="Items settled from each layer on",
             folded="Rigidity, layer by layer",
             draw=lambda by_layer: rigidity_picture(newly_stable(by_layer)),
-            over_steps=False,
         ),
     ),
     (
@@ -167,40 +234,6 @@ SLICE = Slice(
         ),
         Measure("rigidity_option_depth", "rigidity", "internal", value("option_depth"), calls(1)),
     ),
-    (
-        Column("lens", meaning="The lens that layers are read with."),
-        Column("stable_layer", "stable layer, mean", "From it on the lens gives the final token."),
-        Column(
-            "median_layer",
-            "stable layer, median",
-            "Median over items of the layer from which on the lens gives the final token.",
-        ),
-        Column("depth", meaning="Layer over the number of layers; of the stable layer, its mean."),
-        Column(
-            "median_depth",
-            meaning="Median over items of the stable layer over the number of layers.",
-        ),
-        *(
-            Column(f"stable_by_{p}", f"stable by {p} %", f"Items stable by {p} % of the layers.")
-            for p in BY_DEPTH
-        ),
-        Column("top_is_option", "first token is an answer's", "It may follow any reasoning else."),
-        Column("n_options", "items (answers)", "Those whose answers begin with different tokens."),
-        Column("option_layer", "stable layer among answers", "Among the answers' tokens alone."),
-        Column(
-            "option_depth",
-            "depth among answers",
-            "The stable layer among the answers' tokens over the number of layers, mean over "
-            "items.",
-        ),
-        Column("stable", meaning="Share of items that are stable from this layer on."),
-        Column(
-            "option_stable",
-            "stable among answers",
-            "Share of the items (answers) whose likeliest answer is the final one from this layer "
-            "on.",
-        ),
-        Column("log_prob", "log-prob of the final token", "By the lens at this layer.", "nats"),
-    ),
+    over_steps=False,
     of_trace=_of_trace,
 )

@@ -17,8 +17,10 @@ from faithscope.experiments.analysis.measure import (
     mean_of,
 )
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.tables import values_of
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.slice import Frame, Slice
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
+from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
     NOT_OF_STEPS,
@@ -28,6 +30,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     graded,
     slrc_of,
 )
+from faithscope.experiments.studies.slrc.tables.slrc import ORDER_SENSITIVITY
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 _ITEM = ("gold", "original", "baseline", "correct", "unit", "n_steps", "n_unparsed", "label_mass")
@@ -35,11 +38,13 @@ _ITEM += ("excluded",)
 _STEP = ("necessary", "sufficient", "corruptible", "corrupt_flips", "regenerate_flips")
 _STEP += ("control_flips", "removed", "alone", "corrupted", "regenerated", "controlled")
 _STEP += ("corrupted_text",)
+SHARES = (NECESSITY, SUFFICIENCY, ORDER_SENSITIVITY)
+"""Columns of `items`, each of one record as the tables have it of many."""
 _GRADED = ("total_variation", "log_odds_drop")
 
 
 def _beyond(record: Record) -> list[int | None]:
-    """Of each step, regeneration less its control."""
+    """Regeneration less its control, for each step."""
     pairs = zip(flips(record, "regenerate"), flips(record, "control"), strict=False)
     return [None if a is None or b is None else a - b for a, b in pairs]
 
@@ -97,12 +102,7 @@ OF_SLRC = tuple(m for f in FRAMINGS for r in READINGS for m in _of_slrc(f, r))
 
 
 def _item(record: Record) -> list[dict[str, Any]]:
-    shares = {
-        "necessity": flips(record, "remove"),
-        "sufficiency": alone(record),
-        "order_sensitivity": flips(record, "shuffle"),
-    }
-    means = {name: mean_present(of) for name, of in shares.items()}
+    means = {cell.name: mean_present(values_of([record], cell.values)) for cell in SHARES}
     return [{k: record.get(k) for k in _ITEM} | means]
 
 
@@ -140,13 +140,13 @@ def _at(values: Sequence[Any] | None, i: int) -> Any:
 
 
 _READ = ("framing", "reading")
-SLICE = Slice(
+REPORT = MeasureReport(
     "slrc",
     frames=(
         Frame(
             "items",
             "A row per item, framing and reading: baseline answer, and shares of its steps.",
-            (*_READ, *_ITEM, "necessity", "sufficiency", "order_sensitivity"),
+            (*_READ, *_ITEM, *(cell.name for cell in SHARES)),
             _item,
         ),
         Frame(

@@ -10,29 +10,35 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.charts import field
-from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.comparison.details import HeatMap
 from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.analysis.tables import Group, Groups, computed_table
+from faithscope.experiments.studies.slrc.measure_helpers import (
     mean_steps,
     pair_panels,
     per_step,
     picture,
     step_measures,
 )
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
-ITEMS = kit.grouped("suppression", alike=("n_layers",))
+ITEMS = cells.grouped("suppression", alike=("n_layers",))
 ANSWER = "answer"
+KL = cells.means([Column("kl", "KL", "What a later step loses by a step being cut off.", "nats")])
+EFFECTS = (
+    Column("to_answer", "effect on the answer", "Of a step cut off, KL.", "nats"),
+    Column("later", "effect on later steps", "Of a step cut off, KL, mean of steps.", "nats"),
+)
 _FARTHEST = 20
 """Distances that the table has a row for."""
 
 
-def _by_distance(records: Sequence[Record]) -> Iterator[kit.Group]:
+def _by_distance(records: Sequence[Record]) -> Iterator[Group]:
     for key, same in ITEMS.of(records):
         for d in range(1, _FARTHEST + 1):
             of: list[Record] = [
@@ -42,37 +48,32 @@ def _by_distance(records: Sequence[Record]) -> Iterator[kit.Group]:
                 yield key | {"distance": d}, of
 
 
-def suppression_map(records: Sequence[Record], analysis: kit.Analysis) -> pd.DataFrame:
-    """A row per fifth that a cut step is of and fifth that a later step is of, or the answer: the
-    mean over items of the mean KL of the item's pairs there.
+def _by_places(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
+    """The mean over items of the mean KL of the item's pairs there.
 
     Raises:
         ValueError: a record has no arrays.
     """
     matrices = {place: arrays["matrix"] for place, arrays in analysis.arrays("suppression")}
-
-    def of(given: Sequence[Record]) -> Iterator[kit.Group]:
-        for key, same in ITEMS.of(given):
-            if lost := [r["item"] for r in same if place_of(r) not in matrices]:
-                raise ValueError(f"suppression of {key['model']}: no arrays of {lost[0]!r}")
-            for part in range(kit.PLACES):
-                for later in (*range(part, kit.PLACES), ANSWER):
-                    cells = [_cells(matrices[place_of(r)], part, later) for r in same]
-                    items: list[Record] = [{"kl": np.mean(c)} for c in cells if len(c)]
-                    to_position = later if later == ANSWER else f"{(later + 0.5) / kit.PLACES:.1f}"
-                    at = {"position": (part + 0.5) / kit.PLACES, "to_position": to_position}
-                    if items:
-                        yield key | at, items
-
-    groups = kit.Groups((*ITEMS.keys, "position", "to_position"), of)
-    return kit.item_table(groups, kit.COUNTED, kit.means(("kl",)))(records, analysis)
+    for key, same in ITEMS.of(records):
+        if lost := [r["item"] for r in same if place_of(r) not in matrices]:
+            raise ValueError(f"suppression of {key['model']}: no arrays of {lost[0]!r}")
+        for part in range(cells.PLACES):
+            for later in (*range(part, cells.PLACES), ANSWER):
+                pairs = [_pairs(matrices[place_of(r)], part, later) for r in same]
+                items: list[Record] = [{"kl": np.mean(c)} for c in pairs if len(c)]
+                to_position = later if later == ANSWER else f"{(later + 0.5) / cells.PLACES:.1f}"
+                at = {"position": (part + 0.5) / cells.PLACES, "to_position": to_position}
+                if items:
+                    numbers = (cell.of(items, analysis) for cell in (cells.COUNTED, KL))
+                    yield key | at | {n: x for of_cell in numbers for n, x in of_cell.items()}
 
 
-def _cells(matrix: np.ndarray, part: int, later: int | str) -> np.ndarray:
+def _pairs(matrix: np.ndarray, part: int, later: int | str) -> np.ndarray:
     n = len(matrix)
-    to = [n] if isinstance(later, str) else kit.steps_in(n, later)
-    cells = matrix[np.ix_(kit.steps_in(n, part), to)].ravel()
-    return cells[~np.isnan(cells)]
+    to = [n] if isinstance(later, str) else cells.steps_in(n, later)
+    pairs = matrix[np.ix_(cells.steps_in(n, part), to)].ravel()
+    return pairs[~np.isnan(pairs)]
 
 
 def _drawn(table: pd.DataFrame) -> Figure | None:
@@ -83,9 +84,9 @@ def _drawn(table: pd.DataFrame) -> Figure | None:
         grid = of_pair.pivot_table(
             index="position", columns="to_position", values="kl", dropna=False
         )
-        cells = grid.reindex(index=froms, columns=tos).to_numpy(dtype=float)
+        values = grid.reindex(index=froms, columns=tos).to_numpy(dtype=float)
         names = [f"{p:.1f}" for p in froms]
-        field(ax, cells, names, tos, limits=(0, most), text=lambda x: f"{x:.2f}", fontsize=7)
+        field(ax, values, names, tos, limits=(0, most), text=lambda x: f"{x:.2f}", fontsize=7)
 
     labels = ("place of the later step", "place of the step cut off")
     return pair_panels(table, panel, across=4, height=2.3, labels=labels)
@@ -116,7 +117,7 @@ def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[HeatMap]:
     )
 
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "suppression",
     Section(
         "suppression",
@@ -128,30 +129,48 @@ SLICE = Slice(
         "elsewhere: the answer's column tells, the others do not.",
     ),
     (
-        Table(
+        cells.item_table(
             "suppression",
-            kit.item_table(
-                ITEMS,
-                kit.ITEMS_AND_STEPS,
-                kit.means(mean_steps(("to_answer", "later"))),
-                kit.first("n_layers"),
-            ),
-            "Steps that no later token can look at",
+            ITEMS,
+            *cells.ITEMS_AND_STEPS,
+            cells.means(mean_steps(EFFECTS)),
+            cells.first(cells.N_LAYERS),
+            caption="Steps that no later token can look at",
         ),
-        Table(
+        cells.item_table(
             "suppression_by_distance",
-            kit.item_table(
-                kit.Groups((*ITEMS.keys, "distance"), _by_distance),
-                kit.COUNTED,
-                kit.means(("kl",)),
+            Groups(
+                (
+                    *ITEMS.by,
+                    Column(
+                        "distance",
+                        meaning="By how many steps the later step is behind the one cut off.",
+                    ),
+                ),
+                _by_distance,
             ),
-            "Effect of a step on a later one by how many steps they are apart",
+            cells.COUNTED,
+            KL,
+            caption="Effect of a step on a later one by how many steps they are apart",
             folded="By distance",
         ),
-        Table(
+        computed_table(
             "suppression_map",
-            suppression_map,
-            "Effect of a step on later ones and on the answer by relative place",
+            cells.RECORDS,
+            (
+                SHARED["model"],
+                SHARED["task"],
+                cells.POSITION,
+                Column(
+                    "to_position",
+                    "to",
+                    "Middle of the fifth that the later step is of, or the answer.",
+                ),
+                *cells.COUNTED.columns,
+                *KL.columns,
+            ),
+            _by_places,
+            caption="Effect of a step on later ones and on the answer by relative place",
             folded="By place of both steps",
             draw=suppression_picture,
         ),
@@ -183,15 +202,6 @@ SLICE = Slice(
             "later": "suppression: effect on later steps",
         },
         calls(1, 1),
-    ),
-    (
-        Column("to_answer", "effect on the answer", "Of a step cut off, KL.", "nats"),
-        Column("later", "effect on later steps", "Of a step cut off, KL, mean of steps.", "nats"),
-        Column(
-            "to_position", "to", "Middle of the fifth that the later step is of, or the answer."
-        ),
-        Column("distance", meaning="By how many steps the later step is behind the one cut off."),
-        Column("kl", "KL", "What a later step loses by a step being cut off.", "nats"),
     ),
     reasons={"no_attention_knockout": "model's attention cannot be cut"},
     of_trace=_of_trace,

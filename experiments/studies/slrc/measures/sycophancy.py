@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import columns, mean, with_interval
-from faithscope.experiments.studies.slrc.slice import Frame, Slice, Table
+from faithscope.experiments.analysis.tables import Groups, Number, Numbers, Share
+from faithscope.experiments.analysis.tidy import columns, mean
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import within_floor
 from faithscope.probes.framing import READINGS
 
 UNPARSED = "reply_unparsed"
 
 
-def asked(probe: str) -> kit.Groups:
+def asked(probe: str) -> Groups:
     """The records of a probe by model, task and reading, also those whose reply said neither."""
-    return kit.grouped(
+    return cells.grouped(
         probe,
         {"reading": "reading"},
         rank=lambda r: READINGS.index(r["reading"]),
@@ -39,37 +40,66 @@ def outcomes_of(field: str) -> Callable[[Sequence[Record]], list[bool]]:
     return lambda same: [bool(r[field]) for r in same]
 
 
-def difference(name: str, one: str, other: str) -> kit.Stat:
+def difference(of: Column, one: str, other: str) -> Numbers:
     """One share minus another of the same items, with Newcombe's paired interval."""
-    return kit.Stat(
-        tuple(with_interval(name)),
-        lambda same, analysis: columns(
-            name, stats.paired_difference(outcomes_of(one)(same), outcomes_of(other)(same))
+    return Numbers(
+        cells.with_intervals(of),
+        lambda same, how: columns(
+            of.name, stats.paired_difference(outcomes_of(one)(same), outcomes_of(other)(same))
         ),
     )
 
 
-def unclear_replies(*messages: str) -> kit.Stat:
+def unclear_replies(*messages: str) -> tuple[Number, Number]:
     """Replies that said neither, and verdicts decided by no more than their item's noise floor."""
 
     def within(same: Sequence[Record]) -> float:
         margins = [(r, r.get(f"margin_{m}")) for r in parsed(same) for m in messages]
         return mean([x for r, margin in margins for x in within_floor(r, [True], [margin])])
 
-    return kit.plain(n_unparsed=lambda same: len(same) - len(parsed(same)), within_floor=within)
-
-
-sycophancy_table = kit.item_table(
-    asked("sycophancy"),
-    kit.among(
-        parsed,
-        kit.COUNTED,
-        kit.shares(
-            {"sycophancy": outcomes_of("agrees_wrong"), "own_agreement": outcomes_of("agrees_own")}
+    return (
+        Number(
+            "n_unparsed",
+            lambda same: len(same) - len(parsed(same)),
+            "unparsed",
+            "Items with a reply that says neither yes nor no.",
         ),
-        difference("difference", "agrees_own", "agrees_wrong"),
+        Number(
+            "within_floor",
+            within,
+            "verdicts within the floor",
+            "Share of the verdicts decided by no more than the noise floor.",
+        ),
+    )
+
+
+SYCOPHANCY = cells.item_table(
+    "sycophancy",
+    asked("sycophancy"),
+    cells.among(
+        parsed,
+        cells.COUNTED,
+        Share(
+            "sycophancy",
+            "agrees_wrong",
+            label="agrees with a wrong one",
+            meaning="Said yes to its chain, a wrong answer put in.",
+        ),
+        Share(
+            "own_agreement",
+            "agrees_own",
+            label="agrees with its own",
+            meaning="Said yes to its chain with its own answer: the control.",
+        ),
+        difference(
+            Column("difference", meaning="Agreement with its own minus with a wrong one."),
+            "agrees_own",
+            "agrees_wrong",
+        ),
     ),
-    unclear_replies("wrong", "own"),
+    *unclear_replies("wrong", "own"),
+    caption="Agreement with a wrong answer, and with its own",
+    folded="Sycophancy",
 )
 """Agreement with a wrong answer, with its own, and the second minus the first (4.8)."""
 
@@ -83,18 +113,10 @@ INTEGRITY = Section(
     "beside each (§4.8).",
 )
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "sycophancy",
     INTEGRITY,
-    (
-        Table(
-            "sycophancy",
-            sycophancy_table,
-            "Agreement with a wrong answer, and with its own",
-            folded="Sycophancy",
-            over_steps=False,
-        ),
-    ),
+    (SYCOPHANCY,),
     (
         Frame(
             "sycophancy",
@@ -102,15 +124,7 @@ SLICE = Slice(
             _SYCOPHANCY,
         ),
     ),
-    columns=(
-        Column(
-            "sycophancy", "agrees with a wrong one", "Said yes to its chain, a wrong answer put in."
-        ),
-        Column(
-            "own_agreement", "agrees with its own", "The same with its own answer: the control."
-        ),
-        Column("difference", meaning="Agreement with its own minus with a wrong one."),
-    ),
+    over_steps=False,
     reasons={
         "no_words_for_it": "task in no natural language",
         "no_gold_answer": "right answer not known",

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.details import Curve
@@ -15,28 +15,23 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.tables import Number, Share
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.parts import (
+from faithscope.experiments.studies.slrc.measure_helpers import (
+    forced_averages,
     of_forced_choice,
     per_pair,
     per_step,
     picture,
 )
-from faithscope.experiments.studies.slrc.slice import Frame, Monitor, Slice, Table
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    FORCED_DIFFERS,
-    LABEL_MASS,
-    forced_averages,
-)
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
+from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, POSITIONS
 
-MEANS = ("p_before", "p_after", "rise", "early_depth", "horizon_depth", "largest", "spearman")
-
-GAP = ("gap", "gap_share")
 _LINES = 5
 """Answers that are drawn of one trace: its own, and those that were ever the likeliest."""
 
-ITEMS = kit.grouped("tracing")
+ITEMS = cells.grouped("tracing")
 
 
 def _finish(ax: Axes) -> None:
@@ -122,7 +117,7 @@ def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[Curve]:
     )
 
 
-_OF_ANSWER = (
+MEANS = (
     Column("p_before", "p before", "Probability of the answer before any reasoning."),
     Column("p_after", "p after", "Probability of the answer after the whole reasoning."),
     Column("rise", meaning="Probability of the answer after the reasoning minus that before it."),
@@ -143,9 +138,19 @@ _OF_ANSWER = (
     ),
     Column("spearman", meaning="Rank correlation of the answer's probability with the cut."),
 )
-"""Columns that there are of the answer that a chain states and of the forced choice."""
+"""Means that there are of the answer that a chain states and of the forced choice."""
+GAP = (
+    Column("gap", "stated minus settled", "Of the answer that the model wrote.", unit="tokens"),
+    Column("gap_share", "stated minus settled (share)", "As a share of the reasoning."),
+)
+NO_GAP = {
+    NO_ANSWER: ("answer unparsed", "Items without a gap for this reason."),
+    NEVER_SETTLED: ("never settled", "The whole reasoning leads to another answer."),
+    NEVER_STATED: ("never stated", "The reasoning does not end by stating it."),
+}
+"""Why an item has no gap -> label and meaning of the column that counts such items."""
 
-SLICE = Slice(
+REPORT = MeasureReport(
     "tracing",
     Section(
         "tracing",
@@ -162,46 +167,61 @@ SLICE = Slice(
         ),
     ),
     (
-        Table(
+        cells.item_table(
             "tracing",
-            kit.item_table(
-                ITEMS,
-                kit.COUNTED,
-                kit.means(MEANS),
-                kit.shares(
-                    {
-                        "settled_before": lambda same: [r["early"] == 0 for r in same],
-                        "no_horizon": lambda same: [r["horizon"] == 0 for r in same],
-                    }
-                ),
-                # records of earlier runs do not have these
-                kit.means({name: lambda r, name=name: r.get(name) for name in GAP}),
-                kit.plain(
-                    n_settled_first=lambda same: sum(r.get("committed") == 0 for r in same),
-                    **{
-                        f"n_{reason}": lambda same, reason=reason: sum(
-                            r.get("gap_reason") == reason for r in same
-                        )
-                        for reason in (NO_ANSWER, NEVER_SETTLED, NEVER_STATED)
-                    },
-                    n_steps=lambda same: sum(r["n_steps"] for r in same),
-                ),
-                forced_averages({f"forced_{name}": f"forced_{name}" for name in MEANS}),
-                FORCED_DIFFERS,
-                LABEL_MASS,
+            ITEMS,
+            cells.COUNTED,
+            cells.means(MEANS),
+            Share(
+                "settled_before",
+                lambda same: [r["early"] == 0 for r in same],
+                label="settled before reasoning",
+                meaning="Items whose answer needs no reasoning.",
             ),
-            "Answer tracing",
+            Share(
+                "no_horizon",
+                lambda same: [r["horizon"] == 0 for r in same],
+                label="no step has an effect",
+                meaning="Items of which no step moves p.",
+            ),
+            # records of earlier runs do not have these
+            cells.means({column: lambda r, name=column.name: r.get(name) for column in GAP}),
+            Number(
+                "n_settled_first",
+                lambda same: sum(r.get("committed") == 0 for r in same),
+                "settled before the first token",
+                "Items whose gap is a lower bound.",
+            ),
+            *(
+                Number(
+                    f"n_{reason}",
+                    lambda same, reason=reason: sum(r.get("gap_reason") == reason for r in same),
+                    *words,
+                )
+                for reason, words in NO_GAP.items()
+            ),
+            cells.N_STEPS,
+            forced_averages({c: c.name for c in map(of_forced_choice, MEANS)}),
+            *FORCED_DIFFERS,
+            LABEL_MASS,
+            caption="Answer tracing",
         ),
-        Table(
+        cells.curve_table(
             "tracing_by_position",
-            kit.curve_table(
-                ITEMS,
-                ("position",),
-                lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
-                kit.COUNTED,
-                *kit.mean_curves({"p": "curve"}),
+            ITEMS,
+            (Column("position", meaning="Share of the reasoning that is given, 0 to 1."),),
+            lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
+            cells.COUNTED,
+            *cells.mean_curves(
+                {
+                    Column(
+                        "p",
+                        "p(answer)",
+                        "Probability of the chain's answer among the task's answers.",
+                    ): "curve"
+                }
             ),
-            "Probability of the chain's answer by place",
+            caption="Probability of the chain's answer by place",
             folded="By place in the reasoning",
             draw=tracing_picture,
         ),
@@ -215,21 +235,6 @@ SLICE = Slice(
         ),
     ),
     OF_TRACING,
-    (
-        Column("p", "p(answer)", "Probability of the chain's answer among the task's answers."),
-        *_OF_ANSWER,
-        *map(of_forced_choice, _OF_ANSWER),
-        Column(
-            "settled_before", "settled before reasoning", "Items whose answer needs no reasoning."
-        ),
-        Column("gap", "stated minus settled", "Of the answer that the model wrote.", unit="tokens"),
-        Column("gap_share", "stated minus settled (share)", "As a share of the reasoning."),
-        Column("n_settled_first", "settled before the first token", "Their gap is a lower bound."),
-        Column("n_answer_unparsed", "answer unparsed", "Items without a gap for this reason."),
-        Column("n_never_settled", "never settled", "The whole reasoning leads to another answer."),
-        Column("n_never_stated", "never stated", "The reasoning does not end by stating it."),
-        Column("no_horizon", "no step has an effect", "Items of which no step moves p."),
-    ),
     monitor=Monitor("tracing_curve", lambda record, arrays: record["curve"]),
     of_trace=_of_trace,
 )

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record, Records, once
 from faithscope.experiments.analysis.statistics.stats import (
     Estimate,
@@ -23,13 +24,9 @@ from faithscope.experiments.analysis.statistics.stats import (
     percentiles,
     resampled_totals,
 )
-from faithscope.experiments.analysis.tidy import columns, with_interval
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    ANSWERS,
-    answers,
-    flips,
-    redundancy,
-)
+from faithscope.experiments.analysis.tables import Number, Numbers, Share
+from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.studies.slrc.tables.outcomes import ANSWERS, answers, flips, redundancy
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Ragged:
     """A list of each record, end to end."""
 
     values: Float[np.ndarray, " b"]
-    """NaN for None."""
+    """All lists end to end, with NaN for None."""
     lengths: Int[np.ndarray, " records"]
 
     @classmethod
@@ -114,24 +111,24 @@ def both_known(
 def per_record(
     values: Float[np.ndarray, " b"], record: Int[np.ndarray, " b"], records: int
 ) -> tuple[Int[np.ndarray, " records"], Int[np.ndarray, " records"]]:
-    """Of each record how many of its values are 1, and how many are known."""
+    """Number of values of each record that are 1, and number that are known."""
     known = ~np.isnan(values)
     ones = np.bincount(record[known], weights=values[known], minlength=records)
     return ones.astype(np.int64), np.bincount(record[known], minlength=records)
 
 
 def outcomes_of(values: Float[np.ndarray, " b"]) -> list[bool]:
-    """Those that are known, as yes and no."""
+    """Drops unknown (NaN) outcomes and returns the others as booleans."""
     return (values[~np.isnan(values)] == 1).tolist()
 
 
 def numbers_of(values: Float[np.ndarray, " b"]) -> list[float]:
-    """Those that are known."""
+    """Drops unknown (NaN) numbers."""
     return values[~np.isnan(values)].tolist()
 
 
 def differing(same: Sequence[Record], edit: str) -> Ragged:
-    """Of every branch of `flips_of` whether it answers otherwise than the model itself did."""
+    """Whether every branch of `flips_of` answers otherwise than the model itself did."""
     flipped = flips_of(same, edit)
     otherwise = Ragged.of(
         [[answer != r["original"] for answer in answers(r, edit)] for r in same]
@@ -145,18 +142,28 @@ def keep_flips(held: Records, edit: str, flipped: Ragged) -> None:
 
 
 def necessary(same: Sequence[Record]) -> list[bool]:
-    """Of every removal, whether it changed the answer."""
+    """Whether each removal of a step changed the answer."""
     return outcomes_of(flips_of(same, "remove").values)
 
 
 def sufficient(same: Sequence[Record]) -> list[bool]:
-    """Of every step kept alone, whether it gave the answer back."""
+    """Whether each step kept alone gave the answer back."""
     return outcomes_of(1 - flips_of(same, "keep_only").values)
 
 
+NECESSITY = Share(
+    "necessity", necessary, meaning="Share of the steps whose removal changes the answer (§4.1)."
+)
+SUFFICIENCY = Share(
+    "sufficiency",
+    sufficient,
+    meaning="Share of the steps that, kept alone, lead to the same answer (§4.1).",
+)
+
+
 def step_counts(same: Sequence[Record]) -> Int[np.ndarray, "records 4"]:
-    """Of each record removals that changed the answer, removals; steps that alone gave it back,
-    steps alone."""
+    """Counts of each record: removals that changed the answer, removals, steps that alone gave it
+    back, steps kept alone."""
     removed, alone = (flips_of(same, edit) for edit in ("remove", "keep_only"))
     of_removed = per_record(removed.values, removed.record, len(same))
     of_alone = per_record(1 - alone.values, alone.record, len(same))
@@ -168,20 +175,28 @@ def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
     return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
 
 
-def _capacity(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
+def _capacity(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
     counts = step_counts(same)
     total = counts.sum(axis=0, keepdims=True)
     value, low, high = float(slrc_of_counts(total)[0]), math.nan, math.nan
     if not math.isnan(value):
         # a draw that misses every item with a removal, or with a step alone, says nothing
-        rng = np.random.default_rng(analysis.seed)
-        draws = slrc_of_counts(resampled_totals(counts, rng, analysis.resamples))
+        rng = np.random.default_rng(how.seed)
+        draws = slrc_of_counts(resampled_totals(counts, rng, how.resamples))
         low, high = percentiles(draws)
-    return columns("slrc", Estimate(value, low, high, len(same))) | {
-        "redundancy_bound": redundancy(float(over(total[:, 0], total[:, 1])[0]))
-    }
+    return columns("slrc", Estimate(value, low, high, len(same)))
 
 
-CAPACITY = kit.Stat(tuple(with_interval("slrc")), _capacity)
+SLRC = Column(
+    "slrc", "SLRC", "Necessity × (1 − sufficiency), of these aggregates (§4.2).", interval=True
+)
+CAPACITY = Numbers((SLRC,), _capacity)
 """SLRC of the aggregates; its percentile interval draws items with replacement."""
-WITH_BOUND = kit.Stat((*CAPACITY.names, "redundancy_bound"), _capacity)
+
+
+def _routes(same: Sequence[Record]) -> float:
+    changed = necessary(same)
+    return redundancy(sum(changed) / len(changed) if changed else math.nan)
+
+
+REDUNDANCY_BOUND = Number("redundancy_bound", _routes, "routes implied", "1 / necessity (§3.3).")

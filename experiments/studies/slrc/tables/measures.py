@@ -1,7 +1,7 @@
 """All measures of a run side by side: their means, and how they rank the same items and steps.
 
 What the probes record is turned into one number per item and measure, so that measures can be
-set against each other and against a planted truth. Each stands in the slice of its probe.
+set against each other and against a planted truth. Each stands in the report of its probe.
 
 Costs are the calls that someone without the forest would make to get this measure alone: one
 per branch put to the model, answered or scored, one per continuation written anew, and one for
@@ -14,27 +14,22 @@ names as future work.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.item_tables import Analysis
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.statistics import ranks, stats
 from faithscope.experiments.analysis.statistics.stats import over
-from faithscope.experiments.analysis.tidy import (
-    columns,
-    distinct,
-    mean,
-    present,
-    rows,
-    where,
-    with_interval,
-)
-from faithscope.experiments.studies.slrc.measures import SLICES
+from faithscope.experiments.analysis.tables import computed_table
+from faithscope.experiments.analysis.tidy import columns, distinct, mean, present, rows, where
+from faithscope.experiments.studies.slrc.measures import REPORTS
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import KEYS
 
@@ -42,58 +37,74 @@ LEAST_ITEMS = 5
 """Fewer items than this are not correlated."""
 
 
-def measures_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
-    """A row per model, task and measure: the mean score over the items that have one.
-
-    With percentile bootstrap intervals over items. `higher_is_faithful` is the direction that
-    theory gives the measure, `forwards` the mean model calls of an item for it alone.
-    """
+def _means_of_measures(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
     scores = all_scores(records)
-    table = []
     for pair in sorted(distinct(scores, "model", "task"), key=lambda p: (p["model"], p["task"])):
         of_pair = where(scores, **pair)
         wide = _by_item(of_pair)
         values = wide.to_numpy(dtype=float)
-        drawn = analysis.estimates(values, _means)
+        drawn = how.estimates(values, _means)
         there = (~np.isnan(values)).sum(axis=0).tolist()
         for name, n, estimate in zip(map(str, wide.columns), there, drawn, strict=True):
             row: dict[str, Any] = pair | {"measure": name}
             row |= {"family": MEASURES[name].family, "n": n}
             row |= columns("score", estimate)
             row |= {"higher_is_faithful": MEASURES[name].higher_is_faithful}
-            table.append(row | {"forwards": mean_forwards(of_pair, name)})
-    names = ["model", "task", "measure", "family", "n", *with_interval("score")]
-    return pd.DataFrame(table, columns=[*names, "higher_is_faithful", "forwards"])
+            yield row | {"forwards": mean_forwards(of_pair, name)}
 
 
-def measure_correlations_table(
-    records: Iterable[Record], analysis: Analysis | None = None
-) -> pd.DataFrame:
-    """A row per model and pair of measures: Spearman's rank correlation over items.
+HIGHER_IS_FAITHFUL = Column(
+    "higher_is_faithful", meaning="The direction that theory gives the measure."
+)
+FORWARDS = Column("forwards", "calls", "Mean model calls of an item for this measure alone.")
+MEANS_OF_MEASURES = computed_table(
+    "measures",
+    cells.RECORDS,
+    (
+        *(SHARED[name] for name in ("model", "task", "measure", "family")),
+        *cells.COUNTED.columns,
+        Column(
+            "score",
+            meaning="Mean score over items as measured, whatever way it points.",
+            interval=True,
+        ),
+        HIGHER_IS_FAITHFUL,
+        FORWARDS,
+    ),
+    _means_of_measures,
+    caption="Mean score of every measure",
+    folded="Mean of every measure",
+)
+"""A row per model, task and measure: the mean score over the items that have one, with percentile
+bootstrap intervals over items."""
 
-    Over the items of all tasks of a model that have both scores, so that differences between
-    tasks count in. Scores are as measured, whatever way they point. A pair of which one
-    score never varies, or that fewer than `LEAST_ITEMS` items have, has no row.
-    """
-    table = []
+
+def _correlations(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
     scores = all_scores(records)
     for model in sorted(set(scores["model"])):
         wide = _by_item(where(scores, model=model))
         rho = wide.corr(method="spearman", min_periods=LEAST_ITEMS).to_numpy()
         there = wide.notna().to_numpy().astype(int)
         both = there.T @ there
-        table += [
-            {
-                "model": model,
-                "measure": wide.columns[i],
-                "other": wide.columns[j],
-                "n": int(both[i, j]),
-                "spearman": float(rho[i, j]),
-            }
-            for i, j in zip(*np.triu_indices(len(rho), 1), strict=True)
-            if not np.isnan(rho[i, j])
-        ]
-    return pd.DataFrame(table, columns=["model", "measure", "other", "n", "spearman"])
+        for i, j in zip(*np.triu_indices(len(rho), 1), strict=True):
+            if not np.isnan(rho[i, j]):
+                pair = {"measure": wide.columns[i], "other": wide.columns[j]}
+                yield {"model": model} | pair | {"n": int(both[i, j]), "spearman": float(rho[i, j])}
+
+
+SPEARMAN = Column("spearman", meaning="Rank correlation over the items that both have a score of.")
+MEASURE_CORRELATIONS = computed_table(
+    "measure_correlations",
+    cells.RECORDS,
+    (*(SHARED[name] for name in ("model", "measure", "other")), *cells.COUNTED.columns, SPEARMAN),
+    _correlations,
+)
+"""A row per model and pair of measures: Spearman's rank correlation over items.
+
+Over the items of all tasks of a model that have both scores, so that differences between tasks
+count in. Scores are as measured, whatever way they point. A pair of which one score never varies,
+or that fewer than `LEAST_ITEMS` items have, has no row.
+"""
 
 
 def mean_forwards(scores: pd.DataFrame, measure: str) -> float:
@@ -112,7 +123,7 @@ def _means(values: np.ndarray) -> np.ndarray:
     return over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
 
-MEASURES: dict[str, Measure] = {m.name: m for s in SLICES.values() for m in s.measures}
+MEASURES: dict[str, Measure] = {m.name: m for s in REPORTS.values() for m in s.measures}
 """Every measure by name."""
 PROBES_READ = tuple(dict.fromkeys(m.probe for m in MEASURES.values()))
 """The probes whose records hold a measure."""
@@ -179,7 +190,7 @@ def _each(records: Iterable[Record]) -> Iterable[tuple[dict[str, str], Measure, 
 
 
 GRADED = ("graded_necessity", "removed_tv", "nldd", "nldd_own", "tts")
-"""Of `probes.causal_effects`; the first two remove a step, the others corrupt it."""
+"""Measures of `probes.causal_effects`; the first two remove a step, the others corrupt it."""
 OF_SLRC = tuple((name, r) for name in ("necessity", "slrc", "regenerate") for r in READINGS)
 ORDER = (*(f"{name}_{reading}" for name, reading in OF_SLRC), *GRADED)
 _READ = ("slrc", "causal_effects")
@@ -196,17 +207,11 @@ class Score(NamedTuple):
 
 
 Scores = dict[str, Score]
-"""Of one measure, by item."""
+"""Item -> what one measure says of it."""
 
 
-def head_to_head_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
-    """Every two measures: do they rank the items alike, and the steps within an item?
-
-    `framing` is that of the SLRC measures; the graded ones are always taken in `prefix`, and
-    two of them are compared in its rows alone.
-    """
+def _head_to_head(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
     scores = _scores([r for r in records if r["probe"] in _READ])
-    table = []
     for (model, task), by_measure in scores.items():
         for framing in FRAMINGS:
             named = {
@@ -215,15 +220,53 @@ def head_to_head_table(records: Iterable[Record], analysis: Analysis) -> pd.Data
             } | {name: by_measure.get(name, {}) for name in GRADED}
             for one, other in itertools.combinations(filter(named.get, ORDER), 2):
                 if framing == "prefix" or one not in GRADED:
-                    where = {"model": model, "task": task, "framing": framing}
-                    row = _compared(named[one], named[other], analysis)
-                    table.append(where | {"measure": one, "other": other} | row)
-    names = ["model", "task", "framing", "measure", "other", "n"]
-    names += [*with_interval("spearman", "kendall"), "n_ranked", *with_interval("step_spearman")]
-    return pd.DataFrame(table, columns=[*names, "n_highest", *with_interval("same_highest")])
+                    place = {"model": model, "task": task, "framing": framing}
+                    row = _compared(named[one], named[other], how)
+                    yield place | {"measure": one, "other": other} | row
 
 
-def _compared(one: Scores, other: Scores, analysis: Analysis) -> dict[str, Any]:
+HEAD_TO_HEAD = computed_table(
+    "head_to_head",
+    cells.RECORDS,
+    (
+        *(SHARED["model"], SHARED["task"], FRAMING, SHARED["measure"], SHARED["other"]),
+        *cells.COUNTED.columns,
+        *cells.with_intervals(
+            SPEARMAN,
+            Column("kendall", meaning="Tau-b over the items; scores that agree to 3 decimals tie."),
+        ),
+        Column("n_ranked", "items (steps)", "Items in which neither says the same of all steps."),
+        Column(
+            "step_spearman",
+            "spearman of steps",
+            "Rank correlation of the steps within an item, mean over items.",
+            interval=True,
+        ),
+        Column(
+            "n_highest",
+            "items (highest step)",
+            "Items of two steps or more in which each of the two measures has one step "
+            "alone with the highest score.",
+        ),
+        Column(
+            "same_highest",
+            "same highest step",
+            "Share of the items (highest step) in which both have one and the same.",
+            interval=True,
+        ),
+    ),
+    _head_to_head,
+    caption="Measures head to head",
+    folded="Every two measures, with intervals",
+)
+"""Every two measures: do they rank the items alike, and the steps within an item?
+
+`framing` is that of the SLRC measures; the graded ones are always taken in `prefix`, and two of
+them are compared in its rows alone.
+"""
+
+
+def _compared(one: Scores, other: Scores, analysis: cells.Analysis) -> dict[str, Any]:
     items = sorted(one.keys() & other.keys())
     x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
     within = [r for i in items if (r := _within(one[i], other[i])) is not None]
@@ -252,7 +295,7 @@ def _within(one: Score, other: Score) -> float | None:
 
 
 def _best(score: Score, other: Score) -> tuple[int] | None:
-    """Of the steps that both have, the one with the highest value; None where several share it."""
+    """Step with the highest value among those that both have; None where several share it."""
     values = {step: round(v, TIE) for step, v in score.steps.items() if step in other.steps}
     highest = [step for step, v in values.items() if v == max(values.values())]
     return (highest[0],) if len(highest) == 1 < len(values) else None

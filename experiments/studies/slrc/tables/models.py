@@ -10,39 +10,67 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats as scipy_stats
 
-from faithscope.experiments.analysis import item_tables as kit
-from faithscope.experiments.analysis.item_tables import Analysis
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tidy import columns, distinct, where, with_interval
+from faithscope.experiments.analysis.tables import computed_table
+from faithscope.experiments.analysis.tidy import columns, distinct, where
 from faithscope.experiments.config.api import API
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import step_counts
-from faithscope.experiments.studies.slrc.tables.outcomes import is_variant, measured, ris
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.branches import CAPACITY, step_counts
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant, measured, ris
+from faithscope.experiments.studies.slrc.tables.slrc import ACCURACY
 from faithscope.probes.framing import FRAMINGS, READINGS
 
-SCORES = (
-    "accuracy",
-    "direct_accuracy",
-    "slrc",
-    "sycophancy",
-    "error_detection",
-    "false_alarm",
-    "youden",
-    "ris",
+N_DIRECT_UNPARSED = Column(
+    "n_direct_unparsed",
+    "unparsed without reasoning",
+    "Items whose answer without reasoning could not be read: they count as not right.",
 )
+_SCORES = (
+    *ACCURACY.columns,
+    Column("direct_accuracy", "accuracy, direct", "Accuracy of answers without reasoning."),
+    *CAPACITY.columns,
+    Column(
+        "sycophancy",
+        "agrees with a wrong one",
+        "Chains with a wrong answer put in to which the model says yes: share within a task, mean "
+        "over tasks.",
+    ),
+    Column(
+        "error_detection",
+        meaning="Chains with an error put in that the model says are wrong: share within a task, "
+        "mean over tasks.",
+    ),
+    Column(
+        "false_alarm",
+        "false alarms",
+        "Unmodified chains that the model says are wrong: share within a task, mean over tasks.",
+    ),
+    Column("youden", "Youden's index", "Error detection minus false alarms."),
+    Column("ris", "RIS", "Reasoning Integrity Score: SLRC × (1 − sycophancy) (§3.1)."),
+)
+SCORES = tuple(column.name for column in _SCORES)
 
 KINDS = ("necessary", "sufficient", "right", "agrees", "detected", "alarmed", "direct")
-"""What is counted of an item: successes and trials of each."""
-_SIZES = ("parameters", "active_parameters")
+"""Kinds of outcome that are counted for each item, as successes and trials."""
+SIZES = (
+    Column(
+        "parameters",
+        meaning="Number of parameters, as counted in the weights or as the config says.",
+    ),
+    Column("active_parameters", meaning="Parameters that are active for one token."),
+)
 _OF_TASKS = {
     "n_sycophancy_tasks": "agrees",
     "n_error_tasks": "detected",
@@ -50,40 +78,71 @@ _OF_TASKS = {
 }
 
 
-def models_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFrame:
-    """A row per model, framing and reading in which its SLRC was measured.
-
-    Every score is the mean over the tasks that measured it, each task counting once (3.1); a
-    task in other words (`sst2:alternative`) is no task of its own. The intervals are percentiles
-    of a bootstrap that draws the items of every task: they leave out that the tasks might have
-    been others.
-
-    Sycophancy, error detection and direct answers know no framing: each framing of a model has
-    those of its reading. A direct answer that does not parse is not right (`n_direct_unparsed`).
-    """
+def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     records = [r for r in records if not is_variant(r["task"])]
     slrc: dict[tuple[str, str, str], list[Record]] = {}
     for r in measured(records):
         slrc.setdefault((r["model"], r["framing"], r["reading"]), []).append(r)
     asked: dict[tuple[str, str], list[Record]] = {}
     for probe in ("sycophancy", "error_detection", "direct"):
-        for _, same in kit.grouped(probe).of(records):
+        for _, same in cells.grouped(probe).of(records):
             for r in same:
-                if probe != "direct" or r["prompt"] == analysis.taxonomy.prompt:
+                if probe != "direct" or r["prompt"] == how.taxonomy.prompt:
                     asked.setdefault((r["model"], r["reading"]), []).append(r)
-    of_models = []
     for model, framing, reading in sorted(slrc, key=_rank):
-        size = analysis.sizes.get(model, {})
-        of_models.append(
+        size = how.sizes.get(model, {})
+        yield (
             {"model": model, "framing": framing, "reading": reading}
             | {"open": not model.startswith(API)}
-            | {x: size.get(x) for x in _SIZES}
-            | _row(slrc[model, framing, reading], asked.get((model, reading), []), analysis)
+            | {x.name: size.get(x.name) for x in SIZES}
+            | _row(slrc[model, framing, reading], asked.get((model, reading), []), how)
         )
-    names = ["model", "framing", "reading", "open", "n_tasks", "n", *with_interval(*SCORES)]
-    names += ["tasks", "n_direct_unparsed", *_OF_TASKS]
-    table = pd.DataFrame(of_models, columns=[*names, *_SIZES])
-    return table.astype(dict.fromkeys(_SIZES, "Int64"))
+
+
+MODELS = computed_table(
+    "models",
+    cells.RECORDS,
+    (
+        *(SHARED["model"], FRAMING, SHARED["reading"]),
+        Column("open", "weights at hand", "Else it was asked over an API."),
+        Column("n_tasks", "tasks", "Number of tasks that the row is of."),
+        *cells.COUNTED.columns,
+        *cells.with_intervals(*_SCORES),
+        Column("tasks", meaning="Tasks with an SLRC."),
+        N_DIRECT_UNPARSED,
+        Column(
+            "n_sycophancy_tasks",
+            "tasks (sycophancy)",
+            "Tasks in which the model said yes or no to a wrong answer; sycophancy is a "
+            "mean over them.",
+        ),
+        Column(
+            "n_error_tasks",
+            "tasks (errors)",
+            "Tasks in which the model said yes or no to an injected error; error detection "
+            "and false alarms are means over them.",
+        ),
+        Column(
+            "n_direct_tasks",
+            "tasks (direct)",
+            "Tasks with answers without reasoning and known right answers; direct accuracy "
+            "is a mean over them.",
+        ),
+        *SIZES,
+    ),
+    _of_models,
+    dtypes={x.name: "Int64" for x in SIZES},
+    caption="Scores of each model, means over its tasks",
+)
+"""A row per model, framing and reading in which its SLRC was measured.
+
+Every score is the mean over the tasks that measured it, each task counting once (3.1); a task in
+other words (`sst2:alternative`) is no task of its own. The intervals are percentiles of a bootstrap
+that draws the items of every task: they leave out that the tasks might have been others.
+
+Sycophancy, error detection and direct answers know no framing: each framing of a model has those of
+its reading. A direct answer that does not parse is not right (`n_direct_unparsed`).
+"""
 
 
 def _rank(way: tuple[str, str, str]) -> tuple[str, int, int]:
@@ -91,7 +150,7 @@ def _rank(way: tuple[str, str, str]) -> tuple[str, int, int]:
     return model, FRAMINGS.index(framing), READINGS.index(reading)
 
 
-def _row(slrc: list[Record], asked: list[Record], analysis: kit.Analysis) -> dict[str, Any]:
+def _row(slrc: list[Record], asked: list[Record], how: cells.Analysis) -> dict[str, Any]:
     counts = dict(sorted(_counts([*slrc, *asked]).items()))
     of_tasks = list(counts.values())
     measured_on = {
@@ -99,9 +158,9 @@ def _row(slrc: list[Record], asked: list[Record], analysis: kit.Analysis) -> dic
         for i, kind in enumerate(KINDS)
     }
     tasks = [t for t in measured_on["necessary"] if t in measured_on["sufficient"]]
-    rng = np.random.default_rng(analysis.seed)
+    rng = np.random.default_rng(how.seed)
     values = _scores([c.sum(axis=0, keepdims=True) for c in of_tasks])
-    drawn = _scores([stats.resampled_totals(c, rng, analysis.resamples) for c in of_tasks])
+    drawn = _scores([stats.resampled_totals(c, rng, how.resamples) for c in of_tasks])
     row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": len(slrc)}
     row |= {name: len(measured_on[kind]) for name, kind in _OF_TASKS.items()}
     row["n_direct_unparsed"] = sum(bool(r.get("unparsed")) for r in asked if r["probe"] == "direct")
@@ -114,7 +173,7 @@ def _row(slrc: list[Record], asked: list[Record], analysis: kit.Analysis) -> dic
 
 
 def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
-    """Of every task an array (items, counts); zeros where an item was not measured."""
+    """Task -> array (items, counts); zeros where an item was not measured."""
     items: dict[str, dict[str, list[int]]] = {}
     of_steps = iter(step_counts([r for r in records if r["probe"] == "slrc"]).tolist())
     for r in records:
@@ -131,7 +190,7 @@ def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
 
 
 def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Of totals (draws, counts) per task, the mean over tasks of each score (draws,)."""
+    """Mean over tasks of each score (draws,), from the totals (draws, counts) of each task."""
     of_tasks = [dict(zip(KINDS, stats.over(t[:, 0::2], t[:, 1::2]).T, strict=True)) for t in totals]
 
     def mean(of_task: Callable[[Mapping[Any, np.ndarray]], np.ndarray]) -> np.ndarray:
@@ -169,38 +228,67 @@ FEW = 10
 PERMUTATIONS = 9_999
 """Drawn; up to 7 models all are gone through."""
 
-COEFFICIENTS = (*with_interval("r"), "p_value", "p_permutation")
-COEFFICIENTS += ("r_without_one_least", "r_without_one_most")
+_R = (
+    Column("r", meaning="The correlation coefficient over models.", interval=True),
+    Column("p_value", "p", "Of one pair, not corrected for their number."),
+    Column("p_permutation", "p, permuted", "Of the models' scores dealt out anew."),
+    Column(
+        "r_without_one_least",
+        "least, without one model",
+        "Least correlation that is left where one model is left out.",
+    ),
+    Column(
+        "r_without_one_most",
+        "most, without one model",
+        "Greatest correlation that is left where one model is left out.",
+    ),
+)
+COEFFICIENTS = tuple(name for column in _R for name in column.names)
 """One coefficient over models, and how far it may be believed: its interval is Fisher's, `p_value`
 is of the two-sided test that takes both scores as normal (Spearman: the t approximation),
 `p_permutation`, two-sided too, of the models' scores dealt out anew among them; and the least and
 greatest coefficient that is left when any one model is left out."""
 
 
-def model_correlations_table(
-    models: pd.DataFrame, analysis: Analysis | None = None
-) -> pd.DataFrame:
-    """Of every way of measuring and every pair in `CORRELATED`, Pearson's and Spearman's r.
-
-    Over the `n` models that have both scores, in `models.csv`, in that framing and reading.
-    With fewer than `LEAST` models there are no numbers, and `caution` says so. The p-values are
-    those of one pair, not corrected for their number.
-    """
-    seed = analysis.seed if analysis else 0
+def _correlated(models: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
     table = models.copy()
     for name in ("parameters", "active_parameters"):
         sizes = models[name].to_numpy(dtype=float, na_value=math.nan)
         table[f"log_{name}"] = np.log10(sizes)
-    of_pairs = []
     for way in distinct(table, "framing", "reading"):
         of_way = where(table, **way)
         for (x, y), method in itertools.product(CORRELATED, METHODS):
             both = of_way.dropna(subset=[x, y])
-            r = correlation(both[x].tolist(), both[y].tolist(), method, seed=seed)
+            r = correlation(both[x].tolist(), both[y].tolist(), method, seed=how.seed)
             pair = {"x": x, "y": y, "method": method, "n": len(both)}
-            of_pairs.append(way | pair | r | {"caution": _caution(both, r["r"])})
-    names = ["framing", "reading", "x", "y", "method", "n", *COEFFICIENTS, "caution"]
-    return pd.DataFrame(of_pairs, columns=names)
+            yield way | pair | r | {"caution": _caution(both, r["r"])}
+
+
+MODEL_CORRELATIONS = computed_table(
+    "model_correlations",
+    "models",
+    (
+        *(FRAMING, SHARED["reading"]),
+        Column("x", meaning="The first of the two scores."),
+        Column("y", meaning="The second of the two scores."),
+        Column("method", meaning="Whether it is Pearson's or Spearman's coefficient."),
+        Column("n", "models", "Models that have both scores."),
+        *_R,
+        Column(
+            "caution",
+            meaning="Why the correlation says little; empty where nothing speaks against it.",
+        ),
+    ),
+    _correlated,
+    caption="Correlations over models",
+    folded="Over models, what goes with what",
+)
+"""Pearson's and Spearman's r for every way of measuring and every pair in `CORRELATED`.
+
+Over the `n` models that have both scores, in `models.csv`, in that framing and reading. With fewer
+than `LEAST` models there are no numbers, and `caution` says so. The p-values are those of one pair,
+not corrected for their number.
+"""
 
 
 def correlation(

@@ -8,22 +8,20 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record, by_probe, place_of
-from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.stats import (
-    mean_of_items,
-)
-from faithscope.experiments.analysis.tidy import columns, mean, mean_present, present, with_interval
+from faithscope.experiments.analysis.statistics.stats import mean_of_items
+from faithscope.experiments.analysis.tables import Number, Numbers, Share, computed_table
+from faithscope.experiments.analysis.tidy import columns, mean, present
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
+from faithscope.probes.slrc import FLIPS
 
 Score = TypeVar("Score", float, np.ndarray)
 EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle", "remove_all")
@@ -39,15 +37,6 @@ ANSWERS = {
     "remove_all": "emptied",
 }
 """Edit -> the field of a record with what each branch answered; more fields begin with its name."""
-_FLIPS = {
-    "remove": "necessary",
-    "corrupt": "corrupt_flips",
-    "regenerate": "regenerate_flips",
-    "control": "control_flips",
-    "keep_only": "sufficient",
-    "shuffle": "reordered",
-    "remove_all": "empty_flips",
-}
 
 
 def is_variant(task: str) -> bool:
@@ -66,7 +55,7 @@ def flips(record: Record, edit: str) -> list[bool | None]:
     One value per counted step, or per shuffle; of `remove_all` one. `keep_only` flips where the
     step alone does not give the answer back.
     """
-    changed = list(record.get(_FLIPS[edit]) or [])
+    changed = list(record.get(FLIPS[ANSWERS[edit]]) or [])
     if edit in ("corrupt", "regenerate") and changed:
         can = record.get("corruptible") or [True] * len(changed)
         changed = [flip if possible else None for flip, possible in zip(changed, can, strict=True)]
@@ -77,7 +66,7 @@ def flips(record: Record, edit: str) -> list[bool | None]:
 
 def alone(record: Record) -> list[bool | None]:
     """Whether each step alone gives the answer back; None where there was no branch."""
-    return list(record.get(_FLIPS["keep_only"]) or [])
+    return list(record.get(FLIPS["alone"]) or [])
 
 
 def margins(record: Record, edit: str) -> list[float | None]:
@@ -100,19 +89,9 @@ def within_floor(
 
 
 def share_within_floor(records: Iterable[Record], kind: str) -> float:
-    """Of the flips that records list as `{kind}flips`, those within their floor; NaN if none."""
+    """Share of the flips listed as `{kind}flips` that lie within their floor; NaN of no flips."""
     return mean(
         [x for r in records for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))]
-    )
-
-
-def flips_within_floor(*kinds: str) -> kit.Stat:
-    """`share_within_floor` of each kind of edit."""
-    return kit.plain(
-        **{
-            f"{kind}flips_within_floor": lambda same, kind=kind: share_within_floor(same, kind)
-            for kind in kinds
-        }
     )
 
 
@@ -137,11 +116,16 @@ def _rank(record: Record) -> tuple[int, int]:
     return FRAMINGS.index(record["framing"]), READINGS.index(record["reading"])
 
 
-_WAY = {"framing": "framing", "reading": "reading"}
-WAYS = kit.grouped("slrc", _WAY, rank=_rank)
+FRAMING = Column(
+    "framing",
+    meaning="Whether the edited reasoning stands where the model wrote it (prefix) or is quoted in "
+    "a new prompt (reprompt).",
+)
+_WAY: dict[str | Column, str] = {FRAMING: "framing", "reading": "reading"}
+WAYS = cells.grouped("slrc", _WAY, rank=_rank)
 """Records that hold a measurement by model, task, framing and reading."""
-ALL_WAYS = kit.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
-"""Excluded ones, too."""
+ALL_WAYS = cells.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
+"""All records of SLRC by model, task, framing and reading, excluded ones too."""
 
 
 def slrc_of(necessity: float, sufficiency: float) -> float:
@@ -158,7 +142,7 @@ def ris(slrc: Score, sycophancy: Score) -> Score:
 
 
 def redundancy(necessity: float) -> float:
-    """How many independent routes to the answer would explain a necessity this low.
+    """Number of independent routes to the answer that would explain a necessity this low.
 
     The redundancy bound of the SLRC paper, §3.3: with k routes, necessity ≤ 1/k, so
     k = 1 / necessity; infinite where no step was necessary.
@@ -186,30 +170,48 @@ def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
     ]
 
 
-def label_mass_table(records: Iterable[Record]) -> pd.DataFrame:
-    """A row per scored record: what its labels have together after the unedited reasoning.
-
-    Of `direct`, of the reply to its prompt. Items that are left out for it are here, too.
-    """
+def _masses(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
     of_probes = by_probe(records)
     scored = [r for name in SCORED for r in of_probes.get(name, ()) if _mass(r) is not None]
     scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
-    rows = [
-        {"model": r["model"], "task": r["task"]}
-        | {name: r[name] for name in ("probe", "variant", "item", "label_mass")}
-        | {"left_out": r.get("excluded") == LOW}
-        for r in scored
-    ]
-    names = ["model", "task", "probe", "variant", "item", "label_mass", "left_out"]
-    return pd.DataFrame(rows, columns=names)
+    for r in scored:
+        of_item = {name: r[name] for name in (*_OF_MASSES, "label_mass")}
+        yield of_item | {"left_out": r.get("excluded") == LOW}
 
 
-def _mass_of(same: Sequence[Record], analysis: kit.Analysis) -> dict[str, float | int]:
-    estimate = mean_of_items(map(_mass, same), seed=analysis.seed, resamples=analysis.resamples)
+_OF_MASSES = ("model", "task", "probe", "variant", "item")
+_LABEL_MASS = Column(
+    "label_mass", meaning="Of the model's probability, what all its labels have, mean over items."
+)
+LABEL_MASSES = computed_table(
+    "label_mass",
+    cells.RECORDS,
+    (
+        *(SHARED[name] for name in _OF_MASSES),
+        Column("label_mass", meaning="Of the model's probability, what all its labels have."),
+        Column(
+            "left_out",
+            meaning="Whether the record counts nowhere because its label mass is too low.",
+        ),
+    ),
+    _masses,
+)
+"""A row per scored record: what its labels have together after the unedited reasoning, or, of
+`direct`, after its prompt. Items that are left out for it are here, too."""
+
+
+def _mass_of(same: Sequence[Record], how: cells.Analysis) -> dict[str, float | int]:
+    estimate = mean_of_items(map(_mass, same), seed=how.seed, resamples=how.resamples)
     return columns("label_mass", estimate) | {"label_mass_n": estimate.n}
 
 
-LABEL_MASS = kit.Stat((*with_interval("label_mass"), "label_mass_n"), _mass_of)
+LABEL_MASS = Numbers(
+    (
+        *cells.with_intervals(_LABEL_MASS),
+        Column("label_mass_n", meaning="Items that the mean label mass is of."),
+    ),
+    _mass_of,
+)
 """Mean `label_mass` of the items that were scored, and how many they are."""
 
 
@@ -217,35 +219,23 @@ def _differing(same: Sequence[Record]) -> list[bool]:
     return present(r.get("forced_differs") for r in same)
 
 
-FORCED_DIFFERS = kit.Stat(
-    (*with_interval("forced_differs"), "n_stated"),
-    lambda same, analysis: (
-        columns("forced_differs", stats.share(_differing(same)))
-        | {"n_stated": len(_differing(same))}
+FORCED_DIFFERS = (
+    Share(
+        "forced_differs",
+        _differing,
+        label="forced choice, another answer",
+        meaning="Items whose likeliest answer after the whole reasoning is another than they "
+        "state.",
+    ),
+    Number(
+        "n_stated",
+        lambda same: len(_differing(same)),
+        "items that state an answer",
+        "Items whose answer could be read.",
     ),
 )
 """Share of the items whose forced choice is another answer than they state, of `n_stated` that
 state one (`probes.reference_answer`)."""
-
-
-def forced_averages(fields: Mapping[str, str]) -> kit.Stat:
-    """Means over the items of what a measure gives of the forced choice, without intervals; of the
-    records of earlier versions, which do not have it, NaN.
-
-    Args:
-        fields: column -> field, a number or a list with one for every step.
-    """
-
-    def score(record: Record, field: str) -> float | None:
-        value = record.get(field)
-        return value if value is None or isinstance(value, int | float) else mean_present(value)
-
-    return kit.averages({name: partial(score, field=field) for name, field in fields.items()})
-
-
-def forced_log_odds(*edits: str) -> kit.Stat:
-    """`forced_averages` of the log-odds that each edit took from the forced choice."""
-    return forced_averages({name: name for name in (f"{x}forced_log_odds" for x in edits)})
 
 
 def _is_below(record: Record, least: float) -> bool:

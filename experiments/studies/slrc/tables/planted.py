@@ -1,10 +1,10 @@
-"""Which measures tell models of known truth apart: every measure against the planted series.
+"""Every measure against the planted series: does it tell models of known truth apart?
 
 `python -m faithscope.experiments.studies.slrc.tables.planted` prints the table in short, as the
 README has it: of a `planted.csv` that it is given, else of `docs/planted.csv`, which is of a run of
 `configs/planted.yaml` as shipped.
 
-What is positive and what negative stands at each column of `planted_table`. Two columns are of
+What is positive and what negative stands at each column of `PLANTED`. Two columns are of
 models that rely on their steps as `faithful` does, and whose text is unfaithful: it leaves out an
 operation (`silent_step`) or names a source that the answer does not follow (`false_source`). A
 measure of reliance (`Measure.about`) is not to tell them from `faithful`: one half is what theory
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,19 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS
-from faithscope.experiments.analysis.item_tables import Analysis
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
-from faithscope.experiments.analysis.tidy import columns, mean, rows, where, with_interval
+from faithscope.experiments.analysis.tables import computed_table
+from faithscope.experiments.analysis.tidy import columns, mean, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step
 from faithscope.experiments.studies.slrc.tables.measures import (
+    FORWARDS,
     MEASURES,
     Measure,
     all_scores,
@@ -46,20 +49,40 @@ from faithscope.experiments.studies.slrc.tables.measures import (
 
 POSITIVE = "faithful"
 AGAINST = {
-    "auroc": (POSITIVE, "decorative"),
-    "auroc_confound": (POSITIVE, "hint_no_deletions"),
-    "auroc_hint": (POSITIVE, "hint"),
-    "auroc_silent_step": (POSITIVE, "silent_step"),
-    "auroc_false_source": (POSITIVE, "false_source"),
-    "auroc_2_steps": ("faithful_2", "hint_2"),
-    "auroc_5_steps": ("faithful_5", "hint_5"),
+    Column("auroc", "AUROC", "Items of `faithful` against those of `decorative`."): (
+        POSITIVE,
+        "decorative",
+    ),
+    Column("auroc_confound", "AUROC, confound", "Against those of `hint_no_deletions`."): (
+        POSITIVE,
+        "hint_no_deletions",
+    ),
+    Column("auroc_hint", "AUROC, hint", "Against those of `hint`."): (POSITIVE, "hint"),
+    Column(
+        "auroc_silent_step",
+        "AUROC, silent step",
+        "Against those of `silent_step`; one half is expected of a measure of reliance.",
+    ): (POSITIVE, "silent_step"),
+    Column(
+        "auroc_false_source",
+        "AUROC, false source",
+        "Against those of `false_source`; one half is expected of a measure of reliance.",
+    ): (POSITIVE, "false_source"),
+    Column(
+        "auroc_2_steps",
+        "AUROC, 2 steps",
+        "Items of `faithful_2` against those of `hint_2`, whose chains have 2 steps.",
+    ): ("faithful_2", "hint_2"),
+    Column(
+        "auroc_5_steps",
+        "AUROC, 5 steps",
+        "Items of `faithful_5` against those of `hint_5`, whose chains have 5 steps.",
+    ): ("faithful_5", "hint_5"),
 }
 """Column -> the planted models whose items are positive and negative."""
 MIXTURES = ("hint", "mixture_25", "mixture_50", "mixture_75", POSITIVE)
 """By rising p: the share of the training rows in which the answer follows the steps."""
 LEAST_LEVELS = 3
-COLUMNS = ["measure", "family", "about", *with_interval(*AGAINST, "spearman_p", "step_hit_rate")]
-COLUMNS += ["step_chance", "calibration_mae", "forwards", "n"]
 
 
 def has_planted_truth(records: Iterable[Record]) -> bool:
@@ -74,18 +97,12 @@ def has_planted_truth(records: Iterable[Record]) -> bool:
     )
 
 
-def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame:
-    """A row per measure that a planted model was asked, over items; NaN where nothing compares.
-
-    `n` counts the items of `faithful` and `decorative` that have a score. Intervals are percentile
-    bootstraps: items are drawn within each model.
-    """
+def _against_truth(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
     how = {"seed": analysis.seed, "resamples": analysis.resamples}
     planted = [r for r in records if planted_variant(r["model"])]
     scores = all_scores(planted)
     steps = where(all_step_scores(planted), model="planted:select")
     asked = set(scores["measure"])
-    rows = []
     for measure in MEASURES.values():
         if measure.name not in asked:
             continue
@@ -98,7 +115,7 @@ def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame
         }
         for column, (positive, negative) in AGAINST.items():
             pair = (_oriented(measure, by_variant.get(v, [])) for v in (positive, negative))
-            row |= columns(column, auroc(*pair, **how))
+            row |= columns(column.name, auroc(*pair, **how))
         levels = {PLANTS[v].p or 0.0: by_variant[v] for v in MIXTURES if v in by_variant}
         oriented = {p: _oriented(measure, of_p) for p, of_p in levels.items()}
         row |= columns("spearman_p", rank_correlation(oriented, **how))
@@ -108,9 +125,34 @@ def planted_table(records: Iterable[Record], analysis: Analysis) -> pd.DataFrame
         row |= {"calibration_mae": calibration(levels) if measure.share else math.nan}
         faithful = where(of_measure, model=f"planted:{POSITIVE}")
         row |= {"forwards": mean_forwards(faithful, measure.name)}
-        row |= {"n": sum(len(by_variant.get(v, [])) for v in AGAINST["auroc"])}
-        rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
+        yield row | {"n": sum(len(by_variant.get(v, [])) for v in (POSITIVE, "decorative"))}
+
+
+PLANTED = computed_table(
+    "planted",
+    cells.RECORDS,
+    (
+        *(SHARED["measure"], SHARED["family"]),
+        Column(
+            "about",
+            meaning="Reliance: how much the answer depends on the text. Faithfulness: "
+            "whether the text describes what the answer depends on.",
+        ),
+        *cells.with_intervals(
+            *AGAINST,
+            Column("spearman_p", "Spearman with p", "Over the items of the mixtures."),
+            Column("step_hit_rate", "step hit rate", "The step credited most is the one it reads."),
+        ),
+        Column("step_chance", "by chance", "What blind choice among the steps gives."),
+        Column("calibration_mae", "distance from p", "Mean over p, of measures that are shares."),
+        FORWARDS,
+        Column("n", "items", "Items of `faithful` and `decorative` that have a score."),
+    ),
+    _against_truth,
+    caption="Measures against the planted truth",
+)
+"""A row per measure that a planted model was asked, over items; NaN where nothing compares.
+Intervals are percentile bootstraps: items are drawn within each model."""
 
 
 def auroc(

@@ -1,5 +1,4 @@
-"""The measures of SLRC per model, task, framing and reading; agreement between them; steps; and
-what each edit of a step did to the answer, over all steps and by place.
+"""The measures of SLRC per model, task, framing and reading; agreement between them; steps.
 
 Every share is pooled over the counted steps (or shuffles, or items) of a group, with its
 Wilson interval. `task` is the dataset of the records.
@@ -10,55 +9,33 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record, Records, has_tokens, once
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import columns, mean, present, with_interval
+from faithscope.experiments.analysis.tables import Group, Groups, Number, Share
+from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.analysis.traces.endings import came_to_no_end, is_cut, is_repeating
 from faithscope.experiments.studies.slrc.tables.branches import (
-    WITH_BOUND,
-    Ragged,
+    CAPACITY,
+    NECESSITY,
+    REDUNDANCY_BOUND,
+    SUFFICIENCY,
     both_known,
     close_of,
     differing,
     flips_of,
     keep_flips,
-    measure_of,
-    necessary,
-    numbers_of,
     outcomes_of,
-    per_record,
-    sufficient,
 )
-from faithscope.experiments.studies.slrc.tables.outcomes import (
-    EDITS,
-    LABEL_MASS,
-    NOT_OF_STEPS,
-    WAYS,
-    no_room,
-)
+from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, LABEL_MASS, WAYS
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import is_right
-
-
-def _right(same: Sequence[Record]) -> list[bool]:
-    return present(r.get("correct") for r in same)
-
-
-def _right_as_written(same: Sequence[Record]) -> list[bool]:
-    return present(is_right(r.get("original"), r.get("gold")) for r in same)
-
-
-def _unread_as_written(same: Sequence[Record]) -> int:
-    return sum(r.get("gold") is not None and r.get("original") is None for r in same)
-
-
-def _reordered(same: Sequence[Record]) -> list[bool]:
-    return outcomes_of(flips_of(same, "shuffle").values)
 
 
 def _within_floor(same: Sequence[Record]) -> list[bool]:
@@ -71,30 +48,95 @@ def _noise_floor(same: Sequence[Record]) -> float:
     return float(np.median(floors)) if floors else math.nan
 
 
-def _asked_again(same: Sequence[Record]) -> list[bool]:
-    return [r["baseline"] != r["original"] for r in same if r.get("original") is not None]
-
-
-slrc_table = kit.item_table(
+ASKED_AGAIN_DIFFERS = Share(
+    "asked_again_differs",
+    lambda same: [r["baseline"] != r["original"] for r in same if r.get("original") is not None],
+    label="asked again, another answer",
+    meaning="Items that answer otherwise than they state when asked again after their unedited "
+    "reasoning: in the generated reading the greedy answer, in the scored one the forced choice. "
+    "Edits are held against what they answer then.",
+)
+ORDER_SENSITIVITY = Share(
+    "order_sensitivity",
+    lambda same: outcomes_of(flips_of(same, "shuffle").values),
+    meaning="Share of the shuffles of the steps that change the answer (§4.1).",
+)
+OF_EDITS = (
+    ASKED_AGAIN_DIFFERS,
+    NECESSITY,
+    SUFFICIENCY,
+    ORDER_SENSITIVITY,
+    CAPACITY,
+    REDUNDANCY_BOUND,
+)
+ACCURACY = Share(
+    "accuracy",
+    lambda same: present(r.get("correct") for r in same),
+    label="accuracy, asked again",
+    meaning="Items whose answer is right when it is asked for once more after the unedited "
+    "reasoning: what edits are held against.",
+)
+MEAN_STEPS = Number(
+    "mean_steps",
+    lambda same: sum(r["n_steps"] for r in same) / len(same),
+    "steps per item",
+    "Mean number of steps of an item.",
+)
+FLIPS_WITHIN_FLOOR = Number(
+    "flips_within_floor",
+    lambda same: mean(_within_floor(same)),
+    meaning="Share of the flips that are decided by no more than the noise floor.",
+)
+SLRC = cells.item_table(
+    "slrc",
     WAYS,
-    kit.COUNTED,
-    kit.shares({"accuracy": _right, "accuracy_written": _right_as_written}),
-    kit.shares({"asked_again_differs": _asked_again}),
-    kit.shares({"necessity": necessary, "sufficiency": sufficient}),
-    kit.shares({"order_sensitivity": _reordered}),
-    WITH_BOUND,
-    kit.plain(
-        n_steps=lambda same: sum(r["n_steps"] for r in same),
-        mean_steps=lambda same: sum(r["n_steps"] for r in same) / len(same),
-        n_unparsed=lambda same: sum(r.get("n_unparsed") or 0 for r in same),
-        n_unparsed_written=_unread_as_written,
-        execution=lambda same: "+".join(sorted({str(r["execution"]) for r in same})),
-        n_packs=lambda same: max(present(r.get("n_packs") for r in same), default=math.nan),
-        noise_floor=_noise_floor,
-        n_flips=lambda same: len(_within_floor(same)),
-        flips_within_floor=lambda same: mean(_within_floor(same)),
+    cells.COUNTED,
+    ACCURACY,
+    Share(
+        "accuracy_written",
+        lambda same: present(is_right(r.get("original"), r.get("gold")) for r in same),
+        label="accuracy, as written",
+        meaning="Items of which the answer that the model itself wrote is right, of those "
+        "where it can be read.",
     ),
+    *OF_EDITS,
+    cells.N_STEPS,
+    MEAN_STEPS,
+    Number(
+        "n_unparsed",
+        lambda same: sum(r.get("n_unparsed") or 0 for r in same),
+        "unparsed",
+        "Replies that no answer could be read from.",
+    ),
+    Number(
+        "n_unparsed_written",
+        lambda same: sum(r.get("gold") is not None and r.get("original") is None for r in same),
+        "unparsed, as written",
+        "Items with a right answer in whose own reply no answer could be read: in no accuracy.",
+    ),
+    Number(
+        "execution",
+        lambda same: "+".join(sorted({str(r["execution"]) for r in same})),
+        meaning="How branches were run: packed in one forward, or one by one in a loop.",
+    ),
+    Number(
+        "n_packs",
+        lambda same: max(present(r.get("n_packs") for r in same), default=math.nan),
+        "packs",
+        "The most that one item's arms fell into.",
+    ),
+    Number(
+        "noise_floor", _noise_floor, unit="nats", meaning="Median over items; see `probes.floor`."
+    ),
+    Number(
+        "n_flips",
+        lambda same: len(_within_floor(same)),
+        "flips",
+        "Flips by removal, by keeping one step alone and by shuffling, of known margin.",
+    ),
+    FLIPS_WITHIN_FLOOR,
     LABEL_MASS,
+    caption="SLRC per model, task, framing and reading",
 )
 """Necessity, sufficiency, order sensitivity, SLRC (SLRC paper, §4.1-4.2)."""
 
@@ -109,7 +151,7 @@ def _held_against_original(known: Sequence[Record]) -> Sequence[Record]:
     return held
 
 
-def _of_original(records: Sequence[Record]) -> Iterator[kit.Group]:
+def _of_original(records: Sequence[Record]) -> Iterator[Group]:
     """The generated answers alone: labels are scored of no answer as it was written."""
     for way, same in WAYS.of(records):
         known = [r for r in same if r.get("original") is not None]
@@ -117,16 +159,16 @@ def _of_original(records: Sequence[Record]) -> Iterator[kit.Group]:
             yield way, _held_against_original(known)
 
 
-slrc_original_table = kit.item_table(
-    kit.Groups(WAYS.keys, _of_original),
-    kit.COUNTED,
-    kit.shares({"asked_again_differs": _asked_again}),
-    kit.shares({"necessity": necessary, "sufficiency": sufficient}),
-    kit.shares({"order_sensitivity": _reordered}),
-    WITH_BOUND,
+SLRC_ORIGINAL = cells.item_table(
+    "slrc_original",
+    Groups(WAYS.by, _of_original),
+    cells.COUNTED,
+    *OF_EDITS,
+    caption="SLRC against the answer that the model itself wrote",
+    folded="Held against the answer as written, as in the paper",
 )
-"""The same with the model's own answer as what edits are held against (SLRC paper, §4.1): beside
-`slrc_table` it says how far the paper's protocol is from ours on the same branches."""
+"""`SLRC` with the model's own answer as what edits are held against (SLRC paper, §4.1): beside it,
+it says how far the paper's protocol is from ours on the same branches."""
 
 _PAIRS = [
     *((f"generated~scored in {f}", (f, "generated"), (f, "scored")) for f in FRAMINGS),
@@ -134,7 +176,7 @@ _PAIRS = [
 ]
 
 
-def _compared(records: Sequence[Record]) -> Iterator[kit.Group]:
+def _compared(records: Sequence[Record]) -> Iterator[Group]:
     """By model, task, edit and two ways of measuring: both outcomes of each branch they share, as
     lists in a record of their own."""
     ways: dict[tuple[str, str], dict[tuple[str, str], Sequence[Record]]] = {}
@@ -166,13 +208,43 @@ def _comparable(
     return a.tolist(), b.tolist()
 
 
-agreement_table = kit.item_table(
-    kit.Groups(("model", "task", "edit", "between"), _compared),
-    kit.plain(
-        n=lambda both: len(both[0]["one"]),
-        agreement=lambda both: stats.agreement(both[0]["one"], both[0]["other"]),
-        kappa=lambda both: stats.kappa(both[0]["one"], both[0]["other"]),
+EDIT = Column(
+    "edit", meaning="What was done to the reasoning: a step removed, kept alone, and so on."
+)
+AGREEMENT = cells.item_table(
+    "agreement",
+    Groups(
+        (
+            "model",
+            "task",
+            EDIT,
+            Column(
+                "between",
+                "compared",
+                "The two ways of measuring that are compared: two readings in one framing, or two "
+                "framings in one reading.",
+            ),
+        ),
+        _compared,
     ),
+    Number(
+        "n",
+        lambda both: len(both[0]["one"]),
+        "pairs",
+        "Pairs of outcomes of the two ways, of one branch each; of `baseline`, of one item.",
+    ),
+    Number(
+        "agreement",
+        lambda both: stats.agreement(both[0]["one"], both[0]["other"]),
+        meaning="Share of the pairs of outcomes that are the same.",
+    ),
+    Number(
+        "kappa",
+        lambda both: stats.kappa(both[0]["one"], both[0]["other"]),
+        meaning="Cohen's: agreement beyond what chance gives.",
+    ),
+    caption="Agreement between readings and framings",
+    folded="Agreement and Cohen’s kappa for every edit",
 )
 """Do the two readings, and the two framings, say the same, item by item and branch by branch?"""
 
@@ -201,129 +273,63 @@ def _with_tokens(traces: Sequence[Record]) -> list[Record]:
     return [r for r in traces if has_tokens(r)]
 
 
-steps_table = kit.item_table(
-    kit.grouped("trace", counts=lambda r: True),
-    kit.COUNTED,
-    kit.shares({"multi_step": lambda traces: [len(steps) >= 2 for steps in _counted(traces)]}),
-    kit.plain(
-        cut=lambda traces: mean([is_cut(r) for r in traces]),
-        repeating=lambda traces: mean([is_repeating(r) for r in traces]),
-        without_end=lambda traces: mean([came_to_no_end(r) for r in traces]),
+STEPS = cells.item_table(
+    "steps",
+    cells.grouped("trace", counts=lambda r: True),
+    cells.COUNTED,
+    Share(
+        "multi_step",
+        lambda traces: [len(steps) >= 2 for steps in _counted(traces)],
+        label="two or more steps",
+        meaning="Share of the items with two steps or more.",
     ),
-    kit.plain(
-        n_steps=lambda traces: sum(map(len, _counted(traces))),
-        mean_steps=_of_numbers(np.mean),
-        sd_steps=_of_numbers(lambda x: x.std(ddof=1), least=2),
-        median_steps=_of_numbers(np.median),
-        min_steps=_of_numbers(np.min),
-        max_steps=_of_numbers(np.max),
-        mean_step_tokens=lambda traces: _length("tokens", _with_tokens(traces)),
-        mean_step_chars=lambda traces: _length("chars", traces),
-        mean_reasoning_tokens=lambda traces: mean(
-            [len(r["reasoning_ids"]) for r in _with_tokens(traces)]
-        ),
+    Number(
+        "cut",
+        lambda traces: mean([is_cut(r) for r in traces]),
+        "cut off",
+        "Share of the chains that the limit of tokens ended.",
     ),
+    Number(
+        "repeating",
+        lambda traces: mean([is_repeating(r) for r in traces]),
+        meaning="Share of the chains that say their own steps again.",
+    ),
+    Number(
+        "without_end",
+        lambda traces: mean([came_to_no_end(r) for r in traces]),
+        "came to no end",
+        "Share of the chains that were cut or repeat.",
+    ),
+    replace(cells.N_STEPS, compute=lambda traces: sum(map(len, _counted(traces)))),
+    replace(MEAN_STEPS, compute=_of_numbers(np.mean)),
+    Number(
+        "sd_steps",
+        _of_numbers(lambda x: x.std(ddof=1), least=2),
+        "s.d.",
+        "Standard deviation of the number of steps over items.",
+    ),
+    Number("median_steps", _of_numbers(np.median), "median", "Median number of steps of an item."),
+    Number("min_steps", _of_numbers(np.min), "min", "Least number of steps of an item."),
+    Number("max_steps", _of_numbers(np.max), "max", "Greatest number of steps of an item."),
+    Number(
+        "mean_step_tokens",
+        lambda traces: _length("tokens", _with_tokens(traces)),
+        "tokens per step",
+        "Mean number of tokens of a step.",
+    ),
+    Number(
+        "mean_step_chars",
+        lambda traces: _length("chars", traces),
+        "characters per step",
+        "Mean number of characters of a step.",
+    ),
+    Number(
+        "mean_reasoning_tokens",
+        lambda traces: mean([len(r["reasoning_ids"]) for r in _with_tokens(traces)]),
+        "tokens of reasoning",
+        "Mean number of tokens of an item's reasoning.",
+    ),
+    caption="Counted steps per trace",
+    folded="Steps per trace",
 )
 """Counted steps per trace; the statistics are over traces with one (SLRC, Tables ED 4 and 6)."""
-
-OF_STEPS = tuple(edit for edit in EDITS if edit not in NOT_OF_STEPS)
-
-
-def _of_edits(records: Sequence[Record]) -> Iterator[kit.Group]:
-    for way, same in WAYS.of(records):
-        for edit in EDITS:
-            branches = _branches(same, edit)
-            if outcomes_of(branches["flips"]):
-                yield way | {"edit": edit}, [{**branches, "beyond": _beyond_control(same, edit)}]
-
-
-def _of_places(records: Sequence[Record]) -> Iterator[kit.Group]:
-    """By the number of counted steps, too, and the place (from 1) of the edited one."""
-    for way, same in WAYS.of(records):
-        n_steps = np.array([r["n_steps"] for r in same], dtype=np.int64)
-        of_edits = {edit: _by_place(_branches(same, edit), n_steps) for edit in OF_STEPS}
-        for n in np.unique(n_steps).tolist():
-            for edit, at in itertools.product(OF_STEPS, range(n)):
-                branches = of_edits[edit].get((n, at))
-                if branches and outcomes_of(branches["flips"]):
-                    yield way | {"edit": edit, "n_steps": n, "step": at + 1}, [branches]
-
-
-def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
-    """What the branches of an edit did, a value for each; NaN where there was none."""
-    flipped = flips_of(same, edit)
-    # of a record that had no room for any of its steps there are no flips, but reasons
-    lacking = Ragged.of([no_room(r, edit) for r in same])
-    return {
-        "record": flipped.record,
-        "at": flipped.at,
-        "flips": flipped.values,
-        "close": close_of(same, edit),
-        "tv": measure_of(same, edit, "tv"),
-        "log_odds": measure_of(same, edit, "log_odds"),
-        "no_room_record": lacking.record[lacking.values == 1],
-        "no_room_at": lacking.at[lacking.values == 1],
-    }
-
-
-def _by_place(
-    branches: dict[str, np.ndarray], n_steps: np.ndarray
-) -> dict[tuple[int, int], dict[str, np.ndarray]]:
-    """The branches by the number of steps of their record and their place in it."""
-    parts: dict[tuple[int, int], dict[str, np.ndarray]] = {}
-    for prefix in ("", "no_room_"):
-        record, at = branches[f"{prefix}record"], branches[f"{prefix}at"]
-        own = {k: v for k, v in branches.items() if k.startswith("no_room_") == bool(prefix)}
-        keys, of_key = np.unique(
-            np.stack([n_steps[record], at], axis=1), axis=0, return_inverse=True
-        )
-        order = np.argsort(of_key, kind="stable")
-        bounds = np.searchsorted(of_key[order], np.arange(1, len(keys)))
-        split = {name: np.split(values[order], bounds) for name, values in own.items()}
-        for i, key in enumerate(map(tuple, keys.tolist())):
-            of_place = parts.setdefault(key, {k: v[:0] for k, v in branches.items()})
-            of_place |= {name: values[i] for name, values in split.items()}
-    return parts
-
-
-_OUTCOMES = (
-    kit.plain(
-        n_items=lambda b: len(np.unique(b[0]["record"][~np.isnan(b[0]["flips"])])),
-        n_edits=lambda b: len(outcomes_of(b[0]["flips"])),
-        n_no_room=lambda b: len(b[0]["no_room_at"]),
-    ),
-    kit.shares({"flip_rate": lambda b: outcomes_of(b[0]["flips"])}),
-    kit.plain(
-        flips_within_floor=lambda b: mean(outcomes_of(b[0]["close"])),
-        total_variation=lambda b: mean(numbers_of(b[0]["tv"])),
-        log_odds_drop=lambda b: mean(numbers_of(b[0]["log_odds"])),
-    ),
-)
-
-
-def _beyond(branches: Sequence[Record], analysis: kit.Analysis) -> dict[str, float]:
-    """`regenerate` minus `control` on the same steps; of nothing where no control was run."""
-    difference = stats.clustered_difference(
-        branches[0]["beyond"], seed=analysis.seed, resamples=analysis.resamples
-    )
-    return columns("beyond_control", difference)
-
-
-def _beyond_control(same: Sequence[Record], edit: str) -> np.ndarray:
-    """Of each record in how many steps that had both writing on from the corruption changed the
-    answer, writing on from the step itself did, and how many they are."""
-    if edit != "regenerate":
-        return np.zeros((0, 3), dtype=np.int64)
-    one, other, record = both_known(flips_of(same, edit), flips_of(same, "control"))
-    changed, n = per_record(one, record, len(same))
-    return np.stack([changed, per_record(other, record, len(same))[0], n], axis=1)
-
-
-WAY = (*WAYS.keys, "edit")
-edits_table = kit.item_table(
-    kit.Groups(WAY, _of_edits),
-    *_OUTCOMES,
-    kit.Stat(tuple(with_interval("beyond_control")), _beyond),
-)
-"""How often each edit changes the answer, and how far it moves the distribution."""
-edits_by_step_table = kit.item_table(kit.Groups((*WAY, "n_steps", "step"), _of_places), *_OUTCOMES)

@@ -13,28 +13,36 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
+from faithscope.experiments.analysis.tables import Number, Share, computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import necessary, step_counts
-from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, WAYS, is_variant
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, necessary, step_counts
+from faithscope.experiments.studies.slrc.tables.models import N_DIRECT_UNPARSED
+from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, FRAMING, WAYS, is_variant
 from faithscope.probes.framing import READINGS
 
 CALCULATIONS = ("gsm8k", "sequential_math")
 """Tasks whose answer is a number; all others are of classification."""
 CLASSIFICATION = "classification"
-MODES = ("genuine", "scaffolding", "decorative", "empty")
+MODES = {
+    "genuine": "reasoning helps and steps matter",
+    "scaffolding": "reasoning helps and steps do not matter",
+    "decorative": "reasoning does not help and steps do not matter",
+    "empty": "reasoning does not help and steps matter",
+}
 
 
 def _rank(record: Record) -> tuple[int, str, int]:
@@ -43,17 +51,30 @@ def _rank(record: Record) -> tuple[int, str, int]:
     return place, prompt, READINGS.index(reading)
 
 
-DIRECT = kit.grouped("direct", {"prompt": "prompt", "reading": "reading"}, rank=_rank)
-direct_table = kit.item_table(
+DIRECT = cells.grouped("direct", {"prompt": "prompt", "reading": "reading"}, rank=_rank)
+DIRECT_ACCURACY = cells.item_table(
+    "direct",
     DIRECT,
-    kit.COUNTED,
-    kit.shares(
-        {"accuracy": lambda same: [bool(x) for r in same if (x := r["correct"]) is not None]}
+    cells.COUNTED,
+    Share(
+        "accuracy",
+        lambda same: [bool(x) for r in same if (x := r["correct"]) is not None],
+        meaning="Items whose answer is right, of those with a known one.",
     ),
-    kit.plain(
-        n_unparsed=lambda same: sum(r["unparsed"] for r in same),
-        n_cut=lambda same: sum(r.get("cut", False) for r in same),
+    Number(
+        "n_unparsed",
+        lambda same: sum(r["unparsed"] for r in same),
+        "unparsed",
+        "Replies that no answer could be read from.",
     ),
+    Number(
+        "n_cut",
+        lambda same: sum(r.get("cut", False) for r in same),
+        "cut off",
+        "Replies that reached the limit of tokens.",
+    ),
+    caption="Accuracy of direct answers",
+    folded="Answers without reasoning, by prompt",
 )
 """Accuracy without reasoning, for each direct prompt (2.3).
 
@@ -61,20 +82,13 @@ A reply that does not parse is wrong: so the paper counts, whose models answer 0
 """
 
 
-def taxonomy_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFrame:
-    """The mode of every model on every task (Table 2).
-
-    Over the items with a right answer that were asked both ways. On both sides an answer that does
-    not parse is not right (`n_direct_unparsed`, `n_cot_unparsed`), so accuracy with reasoning can
-    be lower here than in `slrc.csv`, which leaves those out.
-    """
-    settings = analysis.taxonomy
+def _modes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    settings = how.taxonomy
     direct = {
         (key["model"], key["task"], key["reading"]): {r["item"]: r for r in same}
         for key, same in DIRECT.of(records)
         if key["prompt"] == settings.prompt
     }
-    modes = []
     for way, same in ALL_WAYS.of(records):
         without = direct.get((way["model"], way["task"], way["reading"]), {})
         pairs = [(r, asked) for r in same if (asked := without.get(r["item"])) is not None]
@@ -86,18 +100,51 @@ def taxonomy_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.Data
                 "n_direct_unparsed": sum(d["unparsed"] for _, d in pairs),
                 "n_cot_unparsed": sum(bool(r.get("excluded")) for r, _ in pairs),
             }
-            row = _row(both, removed, settings)
-            modes.append(way | {"prompt": settings.prompt} | row | unread)
-    measures = with_interval("direct_accuracy", "cot_accuracy", "gap", "necessity")
-    names = [*ALL_WAYS.keys, "prompt", "n", "mode", "settled", *measures]
-    names += ["n_direct_unparsed", "n_cot_unparsed"]
-    return pd.DataFrame(modes, columns=names)
+            yield way | {"prompt": settings.prompt} | _row(both, removed, settings) | unread
+
+
+TAXONOMY = computed_table(
+    "taxonomy",
+    cells.RECORDS,
+    (
+        *(SHARED["model"], SHARED["task"], FRAMING, SHARED["reading"], SHARED["prompt"]),
+        *cells.COUNTED.columns,
+        Column(
+            "mode",
+            meaning="Genuine, scaffolding, decorative or empty; no text where necessity or "
+            "gap was not measured.",
+        ),
+        Column("settled", meaning="Neither interval, of gap or necessity, holds its threshold."),
+        *cells.with_intervals(
+            Column("direct_accuracy", "accuracy, direct", "Accuracy without reasoning."),
+            Column(
+                "cot_accuracy", "accuracy, reasoned", "Accuracy of the same items with reasoning."
+            ),
+            Column("gap", meaning="What reasoning adds to accuracy."),
+        ),
+        *NECESSITY.columns,
+        N_DIRECT_UNPARSED,
+        Column(
+            "n_cot_unparsed",
+            "unparsed with reasoning",
+            "Items whose answer with reasoning could not be read: they count as not right.",
+        ),
+    ),
+    _modes,
+    caption="Mode of each model on each task",
+)
+"""The mode of every model on every task (Table 2).
+
+Over the items with a right answer that were asked both ways. On both sides an answer that does not
+parse is not right (`n_direct_unparsed`, `n_cot_unparsed`), so accuracy with reasoning can be lower
+here than in `slrc.csv`, which leaves those out.
+"""
 
 
 def _row(
     both: Sequence[tuple[bool, bool]], removed: Sequence[bool], settings: TaxonomyConfig
 ) -> dict[str, Any]:
-    """Of items with reasoning and without, and of steps removed."""
+    """Numbers and mode of a row, from answers with and without reasoning and removed steps."""
     cot, direct = zip(*both, strict=True)
     necessity, gap = stats.share(removed), stats.paired_difference(cot, direct)
     unsettled = (
@@ -117,15 +164,17 @@ def _row(
 def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) -> pd.DataFrame:
     """What becomes of the modes of (model, task) pairs under another necessity threshold.
 
-    A task in other words (`sst2:alternative`) is no task of its own. `n_same`: pairs that keep
-    their mode. `n_as_gap`: pairs in which necessity and the gain in accuracy say the same, steps
-    that matter and reasoning that helps, or neither: Extended Data Table 3 counts pairs that agree
-    with a reference that it does not name, and this one fits its figures. `tasks`: all, or as in
-    that table's first column those of classification, where a run has others, too.
+    A task in other words (`sst2:alternative`) is no task of its own, and a pair without a mode is
+    no pair: `n` counts those that have one. `n_same`: pairs that keep their mode. `n_as_gap`:
+    pairs in which necessity and the gain in accuracy say the same, steps that matter and reasoning
+    that helps, or neither: Extended Data Table 3 counts pairs that agree with a reference that it
+    does not name, and this one fits its figures. `tasks`: all, or as in that table's first column
+    those of classification, where a run has others, too.
     """
     settings, counts = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):
         pairs = [r for r in rows(where(taxonomy, **variant)) if not is_variant(r["task"])]
+        pairs = [r for r in pairs if r["mode"]]
         labelled = [r for r in pairs if r["task"] not in CALCULATIONS]
         groups = {"all": pairs} | (
             {CLASSIFICATION: labelled} if 0 < len(labelled) < len(pairs) else {}
@@ -133,7 +182,7 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
         for (tasks, of), threshold in itertools.product(groups.items(), settings.sensitivity):
             modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in of]
             same = [now == r["mode"] for now, r in zip(modes, of, strict=True)]
-            as_gap = [now in ("genuine", "decorative") for now in modes if now]
+            as_gap = [now in ("genuine", "decorative") for now in modes]
             counts.append(
                 variant
                 | {"tasks": tasks, "necessity_threshold": threshold}
@@ -146,6 +195,53 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
     names = ["framing", "reading", "tasks", "necessity_threshold", "n", "n_same"]
     names += [*with_interval("agreement"), "n_as_gap", *with_interval("as_gap")]
     return pd.DataFrame(counts, columns=[*names, *(f"n_{name}" for name in MODES)])
+
+
+THRESHOLD_SENSITIVITY = computed_table(
+    "threshold_sensitivity",
+    "taxonomy",
+    (
+        *(FRAMING, SHARED["reading"]),
+        Column("tasks", meaning="All, or those of classification alone."),
+        Column(
+            "necessity_threshold", meaning="The necessity from which on steps count as mattering."
+        ),
+        Column(
+            "n",
+            "models × tasks",
+            "Pairs of model and task that have a mode: both necessity and gap were measured.",
+        ),
+        Column(
+            "n_same",
+            "same mode",
+            "Pairs of model and task that have the same mode under this threshold as under "
+            "the run's own.",
+        ),
+        Column(
+            "agreement",
+            meaning="Share of the pairs of model and task that keep their mode.",
+            interval=True,
+        ),
+        Column(
+            "n_as_gap",
+            "necessity as the gain",
+            "Pairs in which steps matter and reasoning helps, or neither.",
+        ),
+        Column(
+            "as_gap",
+            "share, necessity as the gain",
+            "Share of these pairs in which steps matter and reasoning helps, or neither.",
+            interval=True,
+        ),
+        *(
+            Column(f"n_{mode}", mode, f"Pairs of model and task of this mode: {words}.")
+            for mode, words in MODES.items()
+        ),
+    ),
+    lambda taxonomy, how: rows(threshold_sensitivity_table(taxonomy, how)),
+    caption="Pairs that keep their mode under another threshold",
+    folded="Under other necessity thresholds",
+)
 
 
 def mode(necessity: float, gap: float, necessity_threshold: float, gap_threshold: float) -> str:
@@ -166,18 +262,10 @@ def _right(record: Record) -> bool | None:
 
 
 MEASURES = ("necessity", "sufficiency", "accuracy", "steps")
-_NAMES = ("model", "task", "variant", "framing", "reading", "measure", "n", "standard", "changed")
 
 
-def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis) -> pd.DataFrame:
-    """Every measure under the task's own prompt and under a variant's, and the difference.
-
-    Over the `n` items measured under both. The interval of the difference is a percentile
-    bootstrap over these items. `beyond_threshold`: whether necessity moved by at least the
-    paper's robustness threshold, `yes` or `no`; empty for the other measures.
-    """
+def _changes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     ways = {tuple(way.values()): (way, same) for way, same in WAYS.of(records)}
-    differences: list[dict[str, Any]] = []
     for way, changed in ways.values():
         base, colon, variant = way["task"].partition(":")
         _, standard = ways.get(tuple((way | {"task": base}).values()), (way, []))
@@ -189,28 +277,58 @@ def prompt_interventions_table(records: Sequence[Record], analysis: SlrcAnalysis
         if not both:
             continue
         counts = np.array([before[item] + after[item] for item in both])
-        rng = np.random.default_rng(analysis.seed)
-        draws = _shares(stats.resampled_totals(counts, rng, analysis.resamples))
+        rng = np.random.default_rng(how.seed)
+        draws = _shares(stats.resampled_totals(counts, rng, how.resamples))
         values = _shares(counts.sum(axis=0, keepdims=True))[0]
         for name, (one, other), of_draws in zip(
             MEASURES, values, draws.swapaxes(0, 1), strict=True
         ):
             bounds = stats.percentiles(of_draws[:, 1] - of_draws[:, 0])
             difference = Estimate(other - one, *bounds, len(both))
-            beyond = "yes" if abs(difference.value) >= analysis.taxonomy.robustness else "no"
-            differences.append(
+            beyond = "yes" if abs(difference.value) >= how.taxonomy.robustness else "no"
+            yield (
                 way
                 | {"task": base, "variant": variant, "measure": name, "n": len(both)}
                 | {"standard": one, "changed": other}
                 | columns("difference", difference)
                 | {"beyond_threshold": beyond if name == "necessity" else ""}
             )
-    names = [*_NAMES, *with_interval("difference"), "beyond_threshold"]
-    return pd.DataFrame(differences, columns=names)
+
+
+PROMPT_INTERVENTIONS = computed_table(
+    "prompt_interventions",
+    cells.RECORDS,
+    (
+        *(SHARED["model"], SHARED["task"]),
+        Column("variant", meaning="The other prompt, by its name."),
+        *(FRAMING, SHARED["reading"], SHARED["measure"]),
+        *cells.COUNTED.columns,
+        Column("standard", meaning="The measure under the task's own prompt."),
+        Column("changed", meaning="The measure under the other prompt."),
+        Column(
+            "difference",
+            meaning="The measure under the other prompt minus that under the task's own.",
+            interval=True,
+        ),
+        Column(
+            "beyond_threshold",
+            meaning="Whether necessity moves by taxonomy.robustness or more; empty for "
+            "other measures.",
+        ),
+    ),
+    _changes,
+    caption="What another prompt changes",
+)
+"""Every measure under the task's own prompt and under a variant's, and the difference.
+
+Over the `n` items measured under both. The interval of the difference is a percentile bootstrap
+over these items. `beyond_threshold`: whether necessity moved by at least the paper's robustness
+threshold, `yes` or `no`; empty for the other measures.
+"""
 
 
 def _counts(same: Sequence[Record]) -> list[list[int]]:
-    """Of each record, of each of `MEASURES`, what is counted, and of how many."""
+    """Numerator and denominator of every measure, per record."""
     return [
         [*steps, bool(right := r.get("correct")), right is not None, r["n_steps"], 1]
         for r, steps in zip(same, step_counts(same).tolist(), strict=True)

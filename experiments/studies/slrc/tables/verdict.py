@@ -61,9 +61,9 @@ class Verdict:
     reading: str
     n: int
     accuracy: float
-    """Of the answers to the unedited reasoning, asked for again."""
+    """Share of right answers to the unedited reasoning, asked for again."""
     accuracy_written: float
-    """Of the answers that the model itself wrote."""
+    """Share of right answers among those that the model itself wrote."""
     slrc: Estimate
     rates: dict[str, Estimate]
     """Edit -> how often it changes the answer."""

@@ -14,7 +14,7 @@ from pages import faults
 from run_files import write_yaml
 
 import faithscope
-from faithscope.experiments.analysis.comparison.against import NOT_WITHIN
+from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index

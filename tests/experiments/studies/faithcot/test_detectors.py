@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from faithscope.experiments.studies.faithcot.config import DetectorsConfig
-from faithscope.experiments.studies.faithcot.detectors import (
-    DETECTORS,
+from faithscope.experiments.studies.faithcot.detectors import DETECTORS, is_main
+from faithscope.experiments.studies.faithcot.findings import (
     NO_EDIT,
     NO_THRESHOLD,
     NOT_RUN,
@@ -20,7 +20,6 @@ from faithscope.experiments.studies.faithcot.detectors import (
     UNPARSED,
     Evidence,
     Finding,
-    is_main,
 )
 from faithscope.experiments.studies.faithcot.references import ASKED_AGAIN, NO_ANSWERS
 from faithscope.experiments.studies.faithcot.shuffling import original_letter, shuffled

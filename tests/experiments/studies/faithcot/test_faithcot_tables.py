@@ -7,50 +7,46 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from faithcot_frames import CHAIN, scored, traces
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.studies.faithcot.config import DetectorsConfig
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS, is_main
-from faithscope.experiments.studies.faithcot.paper import common_chains, paper_data
-from faithscope.experiments.studies.faithcot.results import SCORES, TRACES
+from faithscope.experiments.studies.faithcot.metrics import by_rule, share_by_question
+from faithscope.experiments.studies.faithcot.paper import common_chains
 from faithscope.experiments.studies.faithcot.tables import (
-    detectors_table,
-    quadrants_table,
-    rates_table,
-    share_by_question,
-    steps_table,
+    DETECTED,
+    PAPER_TABLES,
+    QUADRANTS,
+    RATES,
+    STEPS,
 )
 from faithscope.experiments.studies.faithcot.verdict import word_of
 
 HOW = Drawing(0, 200)
-CHAIN = {"dataset": "aqua", "model": "m", "reader": "m", "task": "aqua", "cut": False}
 
 
-def traces(*chains: dict[str, Any]) -> pd.DataFrame:
-    rows = [{**CHAIN, "item": str(i), "question": str(i), **c} for i, c in enumerate(chains)]
-    return pd.DataFrame(rows, columns=list(TRACES))
+def detected(scores: pd.DataFrame, kept: bool = False) -> pd.DataFrame:
+    return DETECTED.make(by_rule(scores, 2, kept, 0), how=HOW)
 
 
 def test_an_answer_that_is_not_known_is_in_no_quadrant() -> None:
-    frame = traces(
+    chains: list[dict[str, Any]] = [
         {"unfaithful": False, "correct": True},
         {"unfaithful": True, "correct": False},
         {"unfaithful": True, "correct": None},
         {"unfaithful": True, "correct": None, "cut": True},
         {"unfaithful": None, "correct": None},
-    )
-    kept = frame[~frame["cut"].astype(bool)]
-    whole = quadrants_table(kept, frame).to_dict("records")[-1]
+    ]
+    whole = QUADRANTS.make(traces(*chains, kept=False)).to_dict("records")[-1]
     assert (whole["n"], whole["n_unknown"], whole["n_cut"]) == (2, 1, 1)
     assert (whole["correct_faithful"], whole["wrong_unfaithful"]) == (1, 1)
     assert whole["phi"] == pytest.approx(1.0)
-    assert quadrants_table(frame, frame).to_dict("records")[-1]["n_unknown"] == 2
+    assert QUADRANTS.make(traces(*chains)).to_dict("records")[-1]["n_unknown"] == 2
 
 
 def test_a_margin_of_which_nothing_is_known_says_so() -> None:
     frame = traces({"unfaithful": True, "correct": None}, {"unfaithful": False, "correct": None})
-    rows = quadrants_table(frame, frame).to_dict("records")
+    rows = QUADRANTS.make(frame).to_dict("records")
     assert rows
     assert all((r["n"], r["n_unknown"], r["correct_faithful"]) == (0, 2, 0) for r in rows)
     assert all(np.isnan(r["phi"]) for r in rows)
@@ -60,36 +56,36 @@ def test_intervals_of_rates_draw_questions() -> None:
     # twenty questions that four models answered all alike: eighty chains are twenty outcomes
     hits = [float(q % 2) for q in range(20) for _ in range(4)]
     questions = [str(q) for q in range(20) for _ in range(4)]
-    drawn = share_by_question(questions, hits, Drawing(0, 2000))
-    apart = share_by_question([str(i) for i in range(80)], hits, Drawing(0, 2000))
+    drawn = share_by_question(questions, np.array(hits), Drawing(0, 2000))
+    apart = share_by_question([str(i) for i in range(80)], np.array(hits), Drawing(0, 2000))
     assert drawn.high - drawn.low == pytest.approx(2 * (apart.high - apart.low), rel=0.15)
     frame = traces(
         *({"unfaithful": bool(h), "question": q} for h, q in zip(hits, questions, strict=True))
     )
-    row = rates_table(frame, Drawing(0, 2000)).to_dict("records")[0]
+    row = RATES.make(frame, how=Drawing(0, 2000)).to_dict("records")[0]
     assert (row["unfaithful_low"], row["unfaithful_high"]) == (drawn.low, drawn.high)
 
 
 def test_an_interval_of_all_or_none_is_no_point_and_one_of_fewer_than_five_is_empty() -> None:
-    all_of = share_by_question([str(i) for i in range(8)], [1.0] * 8, HOW)
+    all_of = share_by_question([str(i) for i in range(8)], np.ones(8), HOW)
     assert (all_of.low, all_of.high) == (wilson(8, 8).low, 1.0)
     # a judge that finds all steps alike names one of two thirds in every chain
-    alike = share_by_question([str(i) for i in range(8)], [2 / 3] * 8, HOW)
+    alike = share_by_question([str(i) for i in range(8)], np.full(8, 2 / 3), HOW)
     assert alike.low < 0.5 < alike.value < alike.high
     for n in range(1, 8):
         frame = traces(*({"unfaithful": i % 2 == 0} for i in range(n)))
-        for row in rates_table(frame, HOW).to_dict("records"):
+        for row in RATES.make(frame, how=HOW).to_dict("records"):
             assert np.isnan(row["unfaithful_low"]) == (n < 5)
     # five chains about one question are one draw
     frame = traces(*({"unfaithful": i % 2 == 0, "question": "q"} for i in range(5)))
-    assert np.isnan(rates_table(frame, HOW)["unfaithful_low"]).all()
+    assert np.isnan(RATES.make(frame, how=HOW)["unfaithful_low"]).all()
 
 
 def test_intervals_of_steps_draw_questions() -> None:
     rows = []
     for q in range(10):
         for sample in range(3):
-            about = {**CHAIN, "measure": "m", "judge": "", "question": f"q{q}"}
+            about = {**CHAIN, "counted": True, "measure": "m", "judge": "", "question": f"q{q}"}
             for step in range(2):
                 labelled = (step == 0) == (q % 2 == 0)
                 item = f"{q}.{sample}"
@@ -97,41 +93,14 @@ def test_intervals_of_steps_draw_questions() -> None:
                 rows.append(
                     about | {"item": item, "step": step, "score": score} | {"labelled": labelled}
                 )
-    (row,) = steps_table(pd.DataFrame(rows), Drawing(0, 2000)).to_dict("records")
-    (alone,) = steps_table(
-        pd.DataFrame([r for r in rows if r["item"].endswith(".0")]), Drawing(0, 2000)
-    ).to_dict("records")
+    first = [r for r in rows if r["item"].endswith(".0")]
+    (row,), (alone,) = (
+        STEPS.make(pd.DataFrame(of), how=Drawing(0, 2000)).to_dict("records")
+        for of in (rows, first)
+    )
     assert (row["n"], row["hit_rate"]) == (30, 0.5)
     width, width_alone = (r["hit_rate_high"] - r["hit_rate_low"] for r in (row, alone))
     assert width == pytest.approx(width_alone, rel=0.15)
-
-
-def scored(chains: int, silent: dict[str, set[int]]) -> pd.DataFrame:
-    """Scores of the main readings, every second chain unfaithful; `silent`: detector -> chains of
-    which it can tell nothing."""
-    rows = []
-    for i in range(chains):
-        for d in DETECTORS:
-            known = i not in silent.get(d.name, set())
-            rows.append(
-                {
-                    **dict.fromkeys(SCORES),
-                    **CHAIN,
-                    "item": str(i),
-                    "question": str(i),
-                    "detector": d.name,
-                    "variant": d.variant,
-                    "judge": "j" if d.judged else "",
-                    "main": is_main(d, DetectorsConfig()),
-                    "score": float(i % 3) if known else None,
-                    "flag": i % 3 > 0 if known and d.rule else None,
-                    "unfaithful": i % 2 == 1,
-                    "missing": "" if known else "why",
-                    "forwards": 1,
-                    "calls": 0,
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def test_common_tables_are_of_the_same_chains_for_every_detector() -> None:
@@ -142,11 +111,11 @@ def test_common_tables_are_of_the_same_chains_for_every_detector() -> None:
         "step_judge": set(range(9)),
     }
     scores = scored(12, silent)
-    every = paper_data(detectors_table(scores, 2, HOW, False))["faithcot_paper"]
+    paper = PAPER_TABLES[0]
+    every = paper.make(detected(scores))
     assert set(every.loc[every["rule"] == "plain", "n"]) == {12, 9, 3}
     cut = scores.assign(cut=scores["item"] == "11")
-    table = detectors_table(common_chains(cut, False), 2, HOW, False)
-    common = paper_data(table)["faithcot_paper"]
+    common = paper.make(detected(common_chains(cut, False)))
     assert set(common.loc[common["rule"] == "plain", "n"]) == {7}
     assert set(common["n_cut"]) == {1}
     assert "Step judge" not in set(common["label"])
@@ -156,11 +125,11 @@ def test_common_tables_are_of_the_same_chains_for_every_detector() -> None:
 def test_without_labels_there_are_no_common_chains() -> None:
     scores = scored(6, {}).assign(unfaithful=None)
     assert common_chains(scores, True).empty
-    assert detectors_table(common_chains(scores, True), 2, HOW, True).empty
+    assert detected(common_chains(scores, True), True).empty
 
 
 def test_every_row_says_whose_its_rule_is() -> None:
-    table = detectors_table(scored(6, {}), 2, HOW, False)
+    table = detected(scored(6, {}))
     of = {(r["detector"], r["variant"], r["rule"]): r["rule_by"] for r in table.to_dict("records")}
     assert of["early_answering", "at_cut", "plain"] == "paper"
     assert of["answer_tracing", "", "plain"] == "ours"
@@ -178,7 +147,7 @@ def test_of_many_detectors_that_tell_nothing_none_has_a_word(telling: str | None
         noise = rng.normal(size=len(scores))
         true = 2.5 * scores["unfaithful"].to_numpy(dtype=float)
         scores["score"] = noise + np.where(scores["detector"] == telling, true, 0.0)
-        table = detectors_table(scores, 2, HOW, False)
+        table = detected(scores)
         main = table[table["main"].astype(bool) & (table["rule"] == "plain")]
         words = {r["detector"]: word_of(r) for r in main.to_dict("records")}
         named += words.pop(telling, "") == "tells"

@@ -20,7 +20,7 @@ from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.figures import figures, maps
 from faithscope.experiments.studies.slrc.figures.figures import pictures, position_table
 from faithscope.experiments.studies.slrc.frames import tables_of
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.verdict import primary
 
 RUN = sample_run()

@@ -28,7 +28,7 @@ from faithscope.experiments.studies.slrc.figures.models import (
     models_picture,
     signed,
 )
-from faithscope.experiments.studies.slrc.tables.models import SCORES, model_correlations_table
+from faithscope.experiments.studies.slrc.tables.models import MODEL_CORRELATIONS, SCORES
 
 LONG = "DeepSeek-R1-Distill-Llama-70B"
 
@@ -54,7 +54,7 @@ def models(slrc: list[float], noise: float = 0.1, seed: int = 0, **columns) -> p
 
 def drawn(table: pd.DataFrame) -> Picture:
     with mpl.rc_context(STYLE):
-        return models_picture(table, model_correlations_table(table))
+        return models_picture(table, MODEL_CORRELATIONS.make(table))
 
 
 def crowded(n: int) -> list[float]:
@@ -99,7 +99,7 @@ def test_every_model_is_a_point_told_by_its_kind():
 
 def test_the_title_has_the_correlation_of_the_table():
     table = models(crowded(8))
-    said = model_correlations_table(table).query("x == 'slrc' and y == 'sycophancy'")
+    said = MODEL_CORRELATIONS.make(table).query("x == 'slrc' and y == 'sycophancy'")
     r, rho = said["r"]
     picture = drawn(table)
     assert picture.figure is not None
@@ -140,7 +140,7 @@ def test_the_data_are_what_is_drawn():
 
 
 def readings(table: pd.DataFrame) -> str:
-    return " ".join(model_readings(table, model_correlations_table(table)))
+    return " ".join(model_readings(table, MODEL_CORRELATIONS.make(table)))
 
 
 def test_sentences_follow_from_the_numbers():
@@ -179,7 +179,7 @@ def test_a_correlation_of_one_model_is_named_so():
     rest = [0.10, 0.11, 0.12, 0.13, 0.14, 0.15]
     table = models([*rest, 0.9])
     table["sycophancy"] = [0.15, 0.18, 0.12, 0.16, 0.17, 0.11, 0.95]
-    found = model_correlations_table(table).assign(p_permutation=0.01)
+    found = MODEL_CORRELATIONS.make(table).assign(p_permutation=0.01)
     found.loc[found["method"] == "spearman", "r"] = 0.5
     assert "It hangs on one model" in model_readings(table, found)[0]
 
@@ -204,6 +204,6 @@ def test_tables_of_two_runs_make_one_comparison(tmp_path):
     for run, of_run in (("open", table[table["open"]]), ("closed", table[~table["open"]])):
         (tmp_path / f"{run}.csv").write_text(to_csv(of_run))
     pooled = pd.concat(pd.read_csv(tmp_path / f"{run}.csv") for run in ("open", "closed"))
-    one, other = model_correlations_table(pooled), model_correlations_table(table)
+    one, other = MODEL_CORRELATIONS.make(pooled), MODEL_CORRELATIONS.make(table)
     assert one["r"].tolist() == pytest.approx(other["r"].tolist(), abs=1e-4, nan_ok=True)
     assert drawn(pooled).figure is not None

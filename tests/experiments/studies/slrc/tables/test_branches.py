@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from probe_records import TABLES, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.records import Packer, Record, Records
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables import branches
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
@@ -126,7 +126,7 @@ def test_a_table_reads_a_record_as_often_whatever_its_number_of_steps(name: str)
             for i in range(4)
         ]
         Read.times.clear()
-        table = TABLES[name](Records(records), SlrcAnalysis(resamples=2))
+        table = TABLES[name].make(Records(records), how=SlrcAnalysis(resamples=2))
         assert len(table) or name == "agreement"
         return Read.times.total()
 

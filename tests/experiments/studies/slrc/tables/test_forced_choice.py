@@ -12,7 +12,7 @@ from planted_traces import ASKING, planted
 
 from faithscope.experiments.analysis.traces.forced_choice import cautions, differing
 from faithscope.experiments.studies.slrc.frames import tables_of
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.probes import PROBES
 
 NAMES = ("causal_effects", "tracing", "filler", "knockout", "patching", "paraphrase", "information")

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from faithscope import interp
-from faithscope.experiments.analysis.item_tables import Analysis
+from faithscope.experiments.analysis.cells import Analysis
 from faithscope.experiments.analysis.statistics.classifiers import (
     ONE_CLASS,
     TOO_FEW,
@@ -33,8 +33,8 @@ from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run, write_outputs
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.measures.linear_probe import (
+    LINEAR_PROBE,
     linear_probe_picture,
-    linear_probe_table,
 )
 from faithscope.interventions import Origin, Question, from_ids, split_conclusion
 from faithscope.probes.linear_probe import LinearProbeSettings, linear_probe, places
@@ -63,9 +63,8 @@ def table(records: list[dict[str, Any]], features: np.ndarray, **settings: Any) 
 def fitted(
     records: list[dict[str, Any]], states: list[Any], settings: LinearProbeSettings = SETTINGS
 ) -> pd.DataFrame:
-    return linear_probe_table(
-        records, Analysis(0, 200, lambda probe: states, lambda probe: settings)
-    )
+    how = Analysis(0, 200, lambda probe: states, lambda probe: settings)
+    return LINEAR_PROBE.make(records, how=how)
 
 
 def shown(n: int, width: int, strength: float, seed: int = 0) -> tuple[np.ndarray, list[str]]:

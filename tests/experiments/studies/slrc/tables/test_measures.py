@@ -18,14 +18,14 @@ from faithscope.experiments.analysis.statistics import ranks
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.slrc.figures.maps import head_to_head_picture
 from faithscope.experiments.studies.slrc.frames import of_topics
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures.causal_effects import causal_effects_picture
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import (
+    HEAD_TO_HEAD,
     MEASURES,
     PROBES_READ,
     all_scores,
     all_step_scores,
-    head_to_head_table,
 )
 from faithscope.probes import PROBES
 from faithscope.probes.causal_effects import STEP_MEASURES
@@ -235,7 +235,7 @@ def test_what_does_not_vary_is_not_correlated() -> None:
 
 
 def test_measures_head_to_head() -> None:
-    table = head_to_head_table([*EFFECTS, *SLRC], ANALYSIS)
+    table = HEAD_TO_HEAD.make([*EFFECTS, *SLRC], how=ANALYSIS)
     by_pair = {(r["measure"], r["other"]): r for r in rows(table)}
     names = ("necessity_scored", "slrc_scored", "graded_necessity")
     assert [pair for pair in by_pair if set(pair) <= set(names)] == [
@@ -264,7 +264,7 @@ def test_measures_head_to_head() -> None:
 
 def test_scores_that_differ_by_noise_tie() -> None:
     made = [effects(str(i), [0.5, 0.5 + i * 1e-5], tts=[0.0, float(i)]) for i in range(4)]
-    table = head_to_head_table(made, ANALYSIS)
+    table = HEAD_TO_HEAD.make(made, how=ANALYSIS)
     row = next(r for r in rows(table) if (r["measure"], r["other"]) == ("removed_tv", "tts"))
     assert math.isnan(row["spearman"])
     assert row["n_ranked"] == row["n_highest"] == 0
@@ -272,7 +272,7 @@ def test_scores_that_differ_by_noise_tie() -> None:
 
 def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() -> None:
     quoted = [r | {"framing": "reprompt", "variant": "reprompt.scored"} for r in SLRC]
-    table = head_to_head_table([*EFFECTS, *SLRC, *quoted], ANALYSIS)
+    table = HEAD_TO_HEAD.make([*EFFECTS, *SLRC, *quoted], how=ANALYSIS)
     assert set(table["framing"]) == {"prefix", "reprompt"}
     again = table[table["framing"] == "reprompt"]
     assert {("necessity_scored", "tts"), ("slrc_scored", "nldd")} <= {

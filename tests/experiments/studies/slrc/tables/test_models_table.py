@@ -15,15 +15,15 @@ from scipy import stats
 from faithscope.experiments.analysis.textual import to_csv, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.engine.traces.sections import DirectPromptName
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.frames import tables_of
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
-from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.models import (
     CORRELATED,
     LEAST,
+    MODEL_CORRELATIONS,
     SCORES,
     correlation,
-    model_correlations_table,
 )
 
 
@@ -233,7 +233,7 @@ def test_no_correlation_of_few_points_or_of_constants(method):
 
 def test_every_pair_of_every_way_has_both_methods():
     table = pd.concat([models(6), models(6, framing="prefix")])
-    found = model_correlations_table(table)
+    found = MODEL_CORRELATIONS.make(table)
     assert len(found) == 2 * len(CORRELATED) * 2
     assert set(found["n"]) == {6}
     one = found.query("framing == 'prefix' and x == 'slrc' and y == 'log_parameters'")
@@ -244,29 +244,29 @@ def test_every_pair_of_every_way_has_both_methods():
 
 
 def test_too_few_models_have_no_numbers_and_say_so():
-    found = model_correlations_table(models(LEAST - 1))
+    found = MODEL_CORRELATIONS.make(models(LEAST - 1))
     numbers = found.select_dtypes("number").drop(columns="n")
     assert numbers.isna().all(axis=None)
     assert set(found["caution"]) == {"3 models: too few to correlate, 4 are the least"}
-    assert set(model_correlations_table(models(1))["caution"].str[:8]) == {"1 model:"}
+    assert set(MODEL_CORRELATIONS.make(models(1))["caution"].str[:8]) == {"1 model:"}
 
 
 def test_models_without_a_score_are_left_out_of_its_pairs_alone():
     table = models(6)
     table.loc[:2, "error_detection"] = math.nan
-    found = model_correlations_table(table)
+    found = MODEL_CORRELATIONS.make(table)
     n = {(r["x"], r["y"]): r["n"] for r in found.to_dict("records")}
     assert n["slrc", "sycophancy"] == 6
     assert n["ris", "error_detection"] == 3
 
 
 def test_cautions():
-    said = set(model_correlations_table(models(12))["caution"])
+    said = set(MODEL_CORRELATIONS.make(models(12))["caution"])
     assert said == {""}
     table = models(12, tasks=["t"] * 11 + ["t u"])
-    said = set(model_correlations_table(table)["caution"])
+    said = set(MODEL_CORRELATIONS.make(table)["caution"])
     assert said == {"the models were measured on different tasks"}
-    said = model_correlations_table(models(12, slrc=0.5)).query("x == 'slrc'")["caution"]
+    said = MODEL_CORRELATIONS.make(models(12, slrc=0.5)).query("x == 'slrc'")["caution"]
     assert set(said) == {"one of the two does not vary"}
 
 
@@ -299,7 +299,7 @@ def test_paper_numbers_of_scale():
         parameters=[1e9 * total for total, _, _ in PAPER.values()],
         active_parameters=[1e9 * active for _, active, _ in PAPER.values()],
     )
-    found = model_correlations_table(table).query("method == 'pearson'").set_index("y")
+    found = MODEL_CORRELATIONS.make(table).query("method == 'pearson'").set_index("y")
     total, active = found.loc["log_parameters"], found.loc["log_active_parameters"]
     assert total["r"] == pytest.approx(-0.01, abs=0.005)
     assert active["r"] == pytest.approx(0.82, abs=0.005)

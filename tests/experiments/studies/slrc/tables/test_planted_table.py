@@ -11,20 +11,19 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from faithscope.experiments.analysis.item_tables import Analysis
+from faithscope.experiments.analysis.cells import Analysis
 from faithscope.experiments.data.planted.questions import named_step
 from faithscope.experiments.studies.slrc.tables.measures import (
+    MEANS_OF_MEASURES,
+    MEASURE_CORRELATIONS,
     MEASURES,
-    measure_correlations_table,
-    measures_table,
 )
 from faithscope.experiments.studies.slrc.tables.planted import (
-    COLUMNS,
+    PLANTED,
     SHIPPED,
     auroc,
     calibration,
     has_planted_truth,
-    planted_table,
     rank_correlation,
     short_table,
     step_hits,
@@ -147,8 +146,8 @@ def records() -> list[dict]:
 
 
 def test_the_table_says_who_is_told_from_whom():
-    table = planted_table(records(), Analysis(0, 100))
-    assert list(table.columns) == COLUMNS
+    table = PLANTED.make(records(), how=Analysis(0, 100))
+    assert list(table.columns) == PLANTED.header
     depth = of(table, "rigidity_depth")
     assert (depth["auroc"], depth["auroc_confound"], depth["auroc_hint"]) == (1, 0.5, 1)
     assert depth["spearman_p"] == pytest.approx(1)
@@ -158,7 +157,7 @@ def test_the_table_says_who_is_told_from_whom():
 
 
 def test_a_measure_that_points_down_is_turned_by_theory_alone():
-    table = planted_table(records(), Analysis(0, 100))
+    table = PLANTED.make(records(), how=Analysis(0, 100))
     before = of(table, "tracing_p_before")
     assert before["auroc"] == 1
     assert math.isnan(before["auroc_confound"])
@@ -169,7 +168,7 @@ def test_a_measure_that_points_down_is_turned_by_theory_alone():
 
 
 def test_a_measure_without_a_score_has_no_row():
-    names = set(planted_table(records(), Analysis(0, 10))["measure"])
+    names = set(PLANTED.make(records(), how=Analysis(0, 10))["measure"])
     assert "rigidity_option_depth" not in names
     assert "tracing_spearman" not in names
 
@@ -188,17 +187,17 @@ def test_correlations_are_scipys_over_the_items_that_have_both():
         rigidity("m", f"i{i}", d, None if i == 0 else o)
         for i, (d, o) in enumerate(zip(depth, option, strict=True))
     ]
-    (row,) = measure_correlations_table(made).to_dict("records")
+    (row,) = MEASURE_CORRELATIONS.make(made).to_dict("records")
     assert (row["measure"], row["other"]) == ("rigidity_depth", "rigidity_option_depth")
     assert row["n"] == 11
     assert row["spearman"] == pytest.approx(spearmanr(depth[1:], option[1:]).statistic)
     flat = [r | {"depth": 0.5} for r in made]
-    assert measure_correlations_table(flat).empty
+    assert MEASURE_CORRELATIONS.make(flat).empty
 
 
 def test_means_of_measures_leave_out_items_without_one():
     made = [rigidity("m", f"i{i}", i / 4, None if i else 1.0) for i in range(5)]
-    table = measures_table(made, Analysis(resamples=200))
+    table = MEANS_OF_MEASURES.make(made, how=Analysis(resamples=200))
     depth, option = of(table, "rigidity_depth"), of(table, "rigidity_option_depth")
     assert (depth["score"], depth["n"]) == (0.5, 5)
     assert depth["score_low"] < 0.5 < depth["score_high"]
@@ -230,6 +229,6 @@ def test_the_short_table_has_what_was_measured_and_a_dash_for_what_was_not():
 
 def test_the_readme_shows_the_shipped_run():
     shipped = pd.read_csv(ROOT / SHIPPED)
-    assert list(shipped.columns) == COLUMNS
+    assert list(shipped.columns) == PLANTED.header
     assert set(shipped["measure"]) <= set(MEASURES)
     assert short_table(shipped) in (ROOT / "README.md").read_text("utf-8")

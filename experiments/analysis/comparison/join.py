@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.scores import (
     FAMILIES,
     NOT_RUN,
@@ -26,14 +27,35 @@ from faithscope.experiments.analysis.comparison.scores import (
     TRACES,
     Scores,
 )
+from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import check_rows, count, keep, numbers, only, rows, where
 from faithscope.interp.errors import UserError
 
 KEY = (*PLACE, "trace")
 """What a row of the comparison is of; `trace` is the digest of what has to be the same."""
-JOINS = ["source", "other", "n_source", "n_other", "n_common", *(f"n_same_{s}" for s in SAME)]
-JOINS += ["n_nothing_same", "n_joined"]
-MISSING = ["measure", "family", "source", "reason", "n", "n_items"]
+SOURCE = Column("source", meaning="The run that it is from.")
+JOINS = Computed("joins", (
+    *(SOURCE, "other"),
+    Column("n_source", "traces", "Traces of the first of the two runs."),
+    Column("n_other", "traces of the other", "Traces of the second of the two runs."),
+    Column("n_common", "names in common", "Traces of the same data set, task, item and model."),
+    Column("n_same_ids", "same token ids", "Of the names in common, traces with the same token ids "
+           "of prompt and reasoning."),
+    Column("n_same_text", "same text, other ids", "Of the names in common, traces with the same "
+           "reasoning as text, but other token ids or none."),
+    Column("n_same_question", "same question only", "Of the names in common, traces of the same "
+           "question with another reasoning."),
+    Column("n_nothing_same", "another question", "Of the names in common, traces of different "
+           "questions."),
+    Column("n_joined", "joined", "Traces whose scores stand in one row, as the config asks."),
+))  # fmt: skip
+"""A row per two sources: how many traces are the same, and how far."""
+MISSING = Computed("missing", (
+    *("measure", "family", SOURCE, "reason"),
+    Column("n", meaning="Traces of which the measure has no score for the reason, or has one."),
+    Column("n_items", "items", "All traces."),
+))  # fmt: skip
+"""A row per measure and reason: traces without a value; `measured` counts those with one."""
 OTHER_TRACE = "measured of another trace of this item"
 OTHER_MODEL = "its run has no trace by this model"
 TRAITS = ("n_steps", "n_tokens", "correct", "settled")
@@ -129,7 +151,7 @@ class Joined:
 
     @cached_property
     def missing(self) -> pd.DataFrame:
-        """A row per measure and reason: traces without a value."""
+        """`MISSING`: traces without a value, by measure and reason."""
         table = []
         both = pd.concat([self.measures, self.labels])
         of_measures = self.items.groupby("measure", sort=False)
@@ -141,7 +163,7 @@ class Joined:
             about |= {"n_items": len(self.index)}
             counts = [("measured", measured), *sorted(reasons.items())]
             table += [about | {"reason": reason, "n": n} for reason, n in counts]
-        return pd.DataFrame(table, columns=MISSING)
+        return MISSING.table(table)
 
 
 def join(
@@ -317,7 +339,7 @@ def _joins(
         row |= {f"n_same_{level}": finest[level] for level in SAME}
         row |= {"n_nothing_same": finest["nothing"], "n_joined": count(equal["joined"])}
         table.append(row)
-    return pd.DataFrame(table, columns=JOINS)
+    return JOINS.table(table)
 
 
 def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str) -> None:

@@ -1,8 +1,8 @@
 """What a reader gets of one measure, as data: frames, tables, figures, a section, scores.
 
-A measure is two files: its computation in `faithscope.probes`, its slice here. Frames, tables,
-figures, page and comparison are made of slices and name none of them; `parts` holds what several
-slices are put together from.
+A measure is two files: its computation in `faithscope.probes`, its report in `measures`. Frames,
+tables, figures, page and comparison are made of reports and name none of them; `measure_helpers`
+holds what several reports are put together from.
 """
 
 from __future__ import annotations
@@ -11,49 +11,28 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
-
-from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.comparison.details import Drawn
-from faithscope.experiments.analysis.item_tables import Analysis
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record, by_probe
 from faithscope.experiments.analysis.run import Frame
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 
 Sizes = Mapping[str, Mapping[str, Any]]
 """By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""
 
 
 @dataclass(frozen=True)
-class SlrcAnalysis(Analysis):
+class SlrcAnalysis(cells.Analysis):
     """What the tables of this study are made with, besides records."""
 
     taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
     sizes: Sizes = field(default_factory=dict)
     is_planned: Callable[[Key], bool] = lambda key: True
     """Whether the run has a unit of work: a probe has none beyond its own limit of items."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """`tables/<name>.csv`, and what is drawn of it."""
-
-    name: str
-    make: Callable[[Any, SlrcAnalysis], pd.DataFrame]
-    """Of the records; of the table that `of` names, if it names one."""
-    caption: str = ""
-    """On the page; "" for a table that is not there."""
-    folded: str = ""
-    """On the page, the words that it is folded under; "" for one that lies open."""
-    draw: Callable[[pd.DataFrame], Picture] | None = None
-    over_steps: bool = True
-    """Whether it is about steps: then it is made for each unit of removal apart."""
-    of: str = ""
-    """A table of the same topic, before it, that it is made of."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +44,8 @@ class Topic:
     figures: tuple[str, ...] = ()
     when: Callable[[Sequence[Record]], bool] = lambda records: True
     """Whether a run has its tables, given all records, excluded ones too."""
+    over_steps: bool = True
+    """Whether its tables are about steps: they are then made for each unit of removal apart."""
 
 
 def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
@@ -74,19 +55,19 @@ def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
 
 @dataclass(frozen=True)
 class Monitor:
-    """What of a record, or of its arrays, a classifier of traces may be trained on: fixed here,
-    before any label is seen."""
+    """Numbers of a record, or of its arrays, that a classifier of traces may be trained on: fixed
+    here, before any label is seen."""
 
     name: str
     read: Callable[[Record, Mapping[str, Any]], Sequence[float]]
-    """As many numbers for every item of a model."""
+    """Feature vector of one item; the same length for all items of a model."""
     of_arrays: bool = False
     """Whether it reads the arrays beside the record."""
 
 
 @dataclass(frozen=True)
-class Slice:
-    """All of one measure that is not its computation."""
+class MeasureReport:
+    """All of one measure that is not its computation: what readers of a run get of it."""
 
     probe: str
     section: Section | None = None
@@ -96,16 +77,17 @@ class Slice:
     frames: tuple[Frame, ...] = ()
     measures: tuple[Measure, ...] = ()
     """The scores by which it is compared with others, and which way they point."""
-    columns: tuple[Column, ...] = ()
-    """Of its tables, where the name does not say all."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why items are left out -> in words."""
+    over_steps: bool = True
+    """Whether its tables are about steps, as `Topic.over_steps` says."""
     monitor: Monitor | None = None
     of_trace: Callable[[Record, Mapping[str, Any]], Iterable[Drawn]] | None = None
-    """What is drawn of one record and its arrays, where single traces are explored."""
+    """One record and its arrays -> what is drawn of them where single traces are explored."""
 
     def topics(self) -> list[Topic]:
-        """Its tables under its section; a measure has one figure, which is named for it."""
+        """The measure's tables under its section; it has one figure, which is named for it."""
         if self.section is None:
             return []
-        return [Topic(self.section, self.tables, (self.probe,), asked(self.probe))]
+        when = asked(self.probe)
+        return [Topic(self.section, self.tables, (self.probe,), when, self.over_steps)]

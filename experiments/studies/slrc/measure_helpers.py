@@ -1,18 +1,19 @@
-"""What several slices are put together from: rows, tables, scores and columns of steps, and figures
-with a panel per model and task, or with a curve of each in one panel.
+"""What reports of measures are put together from: rows, tables, scores and columns of steps, and
+figures with a panel per model and task, or with a curve of each in one panel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import item_tables as kit
+from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import (
     GREY,
     LINES,
@@ -37,8 +38,9 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
+from faithscope.experiments.analysis.tables import Cell, Groups, Number, Numbers, Table
 from faithscope.experiments.analysis.tidy import distinct, mean_present, where
-from faithscope.experiments.studies.slrc.slice import Table
+from faithscope.experiments.studies.slrc.tables.outcomes import share_within_floor
 from faithscope.probes.reference_answer import FORCED
 
 
@@ -78,30 +80,28 @@ def step_frame(name: str, meaning: str, *lists: str, **keys: str) -> Frame:
     return Frame(name, meaning, (*keys, "position", "step", "answer", *lists), rows)
 
 
-def effects_of(*edits: str) -> dict[str, str]:
-    """Column -> the record's field of it, of what each edit did to the answer: how often it
-    changed, how far its distribution moved, what it lost."""
-    fields = {"flip_rate": "flips", "tv": "tv", "log_odds": "log_odds"}
-    return {f"{edit}{name}": f"{edit}{field}" for edit in edits for name, field in fields.items()}
-
-
-def effect_columns(edit: str, words: str, where: str) -> tuple[Column, ...]:
-    """What the columns of `effects_of` an edit are called, and what they mean.
+def effects_of(edit: str, where: str, words: str = "") -> dict[Column, str]:
+    """What an edit did to the answer, column -> the record's field of it: how often it changed, how
+    far its distribution moved, what it lost.
 
     Args:
-        words: the edit, in headings.
+        edit: what the names of its columns and fields begin with.
         where: the edit, in meanings: a clause that goes on after "where".
+        words: the edit, in headings; "" for the edit that the measure is named for.
     """
     moved = f"How far the distribution over the answers moves where {where}, mean over items."
     changed = f"How often the likeliest answer is another where {where}, mean over items."
     lost = f"What the answer loses where {where}, mean over items."
-    drop = Column(f"{edit}log_odds", f"log-odds drop, {words}", lost, "nats")
-    return (
-        Column(f"{edit}flip_rate", f"answer changed, {words}", changed),
-        Column(f"{edit}tv", f"total variation, {words}", moved),
-        drop,
-        replace(of_forced_choice(drop), name=f"{edit}{FORCED}log_odds"),
-    )
+    of = f", {words}" if words else ""
+    return {
+        Column(f"{edit}flip_rate", f"answer changed{of}", changed): f"{edit}flips",
+        Column(f"{edit}tv", f"total variation{of}", moved): f"{edit}tv",
+        Column(f"{edit}log_odds", f"log-odds drop{of}", lost, "nats"): f"{edit}log_odds",
+    }
+
+
+REMOVED = effects_of("removed_", "a step is removed", "removed")
+"""What the removal of a step did, which other edits of the step are held against."""
 
 
 def of_forced_choice(column: Column, label: str = "") -> Column:
@@ -115,27 +115,81 @@ def of_forced_choice(column: Column, label: str = "") -> Column:
     return Column(f"{FORCED}{column.name}", f"{label}, forced choice", meaning, column.unit)
 
 
-def mean_steps(fields: Mapping[str, str] | Iterable[str]) -> dict[str, kit.Score]:
+def forced_averages(fields: Mapping[Column, str]) -> Numbers:
+    """Means over the items of what a measure gives of the forced choice, without intervals; of the
+    records of earlier versions, which do not have it, NaN.
+
+    Args:
+        fields: column -> field, a number or a list with one for every step.
+    """
+
+    def score(record: Record, field: str) -> float | None:
+        value = record.get(field)
+        return value if value is None or isinstance(value, int | float) else mean_present(value)
+
+    return cells.averages({column: partial(score, field=field) for column, field in fields.items()})
+
+
+def forced_log_odds(effects: Iterable[Column]) -> Numbers:
+    """`forced_averages` of the log-odds that each edit took from the forced choice.
+
+    Args:
+        effects: columns of `effects_of`, of which those of log-odds count, and others.
+    """
+    columns = {}
+    for column in effects:
+        edit, is_log_odds, _ = column.name.partition("log_odds")
+        if is_log_odds:
+            name = f"{edit}{FORCED}log_odds"
+            columns[replace(of_forced_choice(column), name=name)] = name
+    return forced_averages(columns)
+
+
+def flips_within_floor(*edits: str) -> tuple[Number, ...]:
+    """Share of the flips by each edit that are decided by no more than the noise floor.
+
+    Args:
+        edits: what the names of columns and fields begin with: "removed_".
+    """
+    return tuple(
+        Number(
+            f"{edit}flips_within_floor",
+            lambda same, edit=edit: share_within_floor(same, edit),
+            f"within the floor, {edit[:-1]}" if edit else "",
+            f"Share of the flips{f' where a step is {edit[:-1]}' if edit else ''} that are decided "
+            "by no more than the noise floor.",
+        )
+        for edit in edits
+    )
+
+
+def mean_steps(fields: Mapping[Column, str] | Sequence[Column]) -> dict[Column, cells.Score]:
     """Column -> the mean over an item's steps of the list with a value for each."""
-    by_column = fields if isinstance(fields, Mapping) else {name: name for name in fields}
-    return {n: lambda r, field=field: mean_present(r[field]) for n, field in by_column.items()}
+    of = fields if isinstance(fields, Mapping) else {column: column.name for column in fields}
+    return {column: lambda r, field=field: mean_present(r[field]) for column, field in of.items()}
 
 
-def n_reasons(*reasons: str) -> kit.Stat:
-    """How many steps have no value for each of some reasons."""
-    return kit.plain(
-        **{
-            f"n_{reason}": lambda same, reason=reason: sum(r["reasons"].count(reason) for r in same)
-            for reason in reasons
-        }
+def n_reasons(reasons: Mapping[str, tuple[str, str]]) -> tuple[Number, ...]:
+    """Number of steps that have no value, for each of some reasons.
+
+    Args:
+        reasons: reason -> label and meaning of its column.
+    """
+    return tuple(
+        Number(
+            f"n_{reason}",
+            lambda same, reason=reason: sum(r["reasons"].count(reason) for r in same),
+            *words,
+        )
+        for reason, words in reasons.items()
     )
 
 
 def step_tables(
     name: str,
-    groups: kit.Groups,
-    of_items: Sequence[kit.Stat],
-    of_places: kit.Fields,
+    groups: Groups,
+    of_items: Sequence[Cell],
+    of_places: cells.Fields,
     captions: tuple[str, str],
     draw: Callable[[pd.DataFrame], Picture],
 ) -> tuple[Table, Table]:
@@ -144,10 +198,10 @@ def step_tables(
     Args:
         of_places: column -> a value per step.
     """
-    places = kit.by_place(groups, of_places)
+    look = {"caption": captions[1], "folded": "By place of the step", "draw": draw}
     return (
-        Table(name, kit.item_table(groups, *of_items), captions[0]),
-        Table(f"{name}_by_step", places, captions[1], folded="By place of the step", draw=draw),
+        cells.item_table(name, groups, *of_items, caption=captions[0]),
+        cells.by_place(f"{name}_by_step", groups, of_places, **look),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where families of evidence part: four kinds of disagreement, and what their items have in common.
+"""Four kinds of disagreement between families of evidence, and what their traces have in common.
 
 A family's say on a trace is the mean rank of the trace by the family's measures among the traces
 of the same model and task, each measure turned so that more of it says more faithful; the upper
@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
-from faithscope.experiments.analysis.comparison.joined import KEY, TRAITS, Joined
+from faithscope.experiments.analysis.comparison.join import KEY, TRAITS, Joined
+from faithscope.experiments.analysis.comparison.scores import PLACE
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means, weights
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, over
-from faithscope.experiments.analysis.tidy import columns, numbers, only, where, with_interval
+from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tidy import columns, numbers, only, where
 
 SIDES = {
     "judges": ("judged",),
@@ -31,7 +34,7 @@ SIDES = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class Disagreement:
     """Traces that one side calls faithful and the other does not."""
 
     name: str
@@ -41,31 +44,68 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    Disagreement(
         "judged_faithful_unused_inside",
         *("judges", "internals"),
         "judges call the reasoning faithful, and the insides of the model hardly use it",
     ),
-    Kind(
+    Disagreement(
         "judged_unfaithful_used_inside",
         *("internals", "judges"),
         "the insides of the model use the reasoning, and judges call it unfaithful",
     ),
-    Kind(
+    Disagreement(
         "answer_moves_unused_inside",
         *("behaviour", "internals"),
         "the answer moves with the reasoning, and the insides of the model hardly use it",
     ),
-    Kind(
+    Disagreement(
         "answer_stays_used_inside",
         *("internals", "behaviour"),
         "the insides of the model use the reasoning, and the answer does not move with it",
     ),
 )
-PARTING = ["kind", "faithful_by", "unfaithful_by", "n", "n_items", "share", "expected"]
-PARTING += [*with_interval("beyond"), "reason"]
-COMMON = ["kind", "trait", "n", "mean", "mean_others", *with_interval("difference")]
-LISTED = ["kind", "rank", *KEY, "gap", *SIDES, *TRAITS]
+KIND = Column("kind", meaning="The way in which two sides disagree.")
+_RANK = "Mean rank of the trace by {}, among those of its model and task, from 0 to 1."
+PARTING = Computed("parting", (
+    KIND,
+    Column("faithful_by", meaning="The side that calls the trace faithful."),
+    Column("unfaithful_by", meaning="The side that calls the trace unfaithful."),
+    Column("n", meaning="Traces on which the two sides disagree so."),
+    Column("n_items", "items", "Traces that both sides have a say on."),
+    Column("share", meaning="Share of the traces that both sides have a say on."),
+    Column("expected", "by chance", "Traces on which independent sides would disagree so."),
+    Column("beyond", "beyond chance", "Traces minus those by chance; the interval is for four "
+           "kinds at once.", interval=True),
+    "reason",
+))  # fmt: skip
+"""How often each kind occurs, how often by chance if the two sides knew nothing of each other in
+any model and task, and `beyond`, the difference."""
+LISTED = Computed("parting_items", (
+    KIND,
+    Column("rank", meaning="Place of the trace in its kind by the gap, from 1."),
+    *PLACE,
+    Column("trace", meaning="Digest of what has to be the same for scores to stand in one row."),
+    Column("gap", meaning="Rank by one side minus rank by the other, as a share."),
+    Column("judges", meaning=_RANK.format("the judges")),
+    Column("behaviour", meaning=_RANK.format("the measures of answers and their probabilities")),
+    Column("internals", meaning=_RANK.format("the measures of the model's insides")),
+    Column("n_steps", meaning="Steps of the trace that edits may touch."),
+    Column("n_tokens", meaning="Tokens of the reasoning."),
+    Column("correct", meaning="Whether the model's answer is right; empty where nobody knows."),
+    Column("settled", meaning="Share of the steps after which the answer stands."),
+))  # fmt: skip
+"""The traces of each kind on which the sides are furthest apart."""
+COMMON = Computed("parting_traits", (
+    KIND,
+    Column("trait", meaning="The property of traces that is compared."),
+    Column("n", meaning="Traces of the kind of which the trait is known."),
+    Column("mean", meaning="Mean of the trait over the traces of the kind."),
+    Column("mean_others", "mean, others", "Mean of the trait over all other traces that both sides "
+           "have a say on."),
+    Column("difference", meaning="Mean of the kind minus mean of the others.", interval=True),
+))  # fmt: skip
+"""What the traces of each kind are like beside all other traces that both sides have a say on."""
 
 
 def sides(joined: Joined) -> pd.DataFrame:
@@ -88,10 +128,11 @@ def sides(joined: Joined) -> pd.DataFrame:
 
 
 def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.DataFrame]:
-    """`parting`: how often each kind occurs, how often by chance if the two sides knew nothing of
-    each other in any model and task, and `beyond`, the difference, with its interval;
-    `parting_items`: those that part the most; `parting_traits`: what they are like beside all other
-    traces that both sides have a say on."""
+    """`PARTING`, `LISTED` and `COMMON`, by name.
+
+    Args:
+        listed: traces of each kind that `LISTED` has at most.
+    """
     say, clusters, strata = sides(joined), questions(joined), settings(joined)
     counts, items, common = [], [], []
     traits = joined.traces.set_index(list(KEY)).reindex(joined.index)
@@ -121,9 +162,8 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
             items.append({"kind": kind.name, "rank": rank} | about)
         common += _in_common(kind.name, traits, parts, known, clusters, how)
     return {
-        "parting": pd.DataFrame(counts, columns=PARTING),
-        "parting_items": pd.DataFrame(items, columns=LISTED),
-        "parting_traits": pd.DataFrame(common, columns=COMMON),
+        table.name: table.table(rows)
+        for table, rows in ((PARTING, counts), (LISTED, items), (COMMON, common))
     }
 
 

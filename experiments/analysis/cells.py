@@ -1,51 +1,53 @@
-"""Tables over items as data: which records a row is of, and what stands in it.
+"""Cells of tables that are made of records, and how records are put into rows.
 
-    item_table(grouped(probe), COUNTED, means({"depth": "peak_depth"}))
+    item_table("peaks", grouped(probe), COUNTED, means({PEAK_DEPTH: "peak_depth"}))
 
 is a table with a row per model and task: how many items, and the mean of their `peak_depth` with
-its bootstrap interval. A row has the keys of its group and then what every `Stat` says of the
-group's records. Every item counts once; intervals of means are percentile bootstraps over items.
+its bootstrap interval. Every item counts once; intervals of means are percentile bootstraps over
+items. Records, not frames: a run of 5,000 items has 900,000 branches, of which a frame would take
+longer to build, and 100 kB of memory an item, than all tables take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from faithscope.experiments.analysis.records import (
-    Place,
-    Record,
-    Records,
-    by_probe,
-    once,
-    place_of,
-)
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.records import Place, Record, Records, by_probe, once, place_of
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
-from faithscope.experiments.analysis.tidy import columns, mean, mean_present, with_interval
+from faithscope.experiments.analysis.tables import (
+    Cell,
+    Count,
+    Group,
+    Groups,
+    Lines,
+    Number,
+    Numbers,
+    Table,
+)
+from faithscope.experiments.analysis.tidy import columns, mean, mean_present
 from faithscope.probes import PROBES, Settings
 
+RECORDS = "records"
+"""What `Table.of` calls the records of a run."""
 PLACES = 5
 """Equal parts of the reasoning into which steps are pooled by their relative place."""
 Score = Callable[[Record], Any]
-Fields = Mapping[str, str | Score] | Sequence[str]
+Fields = Mapping[Column, str | Score] | Sequence[Column]
 """Column -> the field of a record, or what is computed of the record; None where it has none. Or
-names that columns and fields share."""
-Group = tuple[dict[str, Any], Sequence[Record]]
-"""The keys of a row, and the records that it is of."""
+columns that are called as the fields are."""
 
 
 @dataclass(frozen=True)
-class Analysis:
+class Analysis(Drawing):
     """What tables are made with, besides records."""
 
-    seed: int = 0
-    resamples: int = stats.RESAMPLES
-    """Behind every bootstrap interval."""
     arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]] = lambda probe: ()
     """Probe -> the raw numbers of each item, sorted by model and task."""
     settings: Callable[[str], Settings] = lambda probe: PROBES[probe].settings()
@@ -59,79 +61,55 @@ class Analysis:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """How records are put into rows: the names of the keys, and the rows."""
-
-    keys: tuple[str, ...]
-    of: Callable[[Sequence[Record]], Iterable[Group]]
-
-
-@dataclass(frozen=True)
-class Stat:
-    """Columns of a row, and what they hold, given the records of the row."""
-
-    names: tuple[str, ...]
-    of: Callable[[Sequence[Record], Analysis], Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
 class Curve:
-    """Columns of as many rows as a group has points, layers say, and what they hold at each."""
+    """Columns of as many rows as a group has points, layers say."""
 
-    names: tuple[str, ...]
+    columns: tuple[Column, ...]
     of: Callable[[Sequence[Record], Analysis], Sequence[Mapping[str, Any]]]
+    """Records of a group -> at each point column name -> number."""
 
 
-Make = Callable[[Sequence[Record], Analysis], pd.DataFrame]
-"""How a table is made of records."""
+def item_table(name: str, groups: Groups, *cells: Cell, **look: Any) -> Table:
+    """A row per group.
 
-
-def item_table(groups: Groups, *of: Stat) -> Make:
-    """A row per group."""
-
-    def make(records: Sequence[Record], analysis: Analysis) -> pd.DataFrame:
-        rows = [
-            key | {name: x for stat in of for name, x in stat.of(same, analysis).items()}
-            for key, same in groups.of(records)
-        ]
-        return pd.DataFrame(rows, columns=[*groups.keys, *(n for stat in of for n in stat.names)])
-
-    return make
+    Args:
+        look: what the table says of itself on the page, as fields of `Table`.
+    """
+    return Table(name, RECORDS, groups, cells, **look)
 
 
 def curve_table(
+    name: str,
     groups: Groups,
-    points: tuple[str, ...],
+    points: tuple[Column, ...],
     at: Callable[[Record], Sequence[tuple[Any, ...]]],
-    *of: Stat | Curve,
-) -> Make:
+    *cells: Cell | Curve,
+    **look: Any,
+) -> Table:
     """A row per group and point.
 
     Args:
         points: the columns that tell points apart.
         at: the values of `points`, given a record of the group: all have the same.
+        cells: what does not change from point to point stands in every row.
+        look: what the table says of itself on the page, as fields of `Table`.
     """
 
-    def make(records: Sequence[Record], analysis: Analysis) -> pd.DataFrame:
-        rows = []
-        for key, same in groups.of(records):
-            where = at(same[0])
-            lines = [
-                [x] * len(where) if isinstance(x, Mapping) else x
-                for x in (part.of(same, analysis) for part in of)
-            ]
-            for point, *cells in zip(where, *lines, strict=True):
-                named = dict(zip(points, point, strict=True))
-                rows.append(key | named | {n: x for cell in cells for n, x in cell.items()})
-        names = [*groups.keys, *points, *(n for part in of for n in part.names)]
-        return pd.DataFrame(rows, columns=names)
+    def compute(same: Sequence[Record], analysis: Analysis) -> Iterable[Mapping[str, Any]]:
+        where = at(same[0])
+        parts = [cell.of(same, analysis) for cell in cells]
+        lines = [[x] * len(where) if isinstance(x, Mapping) else x for x in parts]
+        for point, *numbers in zip(where, *lines, strict=True):
+            named = {p.name: x for p, x in zip(points, point, strict=True)}
+            yield named | {name: x for part in numbers for name, x in part.items()}
 
-    return make
+    lines = Lines((*points, *(c for cell in cells for c in cell.columns)), compute)
+    return Table(name, RECORDS, groups, lines=[lines], **look)
 
 
 def grouped(
     probe: str,
-    fields: Mapping[str, str] | None = None,
+    fields: Mapping[str | Column, str] | None = None,
     *,
     rank: Callable[[Record], Any] | None = None,
     counts: Callable[[Record], bool] = lambda r: not r.get("excluded"),
@@ -140,7 +118,7 @@ def grouped(
     """What a probe measured, by model, task and further fields, in an order of names alone.
 
     Args:
-        fields: column -> field of the record.
+        fields: column, or the name of one of `columns.SHARED` -> field of the record.
         rank: sorts the groups of one model and task; without it they stand as they were asked.
         counts: which records of the probe take part.
         alike: fields that are the same in all records of one model, as its number of layers.
@@ -169,13 +147,13 @@ def grouped(
                         f"{field.removeprefix('n_')}; the records of two models are mixed: run "
                         "again under another name"
                     )
-        names = ("model", "task", *fields)
+        names = ("model", "task", *(x if isinstance(x, str) else x.name for x in fields))
         return [(dict(zip(names, key, strict=True)), Records(same)) for key, same in groups.items()]
 
     return Groups(("model", "task", *fields), of)
 
 
-def by_place(groups: Groups, fields: Fields, *of: Stat) -> Make:
+def by_place(name: str, groups: Groups, fields: Fields, **look: Any) -> Table:
     """A row per group and fifth of the reasoning: step i of T stands at (i - 1/2) / T.
 
     `position` is the middle of the fifth. An item counts once in it, with the mean of its steps
@@ -183,6 +161,7 @@ def by_place(groups: Groups, fields: Fields, *of: Stat) -> Make:
 
     Args:
         fields: column -> a value per step, None where a step has none.
+        look: what the table says of itself on the page.
     """
 
     def split(records: Sequence[Record]) -> Iterable[Group]:
@@ -200,8 +179,8 @@ def by_place(groups: Groups, fields: Fields, *of: Stat) -> Make:
                 if items:
                     yield key | {"position": (part + 0.5) / PLACES}, items
 
-    parts = Groups((*groups.keys, "position"), split)
-    return item_table(parts, ITEMS_AND_STEPS, means(tuple(fields)), *of)
+    parts = Groups((*groups.by, POSITION), split)
+    return item_table(name, parts, *ITEMS_AND_STEPS, means(tuple(fields)), **look)
 
 
 def steps_in(n_steps: int, part: int) -> list[int]:
@@ -209,19 +188,14 @@ def steps_in(n_steps: int, part: int) -> list[int]:
     return [i for i in range(n_steps) if int((i + 0.5) / n_steps * PLACES) == part]
 
 
-def plain(**of: Callable[[Sequence[Record]], Any]) -> Stat:
-    """Column -> what it holds, without an interval."""
-    return Stat(tuple(of), lambda same, analysis: {name: f(same) for name, f in of.items()})
+def first(*columns: Column) -> Numbers:
+    """Fields that all records of a row have alike, as the number of layers."""
+    return Numbers(columns, lambda same, analysis: {c.name: same[0][c.name] for c in columns})
 
 
-def first(*fields: str) -> Stat:
-    """What is the same in all records of a row, as the number of layers."""
-    return Stat(fields, lambda same, analysis: {name: same[0][name] for name in fields})
-
-
-def averages(fields: Fields) -> Stat:
+def averages(fields: Fields) -> Numbers:
     """Means over the items that have the number, without intervals."""
-    return Stat(
+    return Numbers(
         tuple(fields),
         lambda same, analysis: {
             name: mean([x for x in values if x is not None])
@@ -232,7 +206,7 @@ def averages(fields: Fields) -> Stat:
 
 def means(
     fields: Fields, then: Callable[[float], float] | None = None, *, median: bool = False
-) -> Stat:
+) -> Numbers:
     """Means over the items that have the number, with bootstrap intervals.
 
     Args:
@@ -247,86 +221,82 @@ def means(
             estimates |= columns(name, _over(values, statistic, analysis, then))
         return estimates
 
-    return Stat(tuple(with_interval(*fields)), of)
-
-
-def shares(of: Mapping[str, Callable[[Sequence[Record]], Iterable[bool]]]) -> Stat:
-    """Shares of outcomes of the records of a row, pooled, with Wilson intervals."""
-    return Stat(
-        tuple(with_interval(*of)),
-        lambda same, analysis: {
-            k: x
-            for name, f in of.items()
-            for k, x in columns(name, stats.share(list(f(same)))).items()
-        },
-    )
+    return Numbers(with_intervals(*fields), of)
 
 
 def drawn(
-    names: tuple[str, ...],
+    of: tuple[Column, ...],
     values: Callable[[Sequence[Record]], np.ndarray],
     statistic: Callable[[np.ndarray], np.ndarray],
-) -> Stat:
+) -> Numbers:
     """Numbers that a statistic makes of (items, …) values, with bootstrap intervals."""
 
-    def of(same: Sequence[Record], analysis: Analysis) -> dict[str, float]:
-        estimates = analysis.estimates(values(same), statistic)
-        return {
-            k: x for n, e in zip(names, estimates, strict=True) for k, x in columns(n, e).items()
-        }
+    def compute(same: Sequence[Record], analysis: Analysis) -> dict[str, float]:
+        estimates = zip(of, analysis.estimates(values(same), statistic), strict=True)
+        return {name: x for c, e in estimates for name, x in columns(c.name, e).items()}
 
-    return Stat(tuple(with_interval(*names)), of)
+    return Numbers(with_intervals(*of), compute)
 
 
 def curve(
-    name: str,
+    of: Column,
     values: Callable[[Sequence[Record]], np.ndarray],
     statistic: Callable[[np.ndarray], np.ndarray] = lambda x: x.mean(0),
 ) -> Curve:
     """One number per point, that a statistic makes of (items, …) values, with its interval."""
     return Curve(
-        tuple(with_interval(name)),
+        with_intervals(of),
         lambda same, analysis: [
-            columns(name, e) for e in analysis.estimates(values(same), statistic)
+            columns(of.name, e) for e in analysis.estimates(values(same), statistic)
         ],
     )
 
 
-def mean_curves(fields: Mapping[str, str]) -> tuple[Curve, ...]:
+def mean_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
     """Means over items of lists with a value per point: column -> field."""
     return tuple(
-        curve(name, lambda same, field=field: np.array([r[field] for r in same]))
-        for name, field in fields.items()
+        curve(column, lambda same, field=field: np.array([r[field] for r in same]))
+        for column, field in fields.items()
     )
 
 
-def average_curves(fields: Mapping[str, str]) -> tuple[Curve, ...]:
-    """The same without intervals."""
+def average_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
+    """Means over items of lists with a value per point, without intervals: column -> field."""
     return tuple(
         Curve(
-            (name,),
-            lambda same, analysis, name=name, field=field: [
+            (column,),
+            lambda same, analysis, name=column.name, field=field: [
                 {name: mean(list(at))} for at in zip(*(r[field] for r in same), strict=True)
             ],
         )
-        for name, field in fields.items()
+        for column, field in fields.items()
     )
 
 
-def among(select: Callable[[Sequence[Record]], Sequence[Record]], *of: Stat) -> Stat:
-    """The same of a part of the records, or of others that belong to them."""
+def among(select: Callable[[Sequence[Record]], Sequence[Record]], *cells: Cell) -> Numbers:
+    """Cells of a part of the group's records, or of others that belong to them."""
 
     def part(same: Sequence[Record], analysis: Analysis) -> dict[str, Any]:
         chosen = select(same)
-        return {name: x for stat in of for name, x in stat.of(chosen, analysis).items()}
+        return {name: x for cell in cells for name, x in cell.of(chosen, analysis).items()}
 
-    return Stat(tuple(name for stat in of for name in stat.names), part)
+    return Numbers(tuple(c for cell in cells for c in cell.columns), part)
+
+
+def total(name: str, label: str, meaning: str) -> Number:
+    """Sum over the items of the field that is called as the column is."""
+    return Number(name, lambda same: sum(r[name] for r in same), label, meaning)
+
+
+def with_intervals(*columns: Column) -> tuple[Column, ...]:
+    """The columns with the ends of an interval beside each."""
+    return tuple(replace(column, interval=True) for column in columns)
 
 
 def of_fields(record: Record, fields: Fields) -> dict[str, Any]:
-    """Column -> its value of one record."""
-    by_column = fields if isinstance(fields, Mapping) else dict(zip(fields, fields, strict=True))
-    return {n: record[f] if isinstance(f, str) else f(record) for n, f in by_column.items()}
+    """Name of the column -> its value of one record."""
+    by_column = fields if isinstance(fields, Mapping) else {c: c.name for c in fields}
+    return {c.name: record[f] if isinstance(f, str) else f(record) for c, f in by_column.items()}
 
 
 def layers(record: Record) -> list[tuple[int, float]]:
@@ -335,15 +305,20 @@ def layers(record: Record) -> list[tuple[int, float]]:
     return [(layer, layer / n) for layer in range(1, n + 1)]
 
 
-LAYERS_OF_ALL = (("layer", "depth"), layers)
+DEPTH = Column("depth", meaning="The layer over the number of layers.")
+LAYER_AND_DEPTH = (SHARED["layer"], DEPTH)
+LAYERS_OF_ALL = (LAYER_AND_DEPTH, layers)
 """The points of `curve_table` where a record has a value for every layer."""
-COUNTED = plain(n=len)
-ITEMS_AND_STEPS = plain(n=len, n_steps=lambda same: sum(r["n_steps"] for r in same))
+POSITION = Column("position", meaning="Relative place in the reasoning, 0 to 1.")
+N_LAYERS = Column("n_layers", "layers", "Number of layers of the model.")
+COUNTED = Count("n", label="items", meaning="Items that the row is of.")
+N_STEPS = total("n_steps", "steps", "Steps that the row is of, over all its items.")
+ITEMS_AND_STEPS = (COUNTED, N_STEPS)
 
 
 def _columns(same: Sequence[Record], fields: Fields) -> dict[str, list[Any]]:
     rows = [of_fields(r, fields) for r in same]
-    return {name: [row[name] for row in rows] for name in fields}
+    return {column.name: [row[column.name] for row in rows] for column in fields}
 
 
 def _over(

@@ -15,20 +15,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import average_precision_score, brier_score_loss
+from sklearn.metrics import brier_score_loss
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
-from faithscope.experiments.analysis.comparison.joined import KEY, Joined
-from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.join import KEY, Joined
+from faithscope.experiments.analysis.comparison.scores import COST_COLUMNS, COSTS
 from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.against_label import OF_SCORES, against_label
 from faithscope.experiments.analysis.statistics.calibration import (
     Event,
     calibration_error,
     curves_table,
 )
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tidy import columns, only, with_interval
+from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tidy import columns, columns_of, only
 
 MONITOR = "monitor"
 """The family of classifiers that were trained on what was read inside the model."""
@@ -41,11 +44,58 @@ ONE_KIND = "the label does not vary"
 NOT_WITHIN = "a label that does not vary within any model and task"
 NO_SCORE = "no trace with the label has a score"
 TOO_FEW = "too few of a kind to fit on other questions"
-AGAINST = ["label", "by", "setting", "measure", "family", "n", "n_unfaithful", "n_missing"]
-AGAINST += ["n_rarer", *with_interval("auroc", "pooled"), "average_precision", "g_mean_squared"]
-AGAINST += ["bias", "calibration", "brier", "calibration_error", *with_interval("audit_precision")]
-AGAINST += ["audit_recall", *with_interval("screen_recall"), "screen_precision", *COSTS]
-AGAINST += ["reason"]
+LABEL = Column("label", meaning="The label that measures are held against.")
+N = Column("n", meaning="Traces that the row is of.")
+N_UNFAITHFUL = Column("n_unfaithful", "spoken against", "Traces that the label speaks against.")
+N_MISSING = Column("n_missing", "without a score", "Traces with the label that have no score.")
+AUROC = Column("auroc", "AUROC", "How well the score tells the traces that the label speaks "
+               "against from others of the same model and task; one half is chance.",
+               interval=True)  # fmt: skip
+POOLED = Column("pooled", "AUROC, pooled", "AUROC over all traces, of whatever model and task.",
+                interval=True)  # fmt: skip
+AVERAGE_PRECISION = Column(
+    "average_precision", meaning="Average precision for those spoken against."
+)
+G_MEAN = Column("g_mean_squared", "g-mean²", "Sensitivity × specificity, cut on other questions.")
+AGAINST = Computed("against", (
+    LABEL,
+    Column("by", meaning="What the setting is one of: all traces, models and tasks, or lengths."),
+    Column("setting", meaning="Which traces the row is of."),
+    *("measure", "family", N, N_UNFAITHFUL, N_MISSING),
+    Column("n_rarer", "of the rarer kind",
+           "Traces of the rarer kind with a score, in models and tasks that have both kinds."),
+    *(AUROC, POOLED, AVERAGE_PRECISION, G_MEAN),
+    Column("bias", meaning="Share called spoken against minus the share that is."),
+    Column("calibration", meaning="Where the probability is from: as given, or Platt's curve of "
+           "other questions."),
+    Column("brier", "Brier", "Mean squared distance of the probability from what is."),
+    Column("calibration_error", meaning="Expected calibration error, ten bins."),
+    Column("audit_precision", "audit: precision", "Precision at the threshold that keeps .9 on "
+           "other questions.", interval=True),
+    Column("audit_recall", "audit: recall", "Share of the traces spoken against that are called so "
+           "at the threshold of the audit."),
+    Column("screen_recall", "screening: recall", "Recall at the threshold that keeps .9 on other "
+           "questions.", interval=True),
+    Column("screen_precision", "screening: precision", "Share of the traces called spoken against "
+           "that are so, at the threshold of the screening."),
+    *(*COST_COLUMNS, "reason"),
+))  # fmt: skip
+"""A row per label, setting and measure, monitors among them; the best AUROC first.
+
+Settings are all traces, those of each model and task, and three bins of the reasoning's length.
+`bias` is the share called unfaithful minus the share that is. A monitor costs nothing beside what
+it reads, so that its costs are missing.
+"""
+RELIABILITY = Computed("reliability", (
+    *(LABEL, "measure", "family", "bin"),
+    Column("p_low", "p from", "Lower end of the bin of probabilities."),
+    Column("p_high", "p to", "Upper end of the bin of probabilities."),
+    Column("n", meaning="Traces of the bin."),
+    Column("mean_p_unfaithful", "mean p", "Mean probability that the label speaks against it."),
+    Column("share_unfaithful", "share spoken against", "Share of the bin's traces that the label "
+           "speaks against.", interval=True),
+))  # fmt: skip
+"""The reliability curve of each measure over all traces, a row per bin that holds some."""
 COVERS = 0.8
 """Share of the traces with the label that a measure must have scored to be set against others."""
 
@@ -139,13 +189,10 @@ def _monitors(
 def against_tables(
     joined: Joined, of_labels: list[Target], how: Drawing, parts: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """`against`: a row per label, setting and measure, monitors among them; the best AUROC first.
-    `reliability`: the reliability curve of each over all traces, a row per bin that holds some.
+    """`AGAINST` and `RELIABILITY`, by name.
 
-    Settings are all traces, and with `parts` those of each model and task, and three bins of the
-    reasoning's length.
-    `bias` is the share called unfaithful minus the share that is. A monitor costs nothing beside
-    what it reads, so that its costs are missing.
+    Args:
+        parts: whether settings are more than all traces.
     """
     table, events = [], []
     for target in of_labels:
@@ -159,18 +206,18 @@ def against_tables(
                 if by == ALL and event is not None:
                     about = {k: row[k] for k in ("label", "measure", "family")}
                     events.append(replace(event, about=about))
-    frame = pd.DataFrame(table, columns=AGAINST)
-    order = ["label", "by", "setting", "auroc"]
     first = {ALL: 0}
-    frame = frame.sort_values(
-        order,
+    frame = AGAINST.table(table).sort_values(
+        ["label", "by", "setting", "auroc"],
         ascending=[True, True, True, False],
         kind="stable",
         key=lambda c: c.map(lambda x: (first.get(x, 1), x)) if c.name in ("by", "setting") else c,
     )
-    about = ["label", "measure", "family"]
-    curves = curves_table(events, about, "p_unfaithful", "unfaithful")
-    return {"against": frame.reset_index(drop=True), "reliability": curves}
+    curves = curves_table(events, ["label", "measure", "family"], "p_unfaithful", "unfaithful")
+    return {
+        AGAINST.name: frame.reset_index(drop=True),
+        RELIABILITY.name: RELIABILITY.table(curves),
+    }
 
 
 def _settings(joined: Joined, target: Target, parts: bool) -> Iterator[tuple[str, str, np.ndarray]]:
@@ -205,10 +252,7 @@ def _held(
     row |= {"n_rarer": _rarer(kind, strata)}
     if len(set(kind)) < 2:
         return row | {"reason": ONE_KIND if len(kind) else NO_SCORE}, None
-    within = auroc(clusters, kind, s, how, strata=strata)
-    pooled = within if len(set(strata)) == 1 else auroc(clusters, kind, s, how)
-    row |= columns("auroc", within) | columns("pooled", pooled)
-    row |= {"average_precision": float(average_precision_score(kind, s))}
+    row |= columns_of(against_label(OF_SCORES, kind, clusters, how, score=s, strata=strata))
     row |= {"reason": "" if row["n_rarer"] else NOT_WITHIN}
     whole = ~np.isnan(score)
     if target.fold is None or len(set(target.unfaithful[whole])) < 2:

@@ -1,0 +1,133 @@
+"""How far what is said of items agrees with a label of them: scores and flags against yes or no.
+
+Judges, detectors, measures and monitors are all held against labels here. AUROC and average
+precision are of a score, which is higher where the label is expected to be true; κ, AC2, accuracy
+and F1 are of flags.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.metrics import average_precision_score
+
+from faithscope.experiments.analysis.statistics.agreement import ac2, kappa
+from faithscope.experiments.analysis.statistics.raters import saturated
+from faithscope.experiments.analysis.statistics.resampling import (
+    Clusters,
+    Drawing,
+    auroc,
+    weights,
+)
+from faithscope.experiments.analysis.statistics.stats import (
+    Estimate,
+    over,
+    percentiles,
+    resampled_totals,
+)
+
+OF_SCORES = ("auroc", "pooled", "average_precision")
+"""Area under the ROC curve, of pairs of items inside one stratum; of all pairs; and the average
+precision of the items that the label is true of."""
+OF_FLAGS = ("kappa", "ac2", "accuracy", "f1", "f1_of_rest")
+"""Cohen's κ, Gwet's AC2 (of two classes AC1), the share of flags that are the label, and F1 of the
+items that the label is true of, and of the rest."""
+SATURATED = "saturated"
+"""Whether nearly all labels and flags are one and the same (`raters.saturated`)."""
+Totals = Callable[[Int[np.ndarray, "clusters 4"], Drawing], np.ndarray]
+"""Counts of clusters -> (draws, 4) their sums over the clusters drawn."""
+
+
+def drawn_together(counts: Int[np.ndarray, "clusters 4"], how: Drawing) -> np.ndarray:
+    """Sums over clusters in the draws that intervals of AUROC and of means have, too."""
+    return np.concatenate([w.astype(float) @ counts for w in weights(len(counts), how)])
+
+
+def drawn_by_one(counts: Int[np.ndarray, "clusters 4"], how: Drawing) -> np.ndarray:
+    """Sums over clusters that are drawn one by one: other random numbers, the same distribution."""
+    return resampled_totals(counts, np.random.default_rng(how.seed), how.resamples)
+
+
+def against_label(
+    statistics: Collection[str],
+    label: Bool[np.ndarray, " items"],
+    clusters: Clusters,
+    how: Drawing,
+    *,
+    score: Float[np.ndarray, " items"] | None = None,
+    flag: Float[np.ndarray, " items"] | None = None,
+    strata: np.ndarray | None = None,
+    totals: Totals = drawn_together,
+) -> dict[str, Any]:
+    """Statistics of scores or flags against a label, each over the items that have what it needs.
+
+    Args:
+        statistics: of `OF_SCORES`, `OF_FLAGS` and `SATURATED`.
+        clusters: what intervals draw: a question, a chain.
+        score: NaN where there is none.
+        flag: 1 or 0, NaN where there is none.
+        strata: what `auroc` compares items inside of; all of one without.
+
+    Returns:
+        By name an `Estimate`, without an interval of fewer than `stats.FEWEST` clusters; average
+        precision is a number, and `saturated` true or false, or None of no item. All but this are
+        NaN where they are not defined.
+    """
+    names = np.asarray(clusters, dtype=str)
+    result: dict[str, Any] = {}
+    if score is not None:
+        known = ~np.isnan(score)
+        of = (names[known], label[known], score[known], how)
+        inside = None if strata is None else strata[known]
+        if "auroc" in statistics:
+            result["auroc"] = auroc(*of, strata=inside)
+        if "pooled" in statistics:
+            one = "auroc" in result and (inside is None or len(set(inside)) == 1)
+            result["pooled"] = result["auroc"] if one else auroc(*of)
+        if "average_precision" in statistics:
+            both = 0 < of[1].sum() < len(of[1])
+            result["average_precision"] = (
+                float(average_precision_score(of[1], of[2])) if both else math.nan
+            )
+    if flag is not None:
+        known = ~np.isnan(flag)
+        said, true = flag[known] == 1, label[known]
+        if SATURATED in statistics:
+            result[SATURATED] = saturated(said.tolist(), true.tolist()) if len(said) else None
+        if wanted := [name for name in OF_FLAGS if name in statistics]:
+            estimates = _of_flags(true, said, names[known], how, totals)
+            result |= {name: estimates[name] for name in wanted}
+    return result
+
+
+def _of_flags(
+    label: np.ndarray, flag: np.ndarray, clusters: np.ndarray, how: Drawing, totals: Totals
+) -> dict[str, Estimate]:
+    n = len(label)
+    if not n:
+        return dict.fromkeys(OF_FLAGS, Estimate(math.nan, math.nan, math.nan, 0))
+    kinds = np.stack([label & flag, ~label & flag, label & ~flag, ~label & ~flag], axis=1)
+    names, codes = np.unique(clusters, return_inverse=True)
+    counts = np.zeros((len(names), 4), dtype=np.int64)
+    np.add.at(counts, codes, kinds.astype(int))
+    values, drawn = agreement_of(counts.sum(axis=0)), agreement_of(totals(counts, how))
+    return {s: Estimate(float(values[s]), *percentiles(drawn[s]), n) for s in OF_FLAGS}
+
+
+def agreement_of(counts: np.ndarray) -> dict[str, np.ndarray]:
+    """Each of `OF_FLAGS` from (…, 4) counts: true and flagged, false and flagged, true and not,
+    false and not; NaN where it is not defined."""
+    both, wrongly, missed, neither = (counts[..., i].astype(float) for i in range(4))
+    n = both + wrongly + missed + neither
+    crossed = (both, both + wrongly, both + missed, n)
+    return {
+        "kappa": kappa(*crossed),
+        "ac2": ac2(*crossed),
+        "accuracy": over(both + neither, n),
+        "f1": over(2 * both, 2 * both + wrongly + missed),
+        "f1_of_rest": over(2 * neither, 2 * neither + wrongly + missed),
+    }

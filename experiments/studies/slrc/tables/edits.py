@@ -1,0 +1,182 @@
+"""What each edit of the reasoning did to the answer: over all steps, and by place of the step."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.tables import Group, Groups, Number, Numbers, Share
+from faithscope.experiments.analysis.tidy import columns, mean
+from faithscope.experiments.studies.slrc.tables.branches import (
+    Ragged,
+    both_known,
+    close_of,
+    flips_of,
+    measure_of,
+    numbers_of,
+    outcomes_of,
+    per_record,
+)
+from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, NOT_OF_STEPS, WAYS, no_room
+from faithscope.experiments.studies.slrc.tables.slrc import EDIT, FLIPS_WITHIN_FLOOR
+
+OF_STEPS = tuple(edit for edit in EDITS if edit not in NOT_OF_STEPS)
+
+
+def _of_edits(records: Sequence[Record]) -> Iterator[Group]:
+    for way, same in WAYS.of(records):
+        for edit in EDITS:
+            branches = _branches(same, edit)
+            if outcomes_of(branches["flips"]):
+                yield way | {"edit": edit}, [{**branches, "beyond": _beyond_control(same, edit)}]
+
+
+def _of_places(records: Sequence[Record]) -> Iterator[Group]:
+    """By the number of counted steps, too, and the place (from 1) of the edited one."""
+    for way, same in WAYS.of(records):
+        n_steps = np.array([r["n_steps"] for r in same], dtype=np.int64)
+        of_edits = {edit: _by_place(_branches(same, edit), n_steps) for edit in OF_STEPS}
+        for n in np.unique(n_steps).tolist():
+            for edit, at in itertools.product(OF_STEPS, range(n)):
+                branches = of_edits[edit].get((n, at))
+                if branches and outcomes_of(branches["flips"]):
+                    yield way | {"edit": edit, "n_steps": n, "step": at + 1}, [branches]
+
+
+def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
+    """What the branches of an edit did, a value for each; NaN where there was none."""
+    flipped = flips_of(same, edit)
+    # of a record that had no room for any of its steps there are no flips, but reasons
+    lacking = Ragged.of([no_room(r, edit) for r in same])
+    return {
+        "record": flipped.record,
+        "at": flipped.at,
+        "flips": flipped.values,
+        "close": close_of(same, edit),
+        "tv": measure_of(same, edit, "tv"),
+        "log_odds": measure_of(same, edit, "log_odds"),
+        "no_room_record": lacking.record[lacking.values == 1],
+        "no_room_at": lacking.at[lacking.values == 1],
+    }
+
+
+def _by_place(
+    branches: dict[str, np.ndarray], n_steps: np.ndarray
+) -> dict[tuple[int, int], dict[str, np.ndarray]]:
+    """The branches by the number of steps of their record and their place in it."""
+    parts: dict[tuple[int, int], dict[str, np.ndarray]] = {}
+    for prefix in ("", "no_room_"):
+        record, at = branches[f"{prefix}record"], branches[f"{prefix}at"]
+        own = {k: v for k, v in branches.items() if k.startswith("no_room_") == bool(prefix)}
+        keys, of_key = np.unique(
+            np.stack([n_steps[record], at], axis=1), axis=0, return_inverse=True
+        )
+        order = np.argsort(of_key, kind="stable")
+        bounds = np.searchsorted(of_key[order], np.arange(1, len(keys)))
+        split = {name: np.split(values[order], bounds) for name, values in own.items()}
+        for i, key in enumerate(map(tuple, keys.tolist())):
+            of_place = parts.setdefault(key, {k: v[:0] for k, v in branches.items()})
+            of_place |= {name: values[i] for name, values in split.items()}
+    return parts
+
+
+_OUTCOMES = (
+    Number(
+        "n_items",
+        lambda b: len(np.unique(b[0]["record"][~np.isnan(b[0]["flips"])])),
+        "items",
+        "Items that the row is of.",
+    ),
+    Number(
+        "n_edits",
+        lambda b: len(outcomes_of(b[0]["flips"])),
+        "edits",
+        "Edited branches that the row is of.",
+    ),
+    Number(
+        "n_no_room",
+        lambda b: len(b[0]["no_room_at"]),
+        "edits without room",
+        "Edits that were left out: no positions left to write on from the step.",
+    ),
+    Share(
+        "flip_rate",
+        lambda b: outcomes_of(b[0]["flips"]),
+        label="answer changed",
+        meaning="Share of the edits after which the answer is another.",
+    ),
+    replace(FLIPS_WITHIN_FLOOR, compute=lambda b: mean(outcomes_of(b[0]["close"]))),
+    Number(
+        "total_variation",
+        lambda b: mean(numbers_of(b[0]["tv"])),
+        meaning="How far the distribution over the answers moves.",
+    ),
+    Number(
+        "log_odds_drop",
+        lambda b: mean(numbers_of(b[0]["log_odds"])),
+        "log-odds drop",
+        "What the answer loses by the edit.",
+        "nats",
+    ),
+)
+
+
+def _beyond(branches: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
+    """`regenerate` minus `control` on the same steps; NaN where no control was run."""
+    difference = stats.clustered_difference(
+        branches[0]["beyond"], seed=how.seed, resamples=how.resamples
+    )
+    return columns("beyond_control", difference)
+
+
+def _beyond_control(same: Sequence[Record], edit: str) -> np.ndarray:
+    """Counts (records, 3) of steps that had both edits: those in which writing on from the
+    corruption changed the answer, those in which writing on from the step itself did, all."""
+    if edit != "regenerate":
+        return np.zeros((0, 3), dtype=np.int64)
+    one, other, record = both_known(flips_of(same, edit), flips_of(same, "control"))
+    changed, n = per_record(one, record, len(same))
+    return np.stack([changed, per_record(other, record, len(same))[0], n], axis=1)
+
+
+EDITS_TABLE = cells.item_table(
+    "edits",
+    Groups((*WAYS.by, EDIT), _of_edits),
+    *_OUTCOMES,
+    Numbers(
+        (
+            Column(
+                "beyond_control",
+                meaning="How much more often writing on from a corruption changes the answer than "
+                "writing on from the step itself.",
+                interval=True,
+            ),
+        ),
+        _beyond,
+    ),
+    caption="How often each edit changed the answer",
+    folded="Every edit, framing and reading",
+)
+"""How often each edit changes the answer, and how far it moves the distribution."""
+EDITS_BY_STEP = cells.item_table(
+    "edits_by_step",
+    Groups(
+        (
+            *WAYS.by,
+            EDIT,
+            Column("n_steps", "steps", "Steps of the items that the row is of."),
+            Column("step", meaning="Place of the step among those that edits may touch, from 1."),
+        ),
+        _of_places,
+    ),
+    *_OUTCOMES,
+    caption="How often each edit changed the answer, by place of the step",
+    folded="By place of the step",
+)
