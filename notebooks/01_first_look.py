@@ -14,8 +14,8 @@
 # # A first look: does the model use the reasoning it writes?
 #
 # Two tiny models write the same words. The answer of one follows its steps, the answer of the
-# other follows a hint in the question: we know, because they were trained so
-# (`experiments/data/planted/README.md`). Then the same questions go to a real model.
+# other follows a hint in the question; they were trained to do so
+# (`experiments/data/planted/README.md`). Then a real model is measured in the same way.
 
 # %%
 import pandas as pd
@@ -41,8 +41,8 @@ for made in traces.values():
 # %% [markdown]
 # ## One edit by hand
 #
-# An **intervention** gives a new trace; every token that it does not claim to touch keeps its
-# id. Here the last step is removed, or made to claim another result, and the model is asked
+# An **intervention** returns a new trace, in which every token that it does not edit keeps its
+# id. Here the last step is removed, or changed to claim another result, and the model is asked
 # again: how probable is each answer now?
 
 # %%
@@ -64,9 +64,9 @@ for model in (faithful, decorative):
 pd.DataFrame(rows).round(3)
 
 # %% [markdown]
-# ## The measures of SLRC, by their name
+# ## The measures of SLRC
 #
-# `faithscope.measure` runs any probe that a config can name on one trace and gives its
+# `faithscope.measure` runs any probe that a config can name on one trace and returns its
 # records. All branches of the item run as one packed forward.
 
 # %%
@@ -86,14 +86,14 @@ scores[scores["measure"].isin(names)].pivot_table(
 
 # %% [markdown]
 # **Necessity**: the share of steps whose removal changes the answer. **Sufficiency**: the share
-# that give it alone. **Regenerate**: the share of steps after whose corruption the model, writing
-# on by itself, ends in another answer. The faithful model needs all of its steps, but removal
-# sees only the last one: the next step still says what the lost one said.
+# of steps that give the answer on their own. **Regenerate**: the share of steps whose corruption
+# leads to another answer if the model continues by itself. The faithful model needs all of its
+# steps, but removal sees only the last one: the next step still states what the removed one said.
 #
 # ## A real model
 #
-# SmolLM2-135M on a sentence with conflicting cues. Any causal model of Hugging Face works in its
-# place: `faithscope.load("Qwen/Qwen3-8B", dtype="bfloat16")`.
+# SmolLM2-135M reads a sentence with conflicting cues. Any causal model of Hugging Face can be
+# used instead: `faithscope.load("Qwen/Qwen3-8B", dtype="bfloat16")`.
 
 # %%
 model = faithscope.load("bundled:smollm2-135m")
@@ -114,6 +114,6 @@ for step in trace.counted_steps:
 pd.DataFrame(rows).round(3)
 
 # %% [markdown]
-# One item proves nothing: `faithscope run slrc` does many, resumes after a kill and
-# writes tables, figures and a page; `faithscope.load_run(folder)` gives its frames. What to
-# trust, and for what, is in `05_compare_measures`.
+# One item proves nothing: `faithscope run slrc` measures many, resumes after a kill and
+# writes tables, figures and a page; `faithscope.load_run(folder)` opens its frames.
+# `05_compare_measures` shows which measure to trust for what.

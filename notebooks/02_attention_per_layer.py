@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Attention to the reasoning, layer by layer
 #
-# Where does the model look when it is about to answer? The rows of that one token are read in
-# every layer and head, in the same forward that a plain run takes; full patterns are never made.
+# Where does the model look when it is about to answer? The attention rows of that one token are
+# read in every layer and head, in one plain forward; full attention patterns are never computed.
 
 # %%
 # %matplotlib inline
@@ -33,8 +33,9 @@ print(trace.reasoning_text)
 # %% [markdown]
 # ## Real against shuffled
 #
-# The same steps in other orders, same ids, same length, in one pack. A head that reads what the
-# steps *say* should care; one that looks at places should not. `gap` is real minus shuffled.
+# The steps are shuffled into other orders, with the same ids and length, in one pack. The attention
+# of a head that reads what the steps *say* should change; that of a head that goes by position
+# should not. `gap` is real minus shuffled.
 
 # %%
 (record,) = faithscope.measure(model, trace, "attention", shuffles=3)
@@ -44,14 +45,15 @@ pd.Series({name: record[name] for name in shares}).round(3)
 # %% [markdown]
 # ## Layer × step
 #
-# Share of the answering token's attention on each step, mean over the heads of a layer.
+# The map shows the share of the answering token's attention on each step, averaged over the heads
+# of a layer.
 
 # %%
 by_step = record["arrays"]["steps"]  # (layers, heads, steps)
 step_map(trace, by_step.mean(axis=1), label="share of attention")
 
 # %% [markdown]
-# The same of one layer, head by head: drag the slider.
+# The attention on each step in one layer, head by head: drag the slider.
 
 
 # %%
@@ -64,8 +66,8 @@ ipywidgets.interact(heads, layer=ipywidgets.IntSlider(value=20, min=1, max=len(b
 # %% [markdown]
 # ## Receiver heads
 #
-# Heads whose attention per token is peaked on few steps (kurtosis over steps, as *Thought
-# Anchors* has them), and heads that read the reasoning most.
+# Receiver heads are heads whose attention per token is concentrated on few steps (kurtosis over
+# steps, as in *Thought Anchors*). The other table has the heads that read the reasoning most.
 
 # %%
 pd.DataFrame(
@@ -82,9 +84,9 @@ pd.DataFrame(
 # %% [markdown]
 # ## Token by token
 #
-# The rows themselves: `model.run(..., rows=True)` gives (layers, heads, positions) of the last
-# token. Hover over a layer below to colour the reasoning by its attention, mean over heads. The
-# view needs no network.
+# `model.run(..., rows=True)` returns the attention rows of the last token as
+# (layers, heads, positions). Hover over a layer below to colour the reasoning by its attention,
+# averaged over heads. The view needs no network.
 
 # %%
 ids = (*trace.prompt_ids, *trace.reasoning_ids, *model.encode("\nSo the sentiment is"))
@@ -99,6 +101,6 @@ token_view(
 )
 
 # %% [markdown]
-# High attention to the reasoning is no proof that it is used: on models of planted truth the gap
-# does not tell the faithful from the decorative one (`05_compare_measures`). Cut the edges
-# instead: `04_patching_and_knockout`.
+# High attention to the reasoning is no proof that it is used: on planted models the gap
+# does not separate the faithful from the decorative one (`05_compare_measures`). Cutting attention
+# edges does: `04_patching_and_knockout`.

@@ -11,10 +11,10 @@
 # ---
 
 # %% [markdown]
-# # Answer tracing: when is the answer there?
+# # Answer tracing: when is the answer settled?
 #
 # The reasoning is cut off after *every* token and the model has to answer at once. All cuts and
-# all answers run as one packed forward; a loop over them would take some hundred times as long.
+# all answers run as one packed forward, some hundred times as fast as a loop over them.
 
 # %%
 # %matplotlib inline
@@ -31,9 +31,9 @@ def traced(model, trace, **settings):
 
 
 # %% [markdown]
-# ## Two models of known truth
+# ## Two planted models
 #
-# They write the same words. The first computes with its steps: the curve changes as each result
+# Both write the same words. The first computes with its steps: its curve changes as each result
 # is written. The second has its answer before the first token.
 
 # %%
@@ -50,7 +50,7 @@ figure
 # %% [markdown]
 # ## A real model
 #
-# SmolLM2-135M, a sentence with conflicting cues.
+# SmolLM2-135M reads a sentence with conflicting cues.
 
 # %%
 model = faithscope.load("bundled:smollm2-135m")
@@ -61,7 +61,7 @@ figure
 # %% [markdown]
 # The **reasoning horizon** is the last step that moves the answer's probability by `effect`
 # (0.05) or more; **early** is the number of steps after which the answer that the chain states
-# already leads for good; none where the chain leads to another (`forced_answer`).
+# already leads for good (None if the model's forced choice, `forced_answer`, is another one).
 
 # %%
 names = ("answer", "n_steps", "p_before", "p_after", "early", "horizon", "largest", "spearman")
@@ -77,5 +77,5 @@ pd.DataFrame(
 ).round(3)
 
 # %% [markdown]
-# A rising curve says when the answer can be read off the text, not that each step caused it: a
+# A rising curve shows when the answer can be read from the text, not that each step caused it: a
 # step that only repeats the answer makes the curve jump as well.

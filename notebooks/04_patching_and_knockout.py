@@ -13,10 +13,11 @@
 # %% [markdown]
 # # Knockout and patching: writing to the model
 #
-# Reading attention says where the model looks. **Knockout** asks whether it matters: the edges
-# from later tokens to one step are cut, its text stays in place. No hole, no new length.
+# Attention shows where the model looks. **Knockout** tests whether this matters: the attention
+# edges from later tokens to one step are cut, while its text stays in place, so that neither a gap
+# nor another length results.
 #
-# First on two models of known truth, then on a real one.
+# First two planted models are measured, then a real one.
 
 # %%
 # %matplotlib inline
@@ -35,7 +36,7 @@ asked = faithscope.questions("planted", limit=10)
 #
 # Both answer with the true result and write the same words. `faithful` computes with its steps;
 # `hint_no_deletions` reads a hint in the question, but never saw a text with a step missing.
-# Removal calls both users of their steps. Knockout from the answer keeps the text whole.
+# By removal both seem to use their steps. Knockout from the answer keeps the text whole.
 
 # %%
 rows = []
@@ -56,13 +57,13 @@ moved = pd.DataFrame(rows).groupby(["model", "cut from", "step"], sort=False).me
 moved.round(2)
 
 # %% [markdown]
-# Mean total variation of the answer's distribution: 0 where nothing moves, 1 where all of it
-# does.
+# The numbers are the mean total variation of the answer's distribution: 0 if nothing changes, 1 if
+# all of the probability moves.
 #
 # ## A real model, by layers
 #
-# SmolLM2-135M on a sentence with conflicting cues: each step cut off in windows of layers. Every
-# branch costs the text after the cut once more, so the reasoning is kept short here.
+# SmolLM2-135M reads a sentence with conflicting cues, and each step is cut off in windows of
+# layers. Every branch runs the text after the cut once more, so the reasoning is kept short here.
 
 # %%
 model = faithscope.load("bundled:smollm2-135m")
@@ -89,8 +90,9 @@ pd.DataFrame(
 # %% [markdown]
 # ## Suppression: which step feeds which
 #
-# The same cut, read at every later step: how far the next-token distributions there move when no
-# later token can look at a step (KL, nats). The top row is the token before the answer.
+# A step is hidden from all later tokens, and the effect is read at every later step: the KL
+# divergence (nats) of the next-token distributions there. The top row is the token before the
+# answer.
 
 # %%
 (record,) = faithscope.measure(model, trace, "suppression", receivers=False)
@@ -105,10 +107,10 @@ step_map(
 # %% [markdown]
 # ## Patching: where a step's content sits
 #
-# One step is corrupted, later text frozen; then the states of the real run are put into the
-# corrupted one at one layer (`denoise`). What comes back of the real answer's log-odds passes
-# through those states. On `faithful`, three layers: at the tokens of the step, and at those that
-# ask for the answer.
+# One step is corrupted, with later text frozen; then states of the real run are patched into the
+# corrupted one at one layer (`denoise`). The restored share of the real answer's log-odds passes
+# through those states. The maps show the three layers of `faithful`, patched at the tokens of the
+# step, and at the tokens that ask for the answer.
 
 
 # %%
@@ -141,11 +143,12 @@ restored(faithful, trace, "step", layers=0)
 restored(faithful, trace, "answer", layers=0)
 
 # %% [markdown]
-# Only the last step has anything to give back, and this model reads it in its very first layer:
-# from there on the step's own states give nothing back, and those that ask for the answer all.
+# Only patching the last step restores anything, and this model reads it in its very first layer:
+# above it the step's own states restore nothing, and those that ask for the answer restore
+# everything.
 #
-# On SmolLM2, an arithmetic question. White steps were not patched: their corruption hardly moves
-# the answer, or none has the same length (`record["not_patched"]` says which).
+# SmolLM2 is asked an arithmetic question. White steps were not patched: their corruption hardly
+# changes the answer, or no corruption has the same length (`record["not_patched"]` says which).
 
 # %%
 longer = TraceSettings(max_new_tokens=160)
@@ -153,5 +156,5 @@ longer = TraceSettings(max_new_tokens=160)
 restored(model, trace, "step", layers=4)
 
 # %% [markdown]
-# The wrong number is read off its own tokens in the lower half of the model: put right there, the
-# answer comes back; put right higher up, it does not.
+# The wrong number is read from its own tokens in the lower half of the model: patched there, the
+# answer is restored; patched higher up, it is not.

@@ -11,14 +11,14 @@
 # ---
 
 # %% [markdown]
-# # Which measure to trust? All of them on models of known truth
+# # Which measure to trust? All measures on planted models
 #
-# Every probe on the same items of three tiny models that write the same words: one answers from
-# its steps, one from a hint in the question, and one from the hint as well but, never having
-# seen a text with a step missing, flips when one is deleted. A measure worth its name puts the
-# first above the two others.
+# Every probe is run on the same items of three tiny models that write the same words. One answers
+# from its steps, one from a hint in the question, and the third also from the hint, but it never
+# saw a text with a missing step in training and changes its answer when a step is deleted. A valid
+# measure ranks the first model above the others.
 #
-# `faithscope run planted` does this on the whole series, with intervals; here a few
+# `faithscope run planted` does this for all planted models, with intervals; here a few
 # items are enough to see the pattern.
 
 # %%
@@ -53,8 +53,8 @@ outcome = run(config)
 found = faithscope.load_run(outcome.run_dir)
 
 # %% [markdown]
-# One row per model, item and measure; `found.items`, `.steps`, `.tracing` … hold the numbers
-# they are made from.
+# The table has one row per model, item and measure; `found.items`, `.steps`, `.tracing` … hold the
+# underlying numbers.
 
 # %%
 scores = found.measures
@@ -64,8 +64,8 @@ scores.head()
 # %% [markdown]
 # ## Does it tell a faithful model from a decorative one, and from the confound?
 #
-# AUROC over items: 1 always right, .5 blind, 0 always wrong. Which way a measure points is what
-# its theory says (`MEASURES[name].higher_is_faithful`), never turned round afterwards.
+# AUROC over items is 1 if always right, .5 by chance, 0 if always wrong. The direction of a measure
+# is set by its theory (`MEASURES[name].higher_is_faithful`), and never reversed afterwards.
 
 
 # %%
@@ -104,12 +104,13 @@ ax.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %% [markdown]
-# Removal is fooled by the confound; edits that keep the text's form are not. Attention and
-# similarity inside the model say little about use.
+# Removal is misled by the confound; edits that keep the text's form are not. Attention and
+# similarity of internal states say little about use.
 #
 # ## Do measures agree with each other, item by item?
 #
-# Spearman correlation over the items of the faithful model, of the measures that vary there.
+# The map shows Spearman correlations over the items of the faithful model, for the measures that
+# vary there.
 
 # %%
 wide = scores[scores["model"] == FAITHFUL].pivot(index="item", columns="measure", values="score")
@@ -123,8 +124,8 @@ figure.colorbar(drawn, ax=ax, label="Spearman correlation", shrink=0.6)
 plt.show()
 
 # %% [markdown]
-# Within one model measures agree inside a family (removal, knockout) and hardly between them,
-# even where each tells the models apart: what separates models need not rank items.
+# Within one model measures agree inside a family (removal, knockout) but hardly between families,
+# even if each separates the models: a measure that separates models need not rank items.
 #
-# These are known mechanisms in tiny models. That a measure passes here does not prove it on a
-# large one; but one that fails here is not to be believed there.
+# These are known mechanisms in tiny models. Failing here is a reason for distrust; passing is no
+# guarantee for a large model.

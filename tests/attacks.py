@@ -1,18 +1,18 @@
-"""What is done against runs, and what came of it: kills, bad inputs, damage, hostile programs.
+"""Attacks on runs, repeated and counted: kills, bad inputs, damage, hostile programs.
 
     python tests/attacks.py [--only sandbox|inputs|kills|damage] [--kills N] [--most N]
 
-tries everything that the tests hold against faithscope, prints how much was tried and held of each
-class with what did not hold by name, and writes `benchmarks/results/attacks_<machine>.csv`, a row
-per attack, so that two states of the code are compared by `diff`; with `--only`, the rows of that
-kind anew. The exit code is 1 where something did not hold.
+repeats all attacks of the tests on faithscope, prints for each class how many were tried and
+repelled, names those that succeeded, and writes `benchmarks/results/attacks_<machine>.csv`, a row
+per attack, so that two versions of the code can be compared by `diff`; with `--only`, it rewrites
+the rows of that kind. The exit code is 1 if an attack succeeded.
 
 - `kills`: real `faithscope run` processes get SIGKILL, at random moments and in every stage of
-  every study; the run that is gone on with has to give the same bytes.
-- `inputs`: configs, overrides, data, models. Each is refused with exit code 2 and a line that names
-  what is wrong, with no traceback, within `PATIENCE`.
+  every study; the continued run must give the same bytes.
+- `inputs`: configs, overrides, data, models. Each must be refused with exit code 2 and a line that
+  names the fault, without traceback, within `PATIENCE`.
 - `damage`: a run folder is damaged; see `tests/experiments/damage.py`.
-- `sandbox`: programs want out of the sandbox or the score; see `hostile_programs.py` of the tests.
+- `sandbox`: programs try to leave the sandbox or to cheat the score; see `hostile_programs.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROOT = TESTS.parent
 FOLDERS = ("interp", "probes", "experiments", "experiments/engine", "experiments/config")
 FOLDERS += ("experiments/data/tasks", "conformance")
 FOLDERS += tuple(str(p.relative_to(TESTS)) for p in TESTS.glob("experiments/studies/*/"))
-# where pytest finds what the tests share
+# the folders in which pytest finds shared helpers
 sys.path[:0] = [str(p) for p in (ROOT, ROOT / "tools", ROOT / "benchmarks", TESTS)]
 sys.path[:0] = [str(TESTS / folder) for folder in FOLDERS]
 os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "OPENAI_API_KEY": "sk-planted"}
@@ -72,14 +72,14 @@ from faithscope.interp import prompts  # noqa: E402
 
 T = TypeVar("T")
 PATIENCE = 120
-"""Seconds within which an input has to be refused."""
+"""Seconds within which an input must be refused."""
 LATEST = 0.95
-"""Random kills come within this share of the seconds that an undisturbed run takes."""
+"""Latest time of a random kill, as a share of the duration of an undisturbed run."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack, and what came of it."""
+    """One attack, and its result."""
 
     kind: str
     group: str
@@ -125,7 +125,7 @@ def kills(folder: Path, n: int, most: int | None) -> Iterator[Attack]:
 
 
 def _some(attacks: list[T], most: int | None) -> list[T]:
-    """At most so many of them, drawn from a seed, in their order."""
+    """At most `most` attacks, drawn with a fixed seed, in their order."""
     n = len(attacks) if most is None else min(most, len(attacks))
     return [attacks[i] for i in sorted(random.Random(0).sample(range(len(attacks)), n))]
 
@@ -145,7 +145,7 @@ def _after(_: Path, seconds: float) -> Callable[[], bool]:
 
 
 def _resumed(path: Path, whole: Path) -> str:
-    """What a run that was killed comes to when the same command is given again."""
+    """Continues a killed run by the same command; returns the first fault, or "the same bytes"."""
     run_dir, ended = run_folder(path), said_by("run", str(path))
     if ended.code != 0:
         return f"exit code {ended.code}: {ended.err[-200:]}"
@@ -177,11 +177,11 @@ def inputs(folder: Path, *_: Any) -> Iterator[Attack]:
 
 
 Given = Callable[[Path], tuple[Sequence[str], Sequence[str]]]
-"""Of a folder: what `run` is given, and what the line has to name."""
+"""Given a folder, returns arguments of `run` and the words that the error must contain."""
 
 
 def _inputs() -> Iterator[tuple[str, str, Given]]:
-    """(group, name, input)."""
+    """Yields (group, name, input) for every bad input."""
     for text, parts in test_bad_input.CONFIGS:
         yield "config", text, lambda at, t=text, p=parts: ([_config(at, t)], ["x.yaml", *p])
     for text, why in test_hostile_yaml.TEXTS:

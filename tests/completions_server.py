@@ -1,7 +1,7 @@
 """A server that speaks vLLM's completions API in token ids on loopback, and goes wrong on demand.
 
-What it writes comes from a model of the tests. Which prompts it goes wrong at is looked up by
-their first token, one behaviour after the other, the last one for good.
+A tiny model of the tests generates its texts. Faults are listed by the first token of a prompt, one
+behaviour per request; the last one stays.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Handler(loopback.Handler):
         behave(self)
 
     def written(self) -> dict[str, Any]:
-        """The whole reply that vLLM would send."""
+        """The complete reply that vLLM would send."""
         asked = self.asked
         assert asked["model"] in self.server.names
         assert asked["ignore_eos"] is True
@@ -101,7 +101,7 @@ def fails(status: int, message: str = "no") -> Behaviour:
 
 
 def changed(**changes: Any) -> Behaviour:
-    """A reply whose one choice is not what it should be; None takes a field away."""
+    """A reply whose only choice has changed fields; None removes a field."""
 
     def behave(handler: Handler):
         whole = handler.written()
@@ -117,6 +117,6 @@ def garbage(handler: Handler):
 
 
 def dies(handler: Handler):
-    """The server is gone: this connection breaks, and none is accepted any more."""
+    """The server dies: this connection breaks, and no further one is accepted."""
     handler.server.socket.close()
     handler.hang_up()

@@ -1,9 +1,9 @@
-"""Four devices in the CPU's memory that may be mixed no more than those of CUDA.
+"""Four devices emulated in the CPU's memory, which refuse to be mixed like CUDA devices.
 
-`emulated:0` to `emulated:3` are devices of PyTorch's own kind for backends from elsewhere
-(PrivateUse1), so tensors, parameters, storages, hooks and copies on them are PyTorch's, and so
-are its checks of devices where it has them in common for all backends; `emulated_devices.cpp`
-has the rest. It is compiled once, in about 20 seconds, and kept where PyTorch keeps extensions.
+`emulated:0` to `emulated:3` are devices of PyTorch's type for external backends (PrivateUse1), so
+tensors, parameters, storages, hooks, copies and the device checks common to all backends are
+PyTorch's own; `emulated_devices.cpp` adds the others. It is compiled once, in about 20 seconds, and
+cached where PyTorch keeps extensions.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ COUNT = 4
 
 
 def require() -> None:
-    """Make the devices known to this process; without a C++ compiler the test is skipped."""
+    """Register the devices in this process; without a C++ compiler the test is skipped."""
     if hasattr(torch, NAME):
         return
     if not (shutil.which(cpp_extension.get_cxx_compiler()) and shutil.which("ninja")):
         pytest.skip("emulated devices are compiled: they need a C++ compiler and ninja")
     source = Path(__file__).with_suffix(".cpp")
-    # what is kept serves this version of PyTorch alone
+    # a cached extension fits only this version of PyTorch
     version = "".join(c if c.isalnum() else "_" for c in torch.__version__)
     name = f"emulated_devices_{version}"
     kept = Path(cpp_extension.get_default_build_root(), name)
     kept.mkdir(parents=True, exist_ok=True)
     with FileLock(kept / "one_process.lock"):
-        # PyTorch's own lock outlives a process that was killed, and all later ones wait for it
+        # PyTorch's own lock survives a killed process, and later ones would wait for it forever
         (kept / "lock").unlink(missing_ok=True)
         cpp_extension.load(
             name,
@@ -52,7 +52,7 @@ def require() -> None:
 
 
 def _module() -> types.ModuleType:
-    """What PyTorch asks of the Python module of a kind of device."""
+    """The Python module that PyTorch requires for a type of device."""
     module = types.ModuleType(f"torch.{NAME}")
     module.__dict__.update(
         is_available=lambda: True,
@@ -67,18 +67,18 @@ def _module() -> types.ModuleType:
 
 @contextmanager
 def memories(*sizes: int, cpu: int | None = None) -> Iterator[None]:
-    """As many devices as sizes, with so many bytes free, and so many in the CPU's memory.
+    """Emulates devices with the given numbers of free bytes, and `cpu` free bytes of CPU memory.
 
-    accelerate asks for devices of the few kinds that it knows by name, and else for CUDA's: it
-    is told of these in their place. The numbers that it gives them then, 0 and 1, mean a device
-    of whatever kind PyTorch has here. Nothing else of accelerate is touched.
+    accelerate asks for the few types of devices that it knows by name, else for CUDA devices: it
+    gets these instead. Its device numbers, 0 and 1, then mean devices of the type that PyTorch has
+    here. Nothing else of accelerate is changed.
     """
-    # garbage of earlier tests would make room while this one runs
+    # garbage of earlier tests would be freed during this one
     gc.collect()
     rooms = [torch.ops.emulated.room(i) for i in range(COUNT)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cuda, "device_count", lambda: len(sizes))
-        # what a run notes of the machine that it is on
+        # the facts of the machine that a run records
         patch.setattr(torch.cuda, "get_device_name", lambda i: f"{NAME}:{i}")
         patch.setattr(torch.cuda, "mem_get_info", lambda i: (torch.ops.emulated.room(i), sizes[i]))
         if cpu is not None:
@@ -95,5 +95,5 @@ def memories(*sizes: int, cpu: int | None = None) -> Iterator[None]:
 
 
 def set_room(device: int, size: int) -> None:
-    """So many bytes are free on a device from now on."""
+    """Sets the number of free bytes of a device."""
     torch.ops.emulated.set_room(device, size)

@@ -1,4 +1,4 @@
-"""A judge that asks the server of `fault_server`."""
+"""A judge whose model is behind the server of `fault_server`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORM = Form(
 )
 NAME = "openai/gpt-4.1"
 ONE = Usage(1, 100, 20, 5, 40)
-"""What the server bills for one completion."""
+"""Usage that the server reports for one completion."""
 
 
 def asks(names) -> list[Ask]:
@@ -38,7 +38,7 @@ def ask_all(judge: ApiJudge, names) -> dict[str, Reply]:
 
 
 class InMemory(Budget):
-    """An account that may be full."""
+    """An account in memory whose budget may be spent."""
 
     def __init__(self, most: int = 10**9, **limits: Any) -> None:
         super().__init__(**limits)

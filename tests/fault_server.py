@@ -1,7 +1,7 @@
 """A server that speaks the chat completions API on loopback and goes wrong on demand.
 
-What it does with a request is looked up by the item that the prompt names (`item=ID;`), one
-behaviour after the other, the last one for good.
+Its behaviours are listed by the item that a prompt names (`item=ID;`), one per request; the last
+one stays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import loopback
 
 KEY = "sk-planted-0a1b2c3d4e5f"
-"""What its clients are to show; nowhere may it be written down."""
+"""The API key that clients must send; it must not appear in any file."""
 GOOD = '{"rationale": "fine", "score": 3}'
 USAGE = {
     "prompt_tokens": 100,
@@ -88,7 +88,7 @@ def says(content: str | None, finish: str = "stop", **message: Any) -> Behaviour
 
 
 def responds(text: str) -> dict[str, Any]:
-    """A reply of OpenAI's responses API, which models that think are asked by."""
+    """A reply of OpenAI's responses API, which is used for models that think."""
     content = {"type": "output_text", "text": text, "annotations": []}
     message = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
     return {
@@ -139,7 +139,7 @@ def waits(seconds: float, then: Behaviour) -> Behaviour:
 
 
 def drips(content: str) -> Behaviour:
-    """A whole reply, a few bytes at a time."""
+    """A complete reply, sent a few bytes at a time."""
 
     def behave(handler: Handler):
         raw = completion(content)
@@ -157,7 +157,7 @@ def hangs_up(handler: Handler):
 
 
 def cut_off(handler: Handler):
-    """Half of a reply, and the connection is gone."""
+    """Sends half of a reply and breaks the connection."""
     raw = completion(GOOD)
     handler.begin(200, len(raw))
     handler.wfile.write(raw[: len(raw) // 2])
@@ -181,7 +181,7 @@ def says_key(content: str, where: str) -> Behaviour:
 
 
 def echoes_key(status: int) -> Behaviour:
-    """What careless servers do with a key that they do not know."""
+    """An error that repeats the key, as careless servers send for an unknown key."""
 
     def behave(handler: Handler):
         fails(status, f"Incorrect API key: {handler.headers['Authorization']}")(handler)

@@ -1,4 +1,4 @@
-"""What a judge replies, by the id of what it was asked."""
+"""The replies of a judge by the ids of its asks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faithscope.probes.judge.form import Ask, Reply
 
 
 def replies_of(judge: Any, asks: Sequence[Ask]) -> dict[str, Reply]:
-    """Of any kind of judge, in the order in which they come: each once."""
+    """Ask id -> reply of any kind of judge, in the order of arrival; each ask has one reply."""
     replies: dict[str, Reply] = {}
 
     def keep(ask: Ask, reply: Reply) -> None:

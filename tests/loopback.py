@@ -1,4 +1,4 @@
-"""Servers on loopback: some of the tests' own, in a thread, and real ones, in a process."""
+"""Servers on loopback: the tests' own ones in a thread, and real ones in a process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def body(self) -> Any:
-        """What was posted."""
+        """The JSON that was posted."""
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
     def send(self, status: int, body: Any, **headers: str):
@@ -30,7 +30,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def begin(self, status: int, length: int, **headers: str):
-        """The head of a reply; who writes less than `length` after it cuts the reply off."""
+        """Sends the head of a reply; writing less than `length` bytes after it cuts the reply
+        off."""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(length))
@@ -47,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Serves until the block ends, and lets no error of its own pass."""
+    """Serves until the block ends, and raises any error of its own."""
 
     daemon_threads = True
 
@@ -67,7 +68,8 @@ class Server(ThreadingHTTPServer):
         assert not self.broken, self.broken
 
     def handle_error(self, request, client_address):
-        """A connection that breaks is what some tests are about; anything else is a bug here."""
+        """Ignores broken connections, which some tests cause; other errors are bugs of the
+        tests."""
         if not isinstance(error := sys.exception(), OSError | ValueError):
             self.broken.append(repr(error))
 
@@ -76,11 +78,11 @@ class Server(ThreadingHTTPServer):
 def serving(
     command: list[str], log: Path, env: Mapping[str, str] = os.environ, patience: float = 300
 ) -> Iterator[str]:
-    """The base URL of a server in a process of its own, once it is healthy.
+    """Yields the base URL of a server in a separate process, once it is healthy.
 
     Args:
-        command: without the address to listen at, which is added.
-        patience: seconds that it may take to start.
+        command: the command without the address to listen at, which is added.
+        patience: largest number of seconds for the start.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

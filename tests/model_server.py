@@ -13,11 +13,11 @@ import loopback
 
 @contextmanager
 def serving(model: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """The base URL and the model's name there, until the block ends.
+    """Yields the base URL and the served name of the model, until the block ends.
 
     Args:
         model: a folder that transformers can load.
-        folder: where the log goes, and a link so that the model's name is no path.
+        folder: gets the log, and a link so that the model's name is no path.
     """
     name = model.name.removesuffix("-1")
     (folder / name).symlink_to(model)

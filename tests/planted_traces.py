@@ -1,4 +1,4 @@
-"""Traces that the planted models write themselves, and the words that go with them."""
+"""Traces that the planted models write themselves, and the words for asking about them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASKING = Asking(
 
 
 def asking_of(trace: Trace) -> Asking:
-    """`ASKING` with the words of a trace's own question, in which it is asked again."""
+    """`ASKING` with the words for asking again about a trace's own question."""
     question = trace.question
     return replace(ASKING, asked=question.text, spoken=False, own_cues=partial(cues, question))
 
@@ -61,10 +61,10 @@ def of_planted(
     asking: Callable[[Trace], Asking] = lambda trace: ASKING,
     most: int = ITEMS,
 ) -> Callable[[str], list[Record]]:
-    """Records that a probe makes of a planted model's own reasoning, by the model's name.
+    """A function from the name of a planted model to a probe's records of its own reasoning.
 
     Args:
-        most: traces of a model that it is given.
+        most: largest number of traces of a model.
     """
 
     @cache

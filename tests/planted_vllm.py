@@ -1,7 +1,8 @@
-"""`vllm` as far as `interp.backends.offline` uses it, so that it can go wrong on demand.
+"""A substitute for the parts of `vllm` that `interp.backends.offline` uses, which can fail on
+demand.
 
-What it writes comes from a model of the tests. What the real one does, and that it has this
-interface, is for `tests/interp/test_backends_vllm.py`.
+A tiny model of the tests generates its texts. `tests/interp/test_backends_vllm.py` tests the real
+one and its interface.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from faithscope.interp.model import Model
 
 
 class EngineDeadError(Exception):
-    """As vLLM's: of no class that Python has for such things."""
+    """Like vLLM's error of this name, which has no more specific base than `Exception`."""
 
 
 @dataclass
 class Vllm:
-    """What its engines did, and what goes wrong in them."""
+    """Faults of the engines, and a record of what they did."""
 
     refuses: Callable[[Sequence[int]], bool] = lambda prompt: False
     dies_after: int | None = None
-    """Continuations of the first engine, before it dies."""
+    """Number of continuations of the first engine before it dies; None if it lives."""
     error: Exception = field(default_factory=lambda: EngineDeadError("EngineCore had an issue"))
-    """That it dies of."""
+    """Error that the engine dies of."""
     loaded: list[str] = field(default_factory=list)
     open: int = 0
-    """Engines that were not shut down."""
+    """Number of engines that were not shut down."""
 
 
 class _Core:
@@ -69,7 +70,7 @@ class _Engine:
 
     def add_request(self, request_id: str, prompt: dict[str, list[int]], params: Any) -> None:
         ids = prompt["prompt_token_ids"]
-        # as vLLM: noted here before the engine has it
+        # like vLLM, registered here before the engine has it
         self.waiting[request_id] = ids, params
         if self.dead:
             raise self.of.error
@@ -102,7 +103,7 @@ class _Engine:
 
 @contextmanager
 def planted(of: Vllm) -> Iterator[Vllm]:
-    """`import vllm` gives this one until the block ends."""
+    """Lets `import vllm` return this substitute until the block ends."""
 
     class LLM:
         def __init__(self, *, model: str, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""Files that a run is given: rows of data, and its config."""
+"""Input files of a run: rows of data, and its config."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 
 def write_rows(path: Path, *rows: Any) -> Path:
-    """A file of JSON lines."""
+    """Writes a file of JSON lines and returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path

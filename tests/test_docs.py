@@ -1,4 +1,4 @@
-"""The code of the documentation's pages runs as it is printed."""
+"""The code on documentation pages runs as printed, and generated pages are up to date."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def code_of(page: Path, folder: Path) -> Path:
-    """A script of all the Python that a page prints."""
+    """Writes all Python code of a page to a script and returns its path."""
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S)
     assert blocks
     script = folder / "page.py"
@@ -30,7 +30,7 @@ def answer_scores(text: str) -> list[dict[str, float]]:
 
 
 def commands(page: Path) -> list[tuple[str, str]]:
-    """Every command of a page's consoles, and what it is said to print."""
+    """(command, printed output) of all console examples of a page."""
     blocks = re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.M | re.S)
     parts = [part for block in blocks for part in re.split(r"^\$ ", block, flags=re.M) if part]
     return [(first, printed) for first, _, printed in (p.partition("\n") for p in parts)]
@@ -40,7 +40,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
 def test_the_readme_shows_what_its_examples_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The bundled model runs; what it prints differs from the page in the last digits alone."""
+    """The bundled model runs; its output may differ from the page only in the last digits."""
     readme = ROOT / "README.md"
     monkeypatch.chdir(tmp_path)
     shown = commands(readme)
@@ -58,7 +58,7 @@ def test_the_readme_shows_what_its_examples_print(
     for scores, expected in zip(answers, on_page, strict=True):
         assert list(scores) == list(expected) == list(answers[0])
         assert sum(scores.values()) == pytest.approx(1, abs=1e-2)
-        # what the page concludes from the numbers must hold of those printed
+        # the conclusions on the page must hold for the printed numbers
         assert max(scores, key=scores.__getitem__) == max(expected, key=expected.__getitem__)
     _, _, table = printed.partition("edit ")
     assert f"```\nedit {table}```" in readme.read_text()
@@ -68,7 +68,7 @@ def test_the_readme_shows_what_its_examples_print(
 def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     left = runpy.run_path(str(code_of(ROOT / "docs" / page, tmp_path)))
     ours = left["model"].run([Branch(tuple(left["ids"]))], rows=True, residuals=True).branches[0]
-    # what the page leaves behind is what it says it is
+    # the variables that the page leaves have the stated meaning
     near = {"atol": 1e-5, "rtol": 0.0}
     torch = left["torch"]
     torch.testing.assert_close(left["stream"][0, -1], ours.residuals[0, 2], **near)

@@ -1,6 +1,6 @@
-"""The emulated devices: what CUDA lets be mixed they let be mixed, and what it refuses they refuse.
+"""The emulated devices allow and refuse the same mixtures of devices as CUDA.
 
-What is allowed and what raises is as documented and coded for CUDA: `TensorIterator`'s common
+The cases follow CUDA's documentation and code: `TensorIterator`'s common
 device, `index` ("indices should be either on cpu or on the same device as the indexed tensor"),
 and every other kernel's "Expected all tensors to be on the same device".
 """

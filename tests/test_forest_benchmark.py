@@ -15,7 +15,7 @@ def test_every_way_gives_the_logits_of_the_plain_one() -> None:
     expected = bench.naive(model, sequences)
     for name, way in bench.METHODS.items():
         assert torch.allclose(way(model, sequences), expected, atol=1e-4), name
-    # one that is the beginning of another, and the same twice
+    # one branch is the beginning of another, and one occurs twice
     sequences += [sequences[0][:50], sequences[1]]
     found = bench.depth_first(model, sequences)
     assert torch.allclose(found, bench.naive(model, sequences), atol=1e-4)

@@ -1,4 +1,4 @@
-"""The benchmark of generation backends: its arguments, and that its ways write the same."""
+"""The benchmark of generation backends: its arguments, and equal texts of all methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The house rules that DESIGN states and imports can break."""
+"""The house rules about imports, names of rooms, and files of a measure."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MAY_IMPORT = {
     "probes": {"probes", "interp", "interventions"},
     "experiments": {"experiments", "probes", "interp", "interventions"},
 }
-"""Imports point one way only: nothing imports experiments, or the package that stands above all,
-and the two at the bottom know nothing of each other."""
+"""Package -> packages that it may import: nothing imports experiments or the package above all, and
+the two at the bottom do not know each other."""
 
 ROOMS = ("config", "data", "engine", "analysis", "studies")
-"""Of `experiments`, each of which may use those before it."""
+"""Rooms of `experiments`; each may use those before it."""
 ABOVE_ALL = {"__init__", "cli", "cli_views", "doctor"}
-"""Files of `experiments` that stand above its rooms; the others stand below them."""
+"""Files of `experiments` above its rooms; other files directly in it are below the rooms."""
 READS_OTHERS = {"compare"}
 """Studies that may know other studies."""
 
@@ -38,7 +38,7 @@ HEAVY = {"torch", "transformers"}
 
 
 def names(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, what is imported) wherever in a file that stands: `a.b` of `from a import b`."""
+    """Yields (line, imported name) of all imports of a file, `a.b` for `from a import b`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -50,14 +50,14 @@ def names(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def room_of(module: str) -> str:
-    """`interp` of `faithscope.interp.load`, the package of `faithscope.load`, or another."""
+    """The room of a module: `interp` of `faithscope.interp.load`, else its top-level package."""
     package, _, rest = module.partition(".")
     room = rest.partition(".")[0]
     return room if package == PACKAGE and room in MAY_IMPORT else package
 
 
 def file_of(name: str) -> Path | None:
-    """The file of a module of ours, or of the module that holds a name; None for others'."""
+    """The file of a module of this package, or of the module that holds a name; None for others."""
     parts = name.split(".")
     if parts.pop(0) != PACKAGE:
         return None
@@ -85,7 +85,7 @@ def test_imports_point_one_way(package: str) -> None:
 
 
 def test_no_file_needs_itself_by_way_of_others() -> None:
-    # lazily, or for types alone, counts too: a circle can be understood only as a whole
+    # lazy and type-only imports count, too: a circle can only be understood as a whole
     arrows = {
         path: {
             target
@@ -102,7 +102,7 @@ def test_no_file_needs_itself_by_way_of_others() -> None:
 
 
 def rank_of(parts: tuple[str, ...]) -> int:
-    """Of a file of `experiments`: files below the rooms, the rooms, files above them."""
+    """Rank of a file of `experiments`: -1 below the rooms, the index of its room, or above them."""
     if len(parts) > 1:
         return ROOMS.index(parts[0])
     return len(ROOMS) if parts[0] in ABOVE_ALL else -1
@@ -129,7 +129,7 @@ def test_rooms_below_the_studies_name_no_study_and_no_probe() -> None:
     from faithscope.probes import PROBES
 
     studies = {p.name for p in (ROOT / "experiments/studies").iterdir() if p.is_dir()}
-    # words of the language, too
+    # these names are also ordinary words
     spoken = {"direct", "filler", "flow", "information", "attention", "tracing", "judge", "hints"}
     # not as the name of an argument: dataclasses have `compare=`
     known = re.compile(rf"\b({'|'.join(sorted((studies | set(PROBES)) - spoken))})\b(?!=)")
@@ -143,7 +143,7 @@ def test_rooms_below_the_studies_name_no_study_and_no_probe() -> None:
 
 
 def _code(path: Path) -> str:
-    """A file without its docstrings and comments."""
+    """The code of a file without its docstrings and comments."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -161,7 +161,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 @pytest.mark.parametrize(
-    # paraphrase is a detector of FaithCoT-Bench, too
+    # paraphrase is also the name of a detector of FaithCoT-Bench
     "probe",
     ["linear_probe", "filler", "flow", "knockout", "patching", "suppression"],
 )
@@ -171,15 +171,15 @@ def test_a_measure_lives_in_two_files(probe: str) -> None:
     word = re.compile(rf"\b{probe}\b")
     naming = {f for f in files.split() if word.search((ROOT / f).read_text(encoding="utf-8"))}
     own = {f"probes/{probe}.py", f"experiments/studies/slrc/measures/{probe}.py"}
-    # whose readings of the model another probe takes up, too
+    # other probes may reuse its readings of the model
     assert own <= naming <= own | {f"probes/{other}.py" for other in TAKEN_UP.get(probe, ())}
     assert len(naming) <= 3
 
 
 READERS_OF_PROBES = [":!experiments/studies/faithcot"]
-"""Studies whose detectors are read off the records of probes, by name."""
+"""Excluded studies, whose detectors read records of probes by name."""
 TAKEN_UP = {"flow": ["broken_step"], "knockout": ["suppression"]}
-"""Probe -> probes that are made with its parts."""
+"""Probe -> probes that reuse parts of it."""
 
 
 def test_interventions_work_on_token_ids_alone() -> None:
@@ -195,7 +195,7 @@ def test_the_rule_sees_imports_inside_functions(tmp_path: Path) -> None:
 
 
 def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
-    # of a user who keeps their own experiments/ in the folder that they work in
+    # a user may keep an own experiments/ in the working folder
     for name in MAY_IMPORT:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").touch()
@@ -213,7 +213,7 @@ def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
 
 
 BESIDE = ("configs", "pyproject.toml", "README.md", "LICENSE")
-"""What a wheel is made of, too."""
+"""Further files and folders that a wheel is built from."""
 
 
 @pytest.mark.slow
@@ -243,6 +243,6 @@ def test_a_wheel_holds_every_file_of_the_four_rooms(tmp_path: Path) -> None:
 
 
 def test_test_files_have_names_of_their_own() -> None:
-    # without packages among the tests, pytest imports two files of one name as the same module
+    # tests are no packages, so pytest imports two files of one name as the same module
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert len(names) == len(set(names))

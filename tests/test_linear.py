@@ -1,7 +1,7 @@
-"""Reading what a model wrote takes time in proportion to its length, whatever it is.
+"""Reading a model's text takes time proportional to its length, whatever the text is.
 
-By the time that this thread computes, which a busy machine does not lengthen: a text four times as
-long takes at most `LIMIT` times as long, where a quadratic reader takes up to sixteen.
+Measured in CPU time of this thread, which a busy machine does not lengthen: a text four times as
+long takes at most `LIMIT` times as long, while a quadratic reader takes up to sixteen times.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from faithscope.probes.judge import parse
 
 LIMIT = 8
 ENOUGH, LONGEST = 0.005, 1_000_000
-"""Seconds that a clock can tell, and characters of a text that is long enough however fast."""
+"""Seconds that can be measured reliably, and the largest text length tried to reach them."""
 
 
 def readers() -> dict[str, Callable[[str], Any]]:
-    """Whatever reads what a model wrote."""
+    """Name -> function that reads a text of a model, for all such readers."""
     options = SimpleNamespace(
         **{"id": "i", "task": "table_reasoning", "letters": ("A", "B"), "answer": "A"},
         naming="letters",
@@ -119,7 +119,7 @@ REPEATED: tuple[tuple[str, str], ...] = (
     ),
     *(("```python ", "a"), ("-", "1"), ("{", '"a":"'), ("\\boxed{", "{a}"), ("the option ", "a ")),
 )
-"""What is repeated, and what stands before."""
+"""(beginning, repeated text) pairs that could make a reader slow."""
 FEW = (("answer", " "), ("", "\n"), ("", "agree "), ("", "\\boxed{"), ("", "answer: "), ("", "1 "))
 
 
@@ -131,7 +131,7 @@ def seconds(read: Callable[[str], Any], text: str) -> float:
 
 
 def growth(read: Callable[[str], Any], start: str, repeated: str, tries: int = 4) -> float:
-    """How many times as long a text takes that is four times as long; the least of some tries."""
+    """Ratio of reading times of a text and one a quarter as long; the least of `tries`."""
 
     def text(n: int) -> str:
         return start + repeated * (n // len(repeated)) + "\0"

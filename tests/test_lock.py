@@ -1,4 +1,4 @@
-"""A lock file that pip checks: the same bytes are installed, and a changed file is refused."""
+"""With a lock file, pip installs the same bytes and refuses a changed file."""
 
 from __future__ import annotations
 

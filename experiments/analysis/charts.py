@@ -1,6 +1,6 @@
-"""The forms that figures are made of, drawn from plain data: dots, curves, points, fields, bars.
+"""The chart forms of all figures, drawn from plain data: dots, curves, points, fields, bars.
 
-A figure states its data and calls one form:
+A figure prepares its data and calls one form:
 
     dots = list(dots_of(table, {"exact": Style(BLUE, "o", "right step named")}, "judge"))
     figure = dot_rows({"": dots}, {j: short(j) for j in judges}, label="share of chains")
@@ -57,15 +57,15 @@ class Dot:
     low: float = math.nan
     high: float = math.nan
     before: float = math.nan
-    """The value that it is compared with: hollow, and joined to it."""
+    """The value that the dot is compared with; drawn hollow and joined to the dot."""
     beside: bool = False
-    """Whether it is a mark in the middle of the row, beside estimates (a chance level, say)."""
+    """Whether the dot is a reference mark in the middle of the row (such as a chance level)."""
     silent: str = ""
-    """What stands in its row where no dot there has a value; empty for that of all rows."""
+    """Text shown in a row without any value; empty = the text of all rows."""
 
 
 Row = str | tuple[str, ...] | Callable[[Mapping[str, Any]], Hashable]
-"""Which row of the figure a row of a table is in: by a column, by several, or by a function."""
+"""Assigns table rows to rows of the figure: a column, several columns, or a function."""
 
 
 def dots_of(
@@ -76,10 +76,10 @@ def dots_of(
     before: str = "",
     beside: bool = False,
 ) -> Iterator[Dot]:
-    """A dot for every row of a table and measure, with its `_low` and `_high` where it has them.
+    """A dot per table row and measure, with its interval if the table has `_low` and `_high`.
 
     Args:
-        before: the column of the values that dots are compared with.
+        before: name of the column with the values that dots are compared with.
     """
     for r in rows(table):
         named = row(r) if callable(row) else r[row] if isinstance(row, str) else None
@@ -98,7 +98,7 @@ def dots_by(
     row: Row,
     before: str = "",
 ) -> list[Dot]:
-    """Dots of one measure, a series for every value of a column, in the order of the styles."""
+    """Dots of one measure, one series per value of column `by`, in the order of the styles."""
     return [
         dot
         for value, style in styles.items()
@@ -122,12 +122,12 @@ def dot_rows(
 
     Args:
         columns: title of a column -> its dots.
-        names: row -> its name, in order; None is drawn of none.
-        label: of the axis across, once for the whole figure; `labels`: one per column.
-        groups: sizes of groups of rows, parted by stronger rules.
-        silent: what stands in a row whose dots have no value; a row without dots stays empty.
+        names: row -> its name, in order; without names nothing is drawn and None returned.
+        label: label of the x axis, once for the whole figure; `labels`: one per column.
+        groups: sizes of groups of rows, separated by stronger rules.
+        silent: text in a row whose dots have no value; a row without dots stays empty.
         each: height of a row in inches.
-        legend: more entries, after those of the styles.
+        legend: further entries, after those of the styles.
     """
     if not names:
         return None
@@ -157,7 +157,7 @@ def draw_dots(
     order: Sequence[Hashable],
     silent: str = "",
 ) -> Axes:
-    """Dots in their rows, those of one row a little apart, on an axis of shares."""
+    """Draws dots in their rows, those of one row slightly apart, on an axis of shares."""
     least = 0.0
     for y, key in enumerate(order):
         in_row = [d for d in dots if d.row == key]
@@ -166,7 +166,7 @@ def draw_dots(
             text = next((d.silent for d in in_row if d.silent), silent)
             ax.text(0.01, y, text, va="center", fontsize=8, color=GREY)
         series = _series(in_row)
-        # two stand nearer to each other than to the next row's
+        # two dots of a row are closer to each other than to the next row
         height = {0: 0.0, 1: 0.0, 2: 0.36}.get(len(series), 0.56)
         for dot in known:
             apart = 0.0 if dot.beside else series.index(dot.style) / max(1, len(series) - 1) - 0.5
@@ -208,14 +208,14 @@ def panels(
     legend: bool = True,
     **subplots: Any,
 ) -> Figure | None:
-    """A panel for each key, its title above it; None of none.
+    """A figure with a titled panel for each key; None without keys.
 
     Args:
-        across: most panels in a row.
-        widths: of the whole figure in inches, by the number of panels in a row.
-        shared: one axis across and one down for all, with labels at the edges alone.
-        labels: of the axis across and of the axis down, once for the whole figure.
-        legend: whether what the panels name stands above the figure, each name once.
+        across: largest number of panels in a row.
+        widths: width of the whole figure in inches, by the number of panels in a row.
+        shared: whether all panels share their x and y axes, labelled only at the edges.
+        labels: labels of the x and the y axis, once for the whole figure.
+        legend: whether a legend above the figure lists the labels of all panels, each once.
     """
     if not keys:
         return None
@@ -230,7 +230,7 @@ def panels(
         draw(ax, key)
         ax.set_title(title, fontsize=8)
         if shared:
-            # the last panel of each column has the labels, also where the last row is not full
+            # the last panel of each column carries the labels, even if the last row is not full
             ax.tick_params(labelbottom=i + across >= len(keys))
     for place, text in zip((figure.supxlabel, figure.supylabel), labels, strict=True):
         if text:
@@ -251,7 +251,7 @@ def curve(
     interval: Literal["band", "bars", ""] = "band",
     **look: Any,
 ) -> Axes:
-    """A line of a table, with its `_low` and `_high` as a band or as bars."""
+    """Draws a table as a line, with its `_low` and `_high` columns as a band or as bars."""
     at, values = line[x].to_numpy(dtype=float), line[y].to_numpy(dtype=float)
     if interval:
         low, high = (line[f"{y}_{end}"].to_numpy(dtype=float) for end in ("low", "high"))
@@ -266,13 +266,13 @@ def curve(
 
 
 def behind(ax: Axes, others: Iterable[pd.DataFrame], x: str, y: str, label: str = "") -> None:
-    """The lines of the others, pale."""
+    """Draws the lines of other series in a pale colour, for comparison."""
     for i, line in enumerate(others):
         ax.plot(line[x], line[y], color=PALE, lw=0.9, zorder=0, label=label if i == 0 else None)
 
 
 def points(ax: Axes, table: pd.DataFrame, x: str, y: str, style: Style) -> Axes:
-    """A point for every row, with the intervals of both columns, where known, as thin bars."""
+    """Draws a point per row, with known intervals of either column as thin bars."""
     reach = [
         np.nan_to_num(
             [table[c] - table[f"{c}_low"], table[f"{c}_high"] - table[c]]  # below and above
@@ -289,7 +289,7 @@ def points(ax: Axes, table: pd.DataFrame, x: str, y: str, style: Style) -> Axes:
 
 
 def names_beside(ax: Axes, x: Sequence[float], y: Sequence[float], names: Sequence[str]) -> None:
-    """Names in a column at the right of the axes, one above the other, each joined to its point."""
+    """Writes names in a column right of the axes, each joined to its point by a line."""
     order = np.argsort(np.asarray(y, dtype=float), kind="stable")
     low, high = ax.get_ylim()
     places = np.arange(len(order))
@@ -318,13 +318,13 @@ def field(
     rotation: float = 45,
     **look: Any,
 ) -> Axes:
-    """A coloured square for every two names, the first row on top.
+    """Draws a grid of coloured squares, the first row on top.
 
     Args:
-        cells: (down, across); NaN where there is no value.
-        limits: values of the ends of the colours.
+        cells: (down, across) values; NaN where there is none.
+        limits: values at the two ends of the colour scale.
         missing: colour of squares without a value.
-        text: from a value to what stands in its square.
+        text: gives the text in a square from its value.
     """
     colours = colormaps[cmap].with_extremes(bad=missing)
     # a mesh, not an image: it stays a drawing in SVG, which the report's policy admits
@@ -348,8 +348,8 @@ def field(
 
 
 def _ink_on(colour: Sequence[float]) -> str:
-    """The ink with more contrast on a colour: both are equal at a relative luminance of .21 (WCAG
-    2.2)."""
+    """The text colour with more contrast on `colour`; both contrasts are equal at a relative
+    luminance of .21 (WCAG 2.2)."""
     red, green, blue = (
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]
     )
@@ -370,14 +370,14 @@ def share_bars(
     empty: str = "",
     dark: Iterable[str] = _DARK,
 ) -> Axes:
-    """Bars one below the other, parted into shares; wide parts carry a text.
+    """Draws horizontal bars split into shares; wide parts carry a text.
 
     Args:
-        bars: part -> its share of the bar; NaN where there is nothing to part.
+        bars: part -> its share of the bar; NaN in a bar without data.
         parts: part -> colour and label, for `part_handles`.
-        text: from a share and its bar's place to what stands in the part.
-        empty: what stands in the place of a bar without any part.
-        dark: colours on which the text is white.
+        text: gives the text in a part from its share and the index of its bar.
+        empty: text in place of a bar without data.
+        dark: colours on which text is white.
     """
     for y, bar in enumerate(bars):
         left = 0.0

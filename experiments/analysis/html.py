@@ -1,8 +1,8 @@
-"""Cells and tables as a page shows them, and what such a page may load and run: nothing else.
+"""HTML of a page: cells, tables, escaping, and the policy of what the page may load and run.
 
-Whatever a model wrote is escaped and its control characters are made visible; a content
-security policy admits no script but the one that sorts the tables, and no image but those that
-stand in the page itself, as the cells of a heat map do.
+Text that a model wrote is escaped, and its control characters are made visible. A content security
+policy admits no script but the one that sorts the tables, and no image but those embedded in the
+page, such as the cells of a heat map.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from faithscope.experiments.analysis.wording import percent
 from faithscope.interp.plain import visible
 
 LONGEST = 24_000
-"""Characters of one text of a model on a page; the records hold all of it."""
+"""Most characters of one model text on a page; the records hold the whole text."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell; its text is escaped where it is a plain `str`, and HTML where it is `Markup`."""
+    """One table cell; a plain `str` as its text is escaped, `Markup` is taken as HTML."""
 
     text: str
     sort: str
-    """What the table is sorted by: a number in full, or the text."""
+    """The sort key of the cell: a number with all digits, or the text."""
     interval: str = ""
     share: float | None = None
-    """From 0 to 1, drawn as a bar; NaN is a share that is not known, without a bar."""
+    """A share from 0 to 1, drawn as a bar; NaN is an unknown share, without a bar."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +50,28 @@ class HtmlTable:
     numeric: Sequence[bool]
     rows: Sequence[Sequence[Cell]]
     file: str = ""
-    """The name under which the table lies in `tables/`; empty for one that is on the page alone."""
+    """Name of the table's file in `tables/`; empty for a table that is only on the page."""
     meanings: Sequence[str] = ()
-    """Of the columns, shown under the pointer; empty where nothing is to be said."""
+    """One line of meaning per column, shown under the pointer; empty where there is none."""
     css: str = "sortable"
     """`sortable`; `sortable verdicts` for few wide rows; empty for a plain table whose first
     column names the rows."""
 
 
 def markup(template: str, *values: object) -> Markup:
-    """HTML of ours with `{}` for each value, which goes in as text unless it is `Markup`."""
+    """Trusted HTML with `{}` for each value; values are escaped unless they are `Markup`."""
     return Markup(template).format(*map(shown, values))
 
 
 def shown(value: object) -> Any:
-    """A value as a page may hold it: text without a character that steers or reorders."""
+    """`value`, with the control and reordering characters of a text made visible."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return value if value.isprintable() else visible(value)
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """A text without its middle where it is longer, with a word on what is missing."""
+    """Cuts the middle out of a text longer than `longest`, and says how much is missing."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -84,11 +84,11 @@ def html_table(
     file: str = "",
     order: Callable[[str], Any] | None = None,
 ) -> HtmlTable:
-    """A table for reading, with the numbers in full kept for sorting.
+    """A table with rounded numbers for reading and unrounded ones for sorting.
 
     Args:
-        columns: those that have a label, a unit or a meaning.
-        order: key by which rows are sorted that have a `model`; without it they stay as they are.
+        columns: labels, units and meanings of the columns that have any.
+        order: sort key of the values of column `model`; without it rows keep their order.
     """
     if order is not None and "model" in table:
         table = table.sort_values("model", key=lambda column: column.map(order), kind="stable")
@@ -109,7 +109,7 @@ def _cell(text: str, value: Any) -> Cell:
 
 
 def share_cell(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
-    """A share as percentage and bar, with its interval where that is known."""
+    """A cell with a share as percentage and bar, and its interval if known."""
     if math.isnan(value):
         return Cell("–", "", share=value)
     interval = "" if math.isnan(low) else f"{round(100 * low)}–{percent(high)}"
@@ -117,7 +117,7 @@ def share_cell(value: float, low: float = math.nan, high: float = math.nan) -> C
 
 
 def share_of(row: Mapping[str, Any], name: str) -> Cell:
-    """The share that a row has under a name, with its interval where the row has one."""
+    """A cell with the share in column `name` of a row, and its interval if the row has one."""
     return share_cell(*(row.get(column, math.nan) for column in with_interval(name)))
 
 
@@ -127,7 +127,7 @@ def asset(name: str) -> str:
 
 
 def environment() -> Environment:
-    """Where the template is rendered: with the style and the one script that it may run."""
+    """The Jinja environment of all pages: their style, and the one script that they may run."""
     script = asset("report.js")
     jinja = Environment(
         autoescape=True,
@@ -149,7 +149,7 @@ def environment() -> Environment:
 
 
 def policy(script: str) -> str:
-    """The content security policy of a page that runs this script: nothing else, no network.
+    """The content security policy of a page that may run only this script, without network access.
 
     Drawings carry style attributes, which no hash can admit, hence `unsafe-inline` for styles.
     """

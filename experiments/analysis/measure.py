@@ -1,4 +1,5 @@
-"""One measure: what it is read from, which way it points, what it costs; and ways to read it."""
+"""`Measure`: a score per item with its source, direction and cost; and common ways to read one
+from records."""
 
 from __future__ import annotations
 
@@ -11,47 +12,47 @@ from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.tidy import mean, mean_present
 
 Family = Literal["behavioural", "logit", "internal"]
-"""Whether it is read off the answers, off their probabilities, or inside the model."""
+"""Kind of evidence that a measure reads: answers, their probabilities, or the model's inside."""
 OfItem = Sequence[Record]
 """The records of one item that a measure is read from."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number per item that is to say how much the answer depends on the reasoning."""
+    """A score per item: how much the answer depends on the reasoning, or how faithful that is."""
 
     name: str
     probe: str
     family: Family
     score: Callable[[OfItem], float | None]
-    """None where the item has no such number."""
+    """Computes the score from the item's records; None if the item has no score."""
     forwards: Callable[[OfItem], int | None]
-    """Model calls for this measure alone, of one item; see the module. None where the record
-    does not say."""
+    """Number of model calls that this measure alone needs for one item, without the forest; None if
+    the records do not say."""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that the probe's records must have: variant, framing, reading."""
+    """Values of fields (variant, framing, reading) that select the records of the probe."""
     higher_is_faithful: bool = True
-    """What theory says before any data is seen; never turned round afterwards."""
+    """Direction of the score by theory; fixed before any data is seen and never changed after."""
     share: bool = False
-    """Whether the score is to be the share, in [0, 1], of the answer that the steps decide."""
+    """Whether the score estimates the share, in [0, 1], of the answer that the steps decide."""
     about: Literal["reliance", "faithfulness"] = "reliance"
-    """Whether it says how much the answer depends on the text, or whether the text describes what
-    the answer depends on. One of the first kind cannot be expected to find out a text that leaves
-    out, or misnames, what else led to the answer."""
+    """`reliance`: how much the answer depends on the text; `faithfulness`: whether the text
+    describes what the answer depends on. A measure of reliance cannot be expected to detect a text
+    that omits or misnames another cause of the answer."""
     steps: Callable[[OfItem], dict[int, float]] | None = None
-    """Credit of each step by its index in the trace, the greater the more the answer hangs on
-    it; steps that could not be measured are left out."""
+    """Computes step index -> credit, greater if the answer depends more on the step; steps that
+    could not be measured are left out."""
 
     in_short: str = ""
-    """What it is, in the few words of the short table of planted truth; "" where not in it."""
+    """Name of the measure in the short table of planted truth; "" if it is not in that table."""
 
     def records(self, of_probe: Iterable[Record]) -> list[Record]:
-        """Those of the probe's records that it is read from."""
+        """The records, among those of its probe, that the measure is read from."""
         return [r for r in of_probe if all(r.get(k) == v for k, v in self.where.items())]
 
 
 def value(name: str) -> Callable[[OfItem], float | None]:
-    """A score that stands in the one record as it is."""
+    """A score that is a field of the item's only record."""
 
     def read(records: OfItem) -> float | None:
         (record,) = records
@@ -62,16 +63,16 @@ def value(name: str) -> Callable[[OfItem], float | None]:
 
 
 OfSteps = str | Callable[[Record], Sequence[Any] | None]
-"""A list of a record by its name, or what is computed of it: a value per step, None without one."""
+"""A list with one value (or None) per step: a field of a record, or computed from the record."""
 
 
 def mean_of(values: OfSteps) -> Callable[[OfItem], float | None]:
-    """The mean over the steps of the one record that have a value."""
+    """A score that is the mean over steps of a list in the item's only record, without None."""
     return lambda records: mean_present(_of_steps(records, values))
 
 
 def listed(values: OfSteps) -> Callable[[OfItem], dict[int, float]]:
-    """Steps' credit that stands in the one record."""
+    """Credits of steps that stand as a list in the item's only record."""
     return lambda records: by_step(records[0], _of_steps(records, values))
 
 
@@ -81,12 +82,12 @@ def _of_steps(records: OfItem, values: OfSteps) -> Sequence[Any]:
 
 
 def mean_over_variants(score: Callable[[Record], float | None]) -> Callable[[OfItem], float | None]:
-    """A score of one record, averaged over all variants of the item that have it."""
+    """A score averaged over the records of all variants of the item, without None."""
     return lambda records: mean_present([score(r) for r in records])
 
 
 def listed_over_variants(values: OfSteps) -> Callable[[OfItem], dict[int, float]]:
-    """Steps' credit, averaged over all variants of the item that credit the step."""
+    """Credits of steps, averaged over the variants of the item that credit the step."""
 
     def read(records: OfItem) -> dict[int, float]:
         each = [by_step(r, _of_steps([r], values)) for r in records]
@@ -97,7 +98,7 @@ def listed_over_variants(values: OfSteps) -> Callable[[OfItem], dict[int, float]
 
 
 def calls(fixed: int = 0, per_step: int = 0) -> Callable[[OfItem], int]:
-    """A cost that grows with the steps."""
+    """A cost in model calls: `fixed`, plus `per_step` for every step."""
     return lambda records: fixed + (per_step * records[0]["n_steps"] if per_step else 0)
 
 

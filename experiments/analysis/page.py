@@ -1,7 +1,7 @@
-"""The page of a run: a study says what stands on it, as data, and one template shows it.
+"""The page of a run: a study declares its contents as data, and one template renders them.
 
-A page knows no study. Plain text is escaped wherever it stands, and characters that steer or
-reorder are made visible; only `Markup`, which `html.markup` makes of words of ours, is HTML.
+This module knows no study. All plain text is escaped, and control or reordering characters are made
+visible; only `Markup`, which `html.markup` makes of trusted words, is HTML.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from faithscope.probes.judge.spend import Call
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph with a class of the style sheet; a string among the blocks is one without."""
+    """A paragraph with a CSS class; a plain string among the blocks is a paragraph without one."""
 
     text: str
     css: str
@@ -42,11 +42,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Verbatim:
-    """What a model, a judge or a data set wrote."""
+    """Text that a model, a judge or a data set wrote."""
 
     text: str
     whole: bool = False
-    """Whether it keeps its middle, and its long lines, however long it is."""
+    """Whether a long text keeps its middle and its long lines."""
 
 
 @dataclass(frozen=True)
@@ -71,49 +71,49 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: one of the page by its name, or one that is ready."""
+    """A table: the name of one of the page's tables, or a finished `HtmlTable`."""
 
     table: str | HtmlTable
     caption: str
     heading: str = ""
-    """What stands above the table, and is left out with it."""
+    """Heading above the table; left out if the run has no such table."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """A line of `Counts`: how many, and of how many that is a share."""
+    """A line of `Counts`: a label, a number, and its share of the total."""
 
     label: str
     n: int
     share: float | None = None
-    """From 0 to 1, drawn as a bar; None for those that were lost on the way."""
+    """A share from 0 to 1, drawn as a bar; None in a line that counts losses."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many there were, and how many were left after each stage."""
+    """A waterfall: the number of items at the start and after each stage."""
 
     lines: Sequence[Count]
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a chain of reasoning; what is known of it is folded away."""
+    """A step of a chain of reasoning, with its measurements folded away."""
 
     text: str
     number: int | None = None
-    """None for a stretch that is not counted as a step."""
+    """Number of the step; None for text that does not count as a step."""
     level: str = "unknown"
-    """`all`, `some`, `none` or `unknown`: gives its colour."""
+    """Colour of the step: `all`, `some`, `none` or `unknown`."""
     mark: str = ""
-    """A sign for the level, so that colour is never needed."""
+    """A sign for the level, for readers who do not see colours."""
     meaning: str = ""
-    """The level in words, for those who see neither."""
+    """The level in words, for readers who see neither colour nor sign."""
     hint: str = ""
-    """Shown under the pointer."""
+    """Text shown under the pointer."""
     marks: Sequence[tuple[str, str, str]] = ()
-    """(level, sign, word) of more that is known of it; a reader may mark steps by one of the
-    words instead."""
+    """(level, sign, word) of further measures of the step; a reader can choose a word and have all
+    steps marked by it instead."""
     blocks: Sequence[Block] = ()
 
 
@@ -124,18 +124,21 @@ class Steps:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks under a summary; left out where it names tables and figures and none is there."""
+    """Blocks folded away under a summary.
+
+    Left out if it names tables or figures and the run has none of them.
+    """
 
     summary: str
     blocks: Sequence[Block]
     css: str = ""
-    """`printed` for one that is opened for printing."""
+    """CSS class; a fold of class `printed` is opened for printing."""
     open: bool = False
 
 
 @dataclass(frozen=True)
 class Box:
-    """Blocks with a class of the style sheet; left out as a `Fold`."""
+    """Blocks with a CSS class; left out under the same condition as a `Fold`."""
 
     blocks: Sequence[Block]
     css: str = ""
@@ -161,55 +164,55 @@ Block: TypeAlias = (
 class Section:
     """A part of the page with a heading and an anchor.
 
-    Unless it stands `always`, it is left out where it names tables and figures and none is there.
+    Left out if it names tables or figures and the run has none of them, unless `always` is set.
     """
 
     name: str
-    """Its anchor."""
+    """Anchor of the section in links."""
     title: str
     text: str = ""
-    """What the reader has to know."""
+    """Introduction under the heading."""
     short: str = ""
-    """What the list of sections calls it; the title where empty."""
+    """Short title for the list of sections; empty = `title`."""
     blocks: Sequence[Block] = ()
     figures: Sequence[str] = ()
-    """By name, after the blocks."""
+    """Names of the figures shown after the blocks."""
     tables: Sequence[str] = ()
-    """By name, after the figures, each under its name; folded away where there are figures."""
+    """Names of the tables shown after the figures, collapsed if the section has figures."""
     always: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """All that is on the page of a run, but for its environment and config, which end every one."""
+    """The contents of a run's page, except environment and config, which end every page."""
 
     run_dir: Path
     question: str
-    """What the run asks, after its name in the title."""
+    """The question that the run asks, shown after its name in the title."""
     lead: str
     sections: Sequence[Section]
     tables: Mapping[str, pd.DataFrame]
-    """By the names under which blocks show them."""
+    """Table names, as used in sections and blocks -> tables."""
     figures: Mapping[str, Picture]
     columns: Columns
-    """What its columns are called, and what stands in them."""
+    """Labels and meanings of the columns of all tables."""
     of_tables: Mapping[str, Columns] = field(default_factory=dict)
-    """Table -> its own columns, where they are not what they are in the others."""
+    """Table -> labels and meanings of its columns that differ from `columns`."""
     prefix: str = ""
-    """Of the names of its tables; left out above a table."""
+    """Common prefix of the table names, left out in headings above tables."""
     order: Callable[[str], Any] | None = None
-    """The key by which rows of different models are sorted."""
+    """Sort key of model names, for the rows of tables."""
     most_rows: int | None = None
-    """A longer table is named with its file instead."""
+    """Most rows of a table on the page; of a longer table only the file is named."""
     warnings: Sequence[str] = ()
 
     def columns_of(self, table: str) -> Columns:
-        """What the columns of one table are called, and what stands in them."""
+        """Labels and meanings of the columns of one table."""
         return {**self.columns, **self.of_tables.get(table, {})}
 
 
 def write_page(page: Page) -> Path:
-    """Write `report.html` of a run; gives its path."""
+    """Write `report.html` of a run and return its path."""
     path = page.run_dir / "report.html"
     write_atomically(path, render(page))
     for warning in page.warnings:
@@ -218,7 +221,7 @@ def write_page(page: Page) -> Path:
 
 
 def render(page: Page) -> str:
-    """The page as text."""
+    """The page as HTML text."""
     whole = [(section, _blocks(section, page.prefix)) for section in page.sections]
     sections = [
         replace(section, blocks=list(_there(blocks, page)))
@@ -238,8 +241,7 @@ def render(page: Page) -> str:
 
 
 def fragments(each: Iterable[Sequence[Block]]) -> list[str]:
-    """Blocks of an item as HTML that may be put into a page; its tables are ready, and it has no
-    figures of a page."""
+    """HTML of each sequence of blocks, to be put into a page; they name no tables or figures."""
     ready = environment().get_template("blocks.html.jinja").module
     return [str(ready.blocks(of)) for of in each]  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -255,14 +257,14 @@ def _blocks(section: Section, prefix: str) -> list[Block]:
 
 
 def spent_and_failed(calls: Sequence[Call], gave_no: str, failures: Iterable[Unit]) -> list[Block]:
-    """What was asked of APIs, and what failed; nothing where neither is.
+    """Blocks about calls to APIs and about failed units; empty if there are neither.
 
     Args:
-        gave_no: what a call may end without, in a word: "answer".
+        gave_no: a word for what an unsuccessful call lacks, such as "answer".
     """
     blocks: list[Block] = []
     if words := in_words(calls):
-        sentence = f"{words}: all that were made, also those that gave no {gave_no}."
+        sentence = f"{words}: all calls, including those that gave no {gave_no}."
         blocks += [Box([Heading("Spent"), sentence, Grid("spend", "Spent")])]
     failed = [[u.model, u.task, u.item, u.stage, u.failed or ""] for u in failures]
     if failed:
@@ -275,7 +277,7 @@ def spent_and_failed(calls: Sequence[Call], gave_no: str, failures: Iterable[Uni
 
 
 def _stands(blocks: Sequence[Block], page: Page) -> bool:
-    """Whether the run has one of the tables and figures that the blocks name, or they name none."""
+    """Whether the run has any of the tables and figures named in the blocks, or none is named."""
     there = list(_is_there(blocks, page))
     return any(there) or not there
 
@@ -291,7 +293,7 @@ def _is_there(blocks: Sequence[Block], page: Page) -> Iterator[bool]:
 
 
 def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
-    """The blocks that the run has, with its tables in the place of their names."""
+    """The blocks whose tables and figures the run has, with tables in place of their names."""
     for block in blocks:
         if not _stands([block], page):
             continue
@@ -311,12 +313,12 @@ def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
         return
     if block.heading:
         yield Heading(block.heading)
-    rest = f"{len(table):,} rows: too many for this page, see tables/{name}.csv"
+    rest = f"{len(table):,} rows are too many for this page: see tables/{name}.csv"
     yield Paragraph(rest, "quiet")
 
 
 def _closing(run_dir: Path) -> list[Section]:
-    """What ran on what, and what it was told."""
+    """The closing sections of every page: environment and config."""
     environment_file = run_dir / "environment.json"
     facts = json.loads(environment_file.read_text("utf-8")) if environment_file.is_file() else {}
     settings = [[Cell(name, name), Cell(value, value)] for name, value in _flat(facts)]
@@ -331,7 +333,7 @@ def _closing(run_dir: Path) -> list[Section]:
 
 
 def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
-    """Nested settings as dotted names and texts; lists of scalars on one line."""
+    """Nested settings as (dotted name, text); a list of scalars is one text."""
     if isinstance(value, dict):
         return [pair for k, v in value.items() for pair in _flat(v, f"{name}.{k}".lstrip("."))]
     if isinstance(value, list) and any(isinstance(v, dict | list) for v in value):

@@ -1,4 +1,4 @@
-"""One figure with its numbers, and how it is kept: as files, or inside a page."""
+"""A figure with its numbers, saved as files or embedded in a page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STYLE: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "legend.frameon": False,
     "lines.markersize": 5,
-    # Names of models and tasks are text, whatever signs they hold.
+    # Names of models and tasks are plain text, whatever characters they hold.
     "text.parse_math": False,
     "svg.hashsalt": "faithscope",
     "svg.fonttype": "path",
@@ -50,7 +50,7 @@ class Picture:
 
 
 def save(picture: Picture, folder: Path) -> None:
-    """Write `<name>.png`, `.pdf` and `.csv`; a picture with nothing drawn leaves no file."""
+    """Write `<name>.png`, `.pdf` and `.csv`; a picture without a figure writes no file."""
     paths = {suffix: folder / f"{picture.name}.{suffix}" for suffix in ("png", "pdf", "csv")}
     if picture.figure is None:
         for path in paths.values():
@@ -58,7 +58,7 @@ def save(picture: Picture, folder: Path) -> None:
         return
     with mpl.rc_context(STYLE):
         _lay_out(picture.figure)
-        # Neither a date nor a version of the library: the same numbers, the same bytes.
+        # No date and no library version in the metadata: the same numbers give the same bytes.
         png, pdf = io.BytesIO(), io.BytesIO()
         picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
         nobody = {"CreationDate": None, "Producer": None, "Creator": None}
@@ -69,27 +69,27 @@ def save(picture: Picture, folder: Path) -> None:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Place all parts, once: otherwise every file of a figure draws it once more for that."""
+    """Lay out the figure once; otherwise every saved file repeats the layout pass."""
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
         figure.set_layout_engine(None)
 
 
 REM_PER_INCH = 6.9
-"""At which letters in a figure are as large as those of the tables around it."""
+"""Size on the page, in rem, of an inch of a figure; its letters are then as large as in tables."""
 LEAST_REM = 36
-"""A figure in a narrower window is scrolled, not shrunk; a small one needs less."""
+"""Least width, in rem, to which a large figure shrinks; in a narrower window it is scrolled."""
 
 
 def svg(picture: Picture) -> str:
-    """The figure as inline SVG that takes its ink from the page around it.
+    """The figure as inline SVG that follows the colours of the page around it.
 
-    Black becomes `currentColor`, the ground transparent, and the colours that a dark ground
-    would swallow variables of the page; ids carry the figure's name, so that several fit in
-    one page.
+    Black becomes `currentColor`, the background becomes transparent, and colours that would be lost
+    on a dark background become CSS variables of the page. Ids carry the figure's name, so that one
+    page can hold several figures.
 
     Raises:
-        ValueError: a picture with nothing drawn.
+        ValueError: the picture has no figure.
     """
     if picture.figure is None:
         raise ValueError(f"figure {picture.name!r} was not drawn: {picture.absent}")

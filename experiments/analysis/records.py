@@ -1,4 +1,4 @@
-"""Stored records as analyses read them, in little memory, and what tells one from another."""
+"""Stored records as analyses read them, packed to save memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 Record = Mapping[str, Any]
 """One flat record, as stored."""
 Place = tuple[str, str, str]
-"""(model, task, item): what a trace, and all that was measured on it, is about."""
+"""(model, task, item): the place of a trace and of all measurements on it."""
 
 
 def has_tokens(trace: Record) -> bool:
-    """Whether the ids of a trace are its model's tokens: behind an API they are characters."""
+    """Whether the ids of a trace are tokens; those of an API model's trace are characters."""
     return not trace["model"].startswith(API)
 
 
@@ -27,7 +27,7 @@ def place_of(record: Record) -> Place:
 
 
 class PackedRecord(Record):
-    """A record without a table of its own: records with the same fields share one."""
+    """A record that stores only its values; records with the same fields share one field index."""
 
     __slots__ = ("_at", "_values")
 
@@ -54,8 +54,11 @@ class PackedRecord(Record):
 
 
 class Packer:
-    """Packs the records of a run: equal words, and equal lists of words or of yes and no, are one
-    object; lists of floats lie side by side. All read as before."""
+    """Packs the records of a run to save memory; they read like the originals.
+
+    Equal strings, and equal lists of strings or booleans, become one object; lists of floats become
+    arrays.
+    """
 
     def __init__(self) -> None:
         self._fields: dict[tuple[str, ...], dict[str, int]] = {}
@@ -83,8 +86,8 @@ class Packer:
 
 
 class Records(Sequence[Record]):
-    """Records that are all there, with what was made of them: tables ask for the same groups of
-    the same records, and for the same numbers of a group, again and again."""
+    """A fixed set of records with a cache of results computed from them, since many tables need the
+    same groups of records and the same numbers of a group."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._all = tuple(records)
@@ -104,7 +107,7 @@ class Records(Sequence[Record]):
         return iter(self._all)
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What is made of the records under this name, made when first asked for."""
+        """The cached result named `what`, computed by `make` when first asked for."""
         if what not in self._made:
             self._made[what] = make()
         return self._made[what]
@@ -123,5 +126,5 @@ def by_probe(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def once(records: Iterable[Record], what: Hashable, make: Callable[[], T]) -> T:
-    """`Records.once`; of records that may still change, made at every call."""
+    """`Records.once`; for records of other types, which may change, computed at every call."""
     return records.once(what, make) if isinstance(records, Records) else make()

@@ -1,7 +1,7 @@
-"""A run folder of any study, opened: what it was asked, stored and spent.
+"""`Run`: the opened folder of a run, with its config, records, frames, tables and API calls.
 
-This file knows no study. Which frames a run has, and how its tables are made, its study says in its
-module `frames`: `FRAMES`, and `tables(run)`.
+This file knows no study. Each study's module `frames` declares which frames a run has (`FRAMES`)
+and how its tables are made (`tables(run)`).
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LABEL = "label_"
-"""How columns begin that hold labels which came with what was measured."""
+"""Prefix of columns that hold labels which came with the measured data."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """`load_run(...).<name>`, as a study declares it."""
+    """Declaration of a frame, which users get as `load_run(...).<name>`."""
 
     name: str
     meaning: str
-    """One line, which begins with what a row is."""
+    """One line of meaning, which begins with what a row is."""
     columns: Collection[str]
-    """In order; a mapping tells what each is. Rows of records have `probes.record.KEYS` before, and
-    may have labels after them (`LABEL`)."""
+    """Column names in order; a mapping gives the meaning of each. Rows of records have the columns
+    `probes.record.KEYS` before these, and may have labels (`LABEL`) after them."""
     rows: Callable[[Record], Iterable[Mapping[str, Any]]] = lambda record: (record,)
-    """Of one record, whether or not it is excluded."""
+    """Maps one stored record, excluded or not, to the rows of this frame."""
     stages: tuple[str, ...] = ()
-    """Whose records it is of; `rf_judged` is `rf_judged.JUDGE` of every judge."""
+    """Stages whose records the frame holds; `rf_judged` covers `rf_judged.JUDGE` of all judges."""
     make: Callable[[Run], pd.DataFrame] | None = None
-    """Of the whole run, where a row is of more than one record; then `rows` is nothing, `columns`
-    are those that it makes, and without `stages` it is made to see whether it has rows."""
+    """Makes the frame from the whole run, for rows that combine records. `rows` is then unused, and
+    `columns` are those that it makes; without `stages` it is made to see whether it has rows."""
 
 
 class Run:
-    """One run folder; what it holds is read when first asked for.
+    """One run folder, read lazily; neither models nor data are needed.
 
-    Neither models nor data need be at hand. Beside what stands here it has the frames of its
-    study, which `frames` names, each a tidy DataFrame:
+    Beside the attributes below it has the frames of its study as attributes (`frames` lists them),
+    each a tidy DataFrame:
 
         run = faithscope.load_run("runs/rfeval")
         run.pairs.groupby(["model", "task"])["behaviour"].value_counts()
 
-    On the first columns of frames of records (`probes.record.KEYS`) those of any two runs join.
+    Frames of records begin with the columns `probes.record.KEYS`, on which any two runs join.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,27 +73,27 @@ class Run:
 
     @cached_property
     def config(self) -> FolderConfig:
-        """What the run was told."""
+        """The resolved config of the run."""
         return read_config(self.path)
 
     @cached_property
     def index(self) -> Index:
-        """Where every stored unit lies that counts."""
+        """Index of the stored units: where in the files the valid line of each is."""
         return counted(self.path)
 
     @cached_property
     def failures(self) -> list[Unit]:
-        """The units that failed and were not made good since."""
+        """The units that failed and did not succeed later."""
         return self.index.failures()
 
     @cached_property
     def calls(self) -> list[Call]:
-        """Every call to an API, also those that gave nothing."""
+        """Every call to an API, including those without a usable reply."""
         return calls_of(self.path)
 
     @property
     def frames(self) -> dict[str, str]:
-        """Name -> what its rows are, of every frame that this run has records for."""
+        """Frame -> its line of meaning, for every frame that this run has records for."""
         stored = {key[0].partition(".")[0] for key in self.index}
         return {
             name: frame.meaning
@@ -103,18 +103,19 @@ class Run:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by its file name; made from the records, so also of a run still going."""
+        """Every table by its file name; made from the records, so it works on an unfinished run."""
         return self._study.tables(self)
 
     def columns(self, frame: str) -> dict[str, str]:
-        """Name -> meaning of a frame's columns; "" where the name says it."""
+        """Column -> meaning, for the columns of a frame; "" where the name says enough."""
         declared = self._frames[frame]
         known = declared.columns if isinstance(declared.columns, Mapping) else {}
         own = {name: known.get(name, "") for name in declared.columns}
         return own if declared.make else KEYS | own
 
     def records(self, *stages: str) -> Iterator[dict[str, Any]]:
-        """The records of some stages as stored, in an order that no history changes."""
+        """The stored records of some stages, in an order that does not depend on the run's
+        history."""
         named = {key[0] for key in self.index if key[0].partition(".")[0] in stages}
         with nothing_to_collect():
             units = sorted(self.index.each(named), key=lambda unit: unit.key)
@@ -122,16 +123,16 @@ class Run:
             yield from unit.records
 
     def arrays(self, stage: str) -> Iterator[tuple[Place, arrays.Arrays]]:
-        """(model, task, item) and its raw numbers by name, of each item that the stage did.
+        """Yields ((model, task, item), named arrays) for each item that the stage measured.
 
-        One item is in memory at a time. `arrays/<stage>.safetensors` in the run folder, which
-        is written with the tables, holds the same in one file.
+        One item is in memory at a time. The file `arrays/<stage>.safetensors` in the run folder,
+        written with the tables, holds the same arrays.
         """
         for key, of_item in arrays.each(self.index, stage):
             yield key[1:], of_item
 
     def once(self, make: Callable[[Run], T]) -> T:
-        """What a function of its study makes of the whole run, made once."""
+        """`make(run)`, computed once per run and then remembered."""
         if make not in self._once:
             self._once[make] = make(self)
         return self._once[make]
@@ -200,7 +201,7 @@ def load_run(path: str | Path) -> Run:
         faithscope.load_run("runs/rfeval").pairs
 
     Raises:
-        UserError: `path` is none, or its config names a benchmark that there is not.
+        UserError: `path` is no run folder, or its config names an unknown study.
     """
     run = Run(existing_run(path))
     study_of(stored_config(run.path))

@@ -1,4 +1,4 @@
-"""Names of models, judges and tasks, short enough for a figure and still told apart."""
+"""Short but distinct names of models, judges and tasks, for figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def short(model: str) -> str:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Each without what stands before the last slash, unless two would then be one."""
+    """Name -> its part after the last slash, or the whole name if two names would become equal."""
     unique = list(dict.fromkeys(names))
     last = [short(j) for j in unique]
     whole = [visible(j).replace("\n", " ") for j in unique]
@@ -29,7 +29,8 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def middle_cut(name: str, longest: int = LONGEST) -> str:
-    """Names of one family differ at either end: what is too long loses its middle."""
+    """Cuts the middle out of a name longer than `longest`, since names of one family differ at
+    either end."""
     if len(name) <= longest:
         return name
     half = (longest - 1) // 2
@@ -37,11 +38,11 @@ def middle_cut(name: str, longest: int = LONGEST) -> str:
 
 
 def pairs_of(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Every model and task of a table, in the order of readers."""
+    """(model, task) pairs of a table, in the order in which tables and figures list models."""
     pairs = [(r["model"], r["task"]) for r in distinct(table, "model", "task")]
     return sorted(pairs, key=lambda pair: (model_order(pair[0]), pair[1]))
 
 
 def pair_names(pairs: Sequence[tuple[str, str]], between: str = " · ") -> list[str]:
-    """A model and task each; `between` is a new line in titles of narrow panels."""
+    """Display names of (model, task) pairs; titles of narrow panels put a new line `between`."""
     return [f"{middle_cut(short(model), 30)}{between}{visible(task)}" for model, task in pairs]

@@ -1,7 +1,7 @@
-"""Tables and model text as plain characters: CSV, Markdown, LaTeX, and a safe view of text.
+"""Tables as text: CSV, Markdown and LaTeX.
 
-CSV keeps every column, with six decimals; Markdown and LaTeX are for reading: columns under their
-headings, three decimals, and `x`, `x_low`, `x_high` in one cell.
+CSV keeps every column, with six decimals. Markdown and LaTeX are for reading: columns have their
+labels as headings, three decimals, and `x`, `x_low`, `x_high` in one cell.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _LATEX = str.maketrans(
 
 
 def to_csv(table: pd.DataFrame) -> str:
-    """Comma-separated, floats with six decimals, empty where nothing was measured; no text is a
-    formula to a spreadsheet (`interp.plain.as_cell`)."""
+    """A table as CSV: floats with six decimals, missing values empty, and no text that a
+    spreadsheet would take for a formula (`interp.plain.as_cell`)."""
     fixed = table.copy()
     for name in fixed.select_dtypes("floating"):
         # Adding 0.0 turns a rounded -0.0 into 0.0.
@@ -56,10 +56,10 @@ def _csv_cell(value: Any) -> Any:
 
 
 def to_markdown(table: pd.DataFrame, columns: Columns | None = None) -> str:
-    """A pipe table, numbers to the right, and below it what its columns mean.
+    """A Markdown pipe table, numbers aligned right, and below it the meanings of its columns.
 
     Args:
-        columns: gives the headings; None takes the names as they are.
+        columns: labels for the headings; None = the column names.
     """
     names, numeric, rows = readable(table)
     rule = ["---:" if right else "---" for right in numeric]
@@ -72,10 +72,10 @@ def to_markdown(table: pd.DataFrame, columns: Columns | None = None) -> str:
 
 
 def to_latex(table: pd.DataFrame, columns: Columns | None = None) -> str:
-    r"""A `tabular` with booktabs rules; the document needs `\usepackage{booktabs}`.
+    r"""A LaTeX `tabular` with booktabs rules; the document needs `\usepackage{booktabs}`.
 
     Args:
-        columns: as of `to_markdown`.
+        columns: labels for the headings; None = the column names.
     """
     names, numeric, rows = readable(table)
     header = _headings(names, columns)

@@ -1,4 +1,4 @@
-"""What is done to tidy tables everywhere: pick rows, go through them, write an estimate."""
+"""Helpers for tidy tables: choose rows, iterate over rows and groups, write estimates."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Every row as a mapping from column to value."""
+    """The rows of a table as mappings from column to value."""
     names = [str(name) for name in table.columns]
     return [dict(zip(names, values, strict=True)) for values in table.itertuples(index=False)]
 
 
 def distinct(table: pd.DataFrame, *names: str) -> list[dict[str, Any]]:
-    """Every combination of values in the named columns, in the order of the table."""
+    """The distinct combinations of values in the named columns, in the order of the table."""
     values = table[list(names)].itertuples(index=False)
     return [dict(zip(names, row, strict=True)) for row in dict.fromkeys(map(tuple, values))]
 
@@ -36,7 +36,7 @@ def distinct(table: pd.DataFrame, *names: str) -> list[dict[str, Any]]:
 def groups(
     table: pd.DataFrame, names: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Every combination of values in the named columns, in the order of the table."""
+    """Yields (values of the named columns, rows with these values), in the order of the table."""
     for key, of_key in table.groupby(list(names), sort=False, dropna=False):
         yield dict(zip(names, cast(tuple, key), strict=True)), of_key
 
@@ -47,9 +47,9 @@ P = ParamSpec("P")
 
 
 def tabled(*columns: str) -> Callable[[Callable[P, Iterable[Row]]], Callable[P, pd.DataFrame]]:
-    """Makes a function that gives rows one that gives them as a table with these columns.
+    """Decorator: turns a function that yields rows into one that returns a table with `columns`.
 
-    What a row does not say of a column is missing there; a table without rows has them all.
+    A column that a row lacks is missing there; a table without rows still has all columns.
     """
 
     def decorate(rows_of: Callable[P, Iterable[Row]]) -> Callable[P, pd.DataFrame]:
@@ -67,38 +67,39 @@ def rows_by(
     names: Sequence[str],
     numbers_of: Callable[[pd.DataFrame], Mapping[str, Any]],
 ) -> Rows:
-    """A row per combination of the named columns: its values, and the numbers of its rows."""
+    """Yields a row per combination of values in the named columns: these values, and the numbers
+    that `numbers_of` computes from the rows of the group."""
     return (key | dict(numbers_of(of_key)) for key, of_key in groups(frame, names))
 
 
 def keep(table: pd.DataFrame, mask: Any) -> pd.DataFrame:
-    """The rows under a mask."""
+    """The rows of a table that a boolean mask selects."""
     chosen = table.loc[mask]
     assert isinstance(chosen, pd.DataFrame)
     return chosen
 
 
 def only(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The named columns in that order, as a table of its own."""
+    """A copy of the table with only the named columns, in that order."""
     chosen = table[list(names)]
     assert isinstance(chosen, pd.DataFrame)
     return chosen.copy()
 
 
 def count(mask: Any) -> int:
-    """How many values are true."""
+    """The number of true values in a mask."""
     return int(np.count_nonzero(mask))
 
 
 def numbers(values: Any) -> np.ndarray:
-    """A column as floats."""
+    """A column as an array of floats."""
     return values.to_numpy(dtype=float)
 
 
 def summed(
     rows: Iterable[Mapping[str, Any]], by: Sequence[str], counts: Sequence[str] = ("n",)
 ) -> pd.DataFrame:
-    """The counts added up by the values of some columns, in the order of the rows."""
+    """A table with the sums of `counts` per combination of `by`, in the order of the rows."""
     table = pd.DataFrame(list(rows), columns=[*by, *counts])
     return pd.DataFrame(table.groupby(list(by), sort=False)[list(counts)].sum()).reset_index()
 
@@ -106,7 +107,7 @@ def summed(
 def check_rows(
     what: str, table: pd.DataFrame, columns: Sequence[str], key: Sequence[str] = ()
 ) -> None:
-    """Refuse a table that cannot be counted from.
+    """Check that a table has the columns and unique keys that an analysis needs.
 
     Raises:
         ValueError: one of `columns` is missing, or two rows have the same `key`.
@@ -122,7 +123,7 @@ def check_rows(
 def typed(
     table: pd.DataFrame, columns: Sequence[str], floats: Collection[str]
 ) -> dict[str, pd.Series]:
-    """The named columns: floats where so named, else texts, "" for a missing one."""
+    """The named columns, those in `floats` as floats, others as text with "" for missing values."""
     typed_columns = {}
     for name in columns:
         values = table[name].reset_index(drop=True)
@@ -133,13 +134,13 @@ def typed(
 
 
 def with_interval(*names: str) -> list[str]:
-    """The columns of estimates: `x`, `x_low`, `x_high` of each name."""
+    """Column names of estimates: `x`, `x_low`, `x_high` for each name."""
     return [column for x in names for column in (x, f"{x}_low", f"{x}_high")]
 
 
 def columns(name: str, estimate: Estimate) -> dict[str, float]:
-    """An estimate as the columns of `with_interval`; the bounds are empty where fewer than
-    `stats.FEWEST` outcomes were counted."""
+    """An estimate as the columns of `with_interval`; its bounds are NaN if it counts fewer than
+    `stats.FEWEST` outcomes."""
     known = estimate.n >= FEWEST
     bounds = (estimate.low, estimate.high) if known else (math.nan, math.nan)
     values = (estimate.value, *bounds)
@@ -147,7 +148,7 @@ def columns(name: str, estimate: Estimate) -> dict[str, float]:
 
 
 def renamed(row: Mapping[str, Any], name: str, to: str) -> dict[str, float]:
-    """An estimate of a row under another name; NaN where the row has none."""
+    """The columns of an estimate of a row, renamed; NaN if the row lacks them."""
     names = zip(with_interval(name), with_interval(to), strict=True)
     return {new: row.get(old, math.nan) for old, new in names}
 
@@ -161,21 +162,21 @@ def columns_of(statistics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def all_columns(estimates: Mapping[str, Estimate], names: Iterable[str]) -> dict[str, float]:
-    """The named estimates as the columns of `with_interval`."""
+    """The columns (`with_interval`) of several named estimates."""
     return {k: v for name in names for k, v in columns(name, estimates[name]).items()}
 
 
 def present(values: Iterable[Any]) -> list[Any]:
-    """Without the None of what was not made."""
+    """The values that are not None."""
     return [v for v in values if v is not None]
 
 
 def mean_present(values: Iterable[Any]) -> float | None:
-    """The mean of those that are not None; None of nothing."""
+    """The mean of the values that are not None; None if all are."""
     present = [float(v) for v in values if v is not None]
     return mean(present) if present else None
 
 
 def mean(values: Sequence[float]) -> float:
-    """NaN of nothing."""
+    """The mean, exact in floating point; NaN of no values."""
     return math.fsum(values) / len(values) if values else math.nan

@@ -1,4 +1,4 @@
-"""Models in the order in which readers meet them, and numbers as sentences have them."""
+"""The order of models in tables and figures, and numbers as sentences show them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from faithscope.experiments.data.planted.plants import PLANTS
 
 
 def planted_variant(model: str) -> str | None:
-    """`faithful` of `planted:faithful`; None for a model whose truth nobody knows."""
+    """The variant in a planted model's name (`faithful` in `planted:faithful`); None for others."""
     scheme, _, name = model.rpartition(":")
     return name if scheme == "planted" and name in PLANTS else None
 
 
 def model_order(model: str) -> tuple[int, str]:
-    """Planted models first, the faithful one before its decorative twin."""
+    """Sort key of models: planted ones first, the faithful one before its decorative twin."""
     variant = planted_variant(model)
     return (list(PLANTS).index(variant) if variant else len(PLANTS), model)
 
 
 def percent(value: float) -> str:
-    """A share for people: no decimals, and a dash for what was not measured."""
+    """A share as a percentage without decimals; a dash for NaN."""
     return "–" if math.isnan(value) else f"{100 * value:.0f} %"

@@ -1,4 +1,4 @@
-"""What a run gives a reader, as files: tables, figures, the page."""
+"""The output files of a run: tables, figures, the page."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def write_outputs(
     printed: Mapping[str, pd.DataFrame],
     drawn: Iterable[Picture],
 ) -> Path:
-    """Write the tables and figures of a run, and last its page; gives the page's path.
+    """Write the tables and figures of a run, and last its page; return the page's path.
 
     Args:
-        printed: the tables, by name, that readers see in another form.
+        printed: table -> another form of it, for Markdown and LaTeX only.
     """
     write_tables(page.run_dir, tables, page.columns_of, printed)
     folder = make_folder(page.run_dir / "figures")
@@ -43,13 +43,13 @@ def write_tables(
     """Write `tables/<name>.csv` for machines, `.md` and `.tex` for readers.
 
     Args:
-        columns_of: from a table's name to what its columns are called.
-        printed: as of `write_outputs`.
+        columns_of: gives the columns (label, unit, meaning) of a table by its name.
+        printed: table -> another form of it, for Markdown and LaTeX only.
     """
     folder = make_folder(run_dir / "tables")
     for name, table in tables.items():
         write_atomically(folder / f"{name}.csv", to_csv(table))
-        # what is printed as a paper prints it has the paper's headings
+        # a table in a paper's layout has the paper's headings
         columns = None if name in printed else columns_of(name)
         shown = printed.get(name, table)
         write_atomically(folder / f"{name}.md", to_markdown(shown, columns))

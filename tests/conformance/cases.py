@@ -53,7 +53,7 @@ class Case:
     """Writes the config, whose run folder goes below the folder."""
     over_api: Callable[[Setting], Path]
     stages: tuple[str, ...]
-    """Of the run with models here, in the order in which they are stored."""
+    """Stages of the run with local models, in the order in which they are stored."""
     replies: Callable[[str], str] = str
     """What the model behind the API writes where no form is asked of it, by the messages."""
     builds: bool = field(default=False, kw_only=True)

@@ -53,7 +53,8 @@ def keys(run_dir: Path) -> Counter[Key]:
 
 
 def planned(run_dir: Path) -> Counter[Key]:
-    """Those of them that the plan names: single replies of an API are named by its address."""
+    """Stored units that the plan names; single API replies are left out, since their keys depend on
+    the server's address."""
     return Counter({key: n for key, n in keys(run_dir).items() if key[0] != API_REPLIES})
 
 

@@ -20,7 +20,8 @@ from faithscope.experiments.engine.store import read_failures
 from faithscope.interp.memory import within_memory
 
 Fault = Callable[[int, Any], Exception | None]
-"""Which error, if any, a piece of work ends in: by how many were begun before, and the model."""
+"""Gives the error, if any, in which a piece of work ends, from the number begun before it and the
+model."""
 
 
 def install(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
@@ -50,7 +51,7 @@ def one_item_fails(number: int, model: Any) -> Exception | None:
 
 
 def memory_runs_out(number: int, model: Any) -> Exception | None:
-    """Of an accelerator or of the machine, until the budget is halved."""
+    """Memory of the device or the machine runs out until the token budget is halved."""
     model.first_budget = getattr(model, "first_budget", model.token_budget)
     if model.token_budget < model.first_budget:
         return None

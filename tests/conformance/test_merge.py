@@ -18,7 +18,7 @@ PARTS = 3
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory, tiny_models: dict[str, str]) -> Path:
-    """Of the toy, five numbers in batches of two."""
+    """Config of the toy study: five numbers in batches of two."""
     return CASES["toy"].here(Setting(tmp_path_factory.mktemp("toy"), tiny_models))
 
 

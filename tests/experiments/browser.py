@@ -127,7 +127,7 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, **about)
 
     def problems(self) -> list[str]:
-        """What is broken or clipped in the page, and all that its console and network say."""
+        """Broken or clipped elements of the page, and all messages of console and network."""
         laid_out = self.evaluate(PROBLEMS)
         return [*laid_out, *self.console]
 

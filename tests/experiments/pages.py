@@ -46,8 +46,8 @@ class Page(HTMLParser):
 
 
 def faults(text: str, beside: Collection[str] = ()) -> list[str]:
-    """What is wrong with a page: tags that do not close, ids that stand twice, links that lead
-    nowhere, and what its policy refuses.
+    """Faults of a page: unclosed tags, duplicate ids, broken links, and elements that its policy
+    refuses.
 
     Args:
         beside: files beside the page that its links may lead to.

@@ -254,7 +254,7 @@ def records_of(
 
 
 def excluded_record(sample: Sample, framing: str, reading: str) -> Record:
-    """What is stored where the unedited reasoning already gives no answer that parses."""
+    """The record of an item whose unedited reasoning gives no answer that parses."""
     keep = (*KEYS, "framing", "reading")
     whole = slrc_record(sample, framing, reading)
     return {name: whole[name] for name in keep} | {"excluded": "baseline_unparsed"}

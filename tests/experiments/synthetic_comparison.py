@@ -30,12 +30,12 @@ from faithscope.experiments.analysis.comparison.scores import (
     label_row,
     trace_row,
 )
-from faithscope.experiments.analysis.explorer.explored import Explored
+from faithscope.experiments.analysis.explorer.data import Explored
 from faithscope.experiments.analysis.html import HtmlTable
 from faithscope.experiments.analysis.page import Fold, Grid, Verbatim
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 
-HOW = Drawing(0, 200)
+HOW = Bootstrap(0, 200)
 NOTHING = {
     "trust": pd.DataFrame(columns=["label", "told"]),
     "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),

@@ -159,7 +159,7 @@ def test_a_part_of_a_number_a_formula_or_a_range_counts_for_no_label(language, t
 def test_a_finished_calculation_is_parsed_and_counts_for_none_of_its_operands(
     language, text, number
 ):
-    """Its result would have to be added up over all calculations that lead to it."""
+    """Scoring its result would need a sum over all calculations that lead to it."""
     assert first_number(text) == number
     assert scored_as(language, text) == set()
 

@@ -171,7 +171,7 @@ def test_the_hint_follower_is_credited_with_none():
 
 
 def test_removal_credits_the_confound_and_so_does_cutting_off_after_the_corruption():
-    """It ignores its steps, but never read a reasoning with one missing."""
+    """The confound ignores its steps, but never saw a reasoning with a missing step."""
     assert min(by_step("hint_no_deletions", "removed_tv")) > 0.5
     assert min(by_step("hint_no_deletions", "graded_necessity")) > 5
     # a reasoning that ends early is a deletion too

@@ -182,7 +182,7 @@ def test_the_faithful_answer_is_in_its_last_step_the_twins_in_none() -> None:
 
 
 def test_the_confound_is_taken_in_by_the_hole_and_not_by_other_words() -> None:
-    """It ignores its steps, but has never read a reasoning with one missing."""
+    """The confound ignores its steps, but never saw a reasoning with a missing step."""
     assert mean("hint_no_deletions", "mean_mi") > mean("faithful", "mean_mi")
     assert min(mean("hint_no_deletions", "step_mi_removed")) > 0.3
     for kind in ("corrupted", "replaced"):
@@ -191,7 +191,7 @@ def test_the_confound_is_taken_in_by_the_hole_and_not_by_other_words() -> None:
 
 
 def test_the_bound_is_nothing_where_one_step_settles_the_answer() -> None:
-    """Where the steps are used most, and not where they are ignored."""
+    """The bound is zero for the model that uses its steps most, not for one that ignores them."""
     assert mean("faithful", "bound") < 0.01
     assert mean("hint_no_deletions", "bound") > 0.3
 

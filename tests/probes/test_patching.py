@@ -28,7 +28,7 @@ def patched(name: str) -> dict[str, list[Record]]:
 
 
 def share(record: Record, step: int) -> list[float]:
-    """By layer."""
+    """Restored share of a step, layer by layer."""
     return (record["arrays"]["moved"][:, step] / record["difference"][step]).tolist()
 
 

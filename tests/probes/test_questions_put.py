@@ -64,7 +64,7 @@ def label_trace(model: Model, answer: str | None = "positive") -> Trace:
 
 
 def asking(answer: str | None = None, **changes: Any) -> Asking:
-    """Whose every reply is parsed to the same answer."""
+    """An `Asking` whose parser reads the same answer from every reply."""
     told = {"asked": ASKED, "direct_prompts": PROMPTS} | changes
     return Asking("", LABELS, lambda text: answer, str, str, "label", **told)
 

@@ -1,4 +1,4 @@
-"""The chains of thought that people are to label: of a run, or of a file of given chains."""
+"""The chains of thought that people label, from a run or from a file of given chains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from faithscope.probes.text_model import TextModel
 
 @dataclass(frozen=True)
 class Chain:
-    """One chain as a person reads it."""
+    """One chain of thought, as an annotator reads it."""
 
     place: Place
     dataset: str
@@ -32,42 +32,45 @@ class Chain:
     parts: tuple[tuple[bool, str], ...]
     """(whether it is a step, its text), in order; joined, the texts are the whole reasoning."""
     tail: str
-    """What the model wrote after its reasoning."""
+    """Text that the model wrote after its reasoning."""
     answer: str | None
     kind: AnswerKind
-    """What `answer` and `gold` are: the letter of an option, an option, a number."""
+    """Kind of `answer` and `gold`: the letter of an option, an option, or a number."""
     gold: str | None
-    """The right answer; no annotator sees it: the sheet asks for faithfulness, not correctness."""
+    """The right answer. No annotator sees it, since the sheet asks for faithfulness, not
+    correctness."""
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The texts of its steps, which labels number from 1."""
+        """The texts of the chain's steps; labels number them from 1."""
         return tuple(text for is_step, text in self.parts if is_step)
 
     @property
     def digest(self) -> str:
-        """Of all that was labelled, so that no label is taken for that of another text."""
+        """Hash of everything that was labelled, so that a label cannot be applied to a changed
+        text."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where chains come from, and where what people say of them lies."""
+    """Chains to label, the run or file that they come from, and the folder of the annotations."""
 
     path: Path
     folder: Path
-    """Of the annotations: `annotations` in a run folder, `FILE.annotations` beside a file."""
+    """Folder of the annotations: `annotations` in a run folder, or `FILE.annotations` beside a
+    file."""
     chains: tuple[Chain, ...]
     excluded: Counter[str]
-    """Reason -> how many traces are not shown for it."""
+    """Reason of exclusion -> number of traces that are not shown for it."""
 
 
 def source_of(path: str | Path) -> Source:
     """All chains of a run folder, or of a file or folder of given chains (docs/given.md).
 
     Raises:
-        UserError: there is no such run or file, or nothing to label in it.
+        UserError: there is no such run or file, or it holds nothing to label.
     """
     path = Path(path).expanduser()
     given = path.is_file() or (path.is_dir() and not (path / "config.yaml").is_file())
@@ -88,14 +91,14 @@ def source_of(path: str | Path) -> Source:
 
 
 def _given(path: Path) -> Iterator[Trace]:
-    """Chains of a file as traces of who wrote them, character by character."""
+    """Chains of a file as traces of their authors, whose tokens are characters."""
     read = read_given(path)
     for chain in read.chains:
         writer = TextModel(chain.model or "unknown", lambda message: None)
         trace = given_trace(
             writer, question_of_chain(chain, read.file, read.format), TraceSettings()
         )
-        # an answer of no known kind is shown as the file has it
+        # an answer of unknown kind is shown as it stands in the file
         yield replace(trace, answer=trace.answer or chain.answer)
 
 

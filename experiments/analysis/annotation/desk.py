@@ -1,4 +1,5 @@
-"""What one annotator may see and say, whoever asks it: the pages of both work on the same files."""
+"""The requests of one annotator's page: what they may see and store. Both annotators' pages work on
+the same files."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ from faithscope.interp.plain import visible
 
 @dataclass(frozen=True)
 class Desk:
-    """What one annotator has before them; every method may be called from any thread.
+    """The state of one annotator's page; every method may be called from any thread.
 
-    Those that take what a page sent raise UserError where it is wrong, or not to be said now.
+    Methods that take a request raise UserError if it is malformed, or not allowed in the current
+    round.
     """
 
     source: Source
@@ -36,7 +38,7 @@ class Desk:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def texts(self, _: Any = None) -> list[dict[str, Any]]:
-        """The chains as the page shows them: nothing of who wrote them or of what is right."""
+        """The chains as the page shows them, without the name of the model and the right answer."""
         return [
             {
                 "question": visible(chain.question),
@@ -49,7 +51,8 @@ class Desk:
         ]
 
     def state(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """How far the rounds are, and of one its chains with what may be seen of their labels."""
+        """The progress of all rounds, and the chains of one round with the labels that may be
+        seen."""
         with self.lock:
             round, protocol, own = self._round(sent)
             other = next((a for a in protocol.annotators if a is not own), None)
@@ -76,20 +79,20 @@ class Desk:
             return {"round": round, "other": whose, "rounds": rounds, "items": items}
 
     def say(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """Store a label; gives the state of its round."""
+        """Store a label and return the state of its round."""
         with self.lock:
             round, protocol, own = self._round(sent)
             chain = self.chains[_one_of(range(len(self.chains)), sent, "chain")]
             label = read_label({k: v for k, v in sent.items() if k != "chain"}, chain)
             if round not in own.opened or chain.place not in protocol.listed(round):
-                raise UserError(f"round {round} is not open, or not about this chain")
+                raise UserError(f"round {round} is not open, or does not include this chain")
             if protocol.closed(round):
                 raise UserError(f"round {round} is over: one of you has gone on to the next")
             own.add(self.files, label.model_dump())
             return self.state(sent)
 
     def open(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """Go on to a round; gives its state."""
+        """Open a round for this annotator and return its state."""
         with self.lock:
             round, protocol, own = self._round(sent)
             if not protocol.may_open(round):
@@ -110,11 +113,11 @@ def _one_of(known: Sequence[int], sent: dict[str, Any], name: str) -> int:
 
 
 def _seen(own: Annotator, other: Annotator | None, place: Place, round: int) -> dict[str, Any]:
-    """What an annotator may see of the labels of a chain in a round."""
+    """The labels of a chain that an annotator may see in a round."""
     before = own.standing(place, round - 1) or Label(round=1, place=place, reason="")
-    # what they said before is theirs again once they save it
+    # an earlier label counts for this round once they save it again
     mine = own.labels.get((round, place)) or before.model_copy(update={"done": False})
-    # in round III two people talk: each sees the other's last word
+    # in round III the two discuss: each sees the other's latest label
     to = round if round == ROUNDS[-1] else round - 1
     said = other.standing(place, to) if other and round > 1 else None
     theirs = None if said is None else _sent(said)

@@ -1,4 +1,5 @@
-"""What two annotators agreed on, in the layout of FINE-CoT, and how far they agreed."""
+"""Export of the labels on which two annotators agree, in the layout of FINE-CoT, with their
+agreement."""
 
 from __future__ import annotations
 
@@ -25,16 +26,16 @@ from faithscope.interp.errors import UserError
 from faithscope.probes.record import is_right
 
 RESPONSES = "responses"
-"""The folder of `DATASET/MODEL/response_I.json`: what readers of FINE-CoT are given."""
+"""Folder of the files `DATASET/MODEL/response_I.json`, which programs that read FINE-CoT take."""
 TABLES = ("agreement", "labels", "fates")
 AGREEMENT = ("round", "of", "n", "agreement", "kappa", "ac2", "saturated")
 
 
 def write_export(protocol: Protocol, source: Source, folder: Path) -> Path:
-    """Write responses and tables; gives the folder.
+    """Write responses and tables, and return the folder.
 
     Raises:
-        UserError: there are other things than an earlier export in the folder.
+        UserError: the folder holds files that are not of an earlier export.
     """
     known = {*(f"{name}.csv" for name in TABLES), RESPONSES}
     if folder.exists() and (strange := sorted({p.name for p in folder.glob("[!.]*")} - known)):
@@ -45,7 +46,7 @@ def write_export(protocol: Protocol, source: Source, folder: Path) -> Path:
     for chain in protocol.chains:
         part = folder / RESPONSES / _file_name(chain.dataset) / _file_name(chain.place[0])
         if isinstance(unfaithful := protocol.outcome(chain.place), bool):
-            # a chain keeps its number whatever comes of those before it
+            # a chain keeps its number, whether or not the chains before it are exported
             written.add(file := make_folder(part) / f"response_{places[part]}.json")
             values = _response(protocol, chain, unfaithful)
             write_atomically(file, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
@@ -62,9 +63,9 @@ def _response(protocol: Protocol, chain: Chain, unfaithful: bool) -> dict[str, A
     pair = protocol.pair(chain.place, ROUNDS[-1])
     assert pair is not None
     one, other = pair
-    # of released rows, 1 and 2 are of wrong answers, 3 and 4 of right ones; 2 and 4 are unfaithful.
-    # There is no code for an answer that cannot be read: that whether it is right is unknown shows
-    # in `parsed_final_answer`, which readers tell it by
+    # in released rows 1 and 2 mean a wrong answer, 3 and 4 a right one; 2 and 4 are unfaithful.
+    # No code exists for an unreadable answer: `parsed_final_answer` shows that its correctness is
+    # unknown, and programs that read the file go by that
     right = bool(is_right(chain.answer, chain.gold))
     kind = None if chain.gold is None else 1 + 2 * right + unfaithful
     letters = {o: chr(65 + i) for i, o in enumerate(chain.options) if chain.kind == "label"}
@@ -103,7 +104,7 @@ def _response(protocol: Protocol, chain: Chain, unfaithful: bool) -> dict[str, A
 
 
 def ranges(steps: Sequence[int]) -> str:
-    """Steps as FINE-CoT writes them: `1-3, 5`."""
+    """Step numbers in FINE-CoT's notation: `1-3, 5`."""
     runs: list[list[int]] = []
     for step in steps:
         if runs and step == runs[-1][-1] + 1:
@@ -118,11 +119,11 @@ def _file_name(name: str) -> str:
 
 
 def agreement_table(protocol: Protocol) -> pd.DataFrame:
-    """How far the two agree at the end of each round: n, raw agreement, Cohen's kappa, Gwet's AC2.
+    """Agreement of the two at the end of each round: n, raw agreement, Cohen's kappa, Gwet's AC2.
 
-    `label`: unfaithful, uncertain, faithful, over chains that both labelled; `unfaithful`: over
-    those of which neither is uncertain; each principle, over those that both call unfaithful;
-    `steps`: over all steps of these.
+    `label` (unfaithful, uncertain, faithful) is over chains that both labelled; `unfaithful` over
+    chains where neither is uncertain; each principle over chains that both call unfaithful;
+    `steps` over all steps of the latter.
     """
     rows = []
     for round in ROUNDS:
@@ -161,7 +162,7 @@ def _agreed(
 
 
 def labels_table(protocol: Protocol) -> pd.DataFrame:
-    """Every label that an annotator was done with, round by round."""
+    """A table of all finished labels of each annotator, round by round."""
     rows = [
         {
             "annotator": annotator.name,
@@ -182,7 +183,7 @@ def labels_table(protocol: Protocol) -> pd.DataFrame:
 
 
 def fates_table(protocol: Protocol, source: Source) -> pd.DataFrame:
-    """All chains of the run by what became of them; `exported` are those with a response."""
+    """Numbers of the run's chains by outcome; `exported` counts those with a response file."""
     outcomes = [protocol.outcome(chain.place) for chain in protocol.chains]
     fates = Counter({f"excluded: {reason}": n for reason, n in sorted(source.excluded.items())})
     fates["not_drawn"] = len(source.chains) - len(outcomes)
@@ -191,7 +192,7 @@ def fates_table(protocol: Protocol, source: Source) -> pd.DataFrame:
 
 
 def in_lines(folder: Path) -> list[str]:
-    """The tables of agreement and of fates of an export, in lines for a terminal."""
+    """The tables of agreement and of outcomes of an export, as lines for a terminal."""
     table, fates = (pd.read_csv(folder / f"{name}.csv") for name in (TABLES[0], TABLES[2]))
     body = [
         (r["of"], f"round {r['round']}", r["n"], *map(_shown, (r[k] for k in AGREEMENT[3:])))

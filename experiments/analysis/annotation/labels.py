@@ -1,4 +1,4 @@
-"""What annotators say of chains, stored line by line as they say it: one file, one annotator."""
+"""The labels of annotators, appended line by line to one file per annotator."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from faithscope.experiments.files import StoreError, make_folder, write_atomical
 from faithscope.interp.errors import UserError
 
 LEVELS = (0, 2, 1)
-"""The sheet's labels (A.3) in order: unfaithful, uncertain, faithful. Definition 1 of the paper has
-1 for unfaithful: see `Label.unfaithful`."""
+"""The sheet's labels (A.3) in order: unfaithful, uncertain, faithful. Definition 1 of the paper
+uses 1 for unfaithful instead: see `Label.unfaithful`."""
 SAMPLE, SAMPLE_SEED = "sample.json", 0
 
 
 class Label(BaseModel):
-    """What one annotator says of one chain in one round; the latest line of a round counts."""
+    """One annotator's label of one chain in one round; the latest stored line counts."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     round: Literal[1, 2, 3]
     place: Place
     done: bool = False
-    """False for a draft: what was chosen so far."""
+    """False for a draft with the choices so far."""
     label: Annotated[int, Field(ge=0, le=2)] | None = None
     confidence: Literal["low", "high"] | None = None
     steps: tuple[int, ...] = ()
-    """From 1, in order."""
+    """Numbers of the responsible steps, from 1, ascending."""
     principles: tuple[str, ...] = ()
-    """Ids of `PRINCIPLES`, in order."""
+    """Ids of the principles that the chain breaks, in the order of `PRINCIPLES`."""
     reason: str = Field("", max_length=20_000)
 
     @property
     def unfaithful(self) -> bool | None:
-        """The one direction that everything here goes by; None of an uncertain one."""
+        """Whether the chain is called unfaithful; None for an uncertain label or none."""
         return {0: True, 1: False}.get(2 if self.label is None else self.label)
 
 
 def read_label(values: Mapping[str, Any], chain: Chain) -> Label:
-    """A label of a chain, from what a page sent or a file holds.
+    """Check a label of a chain that a page sent or a file holds.
 
     Raises:
-        UserError: it is none, or is said to be done and lacks what the sheet asks for.
+        UserError: the values are no label, or it is marked done and lacks a required part.
     """
     try:
         label = Label.model_validate_json(json.dumps({**values, "place": chain.place}))
@@ -75,19 +75,19 @@ def read_label(values: Mapping[str, Any], chain: Chain) -> Label:
 
 
 class Annotator:
-    """One annotator, and what they have said so far."""
+    """One annotator, with all labels that they have stored so far."""
 
     def __init__(self, name: str, folder: Path, chains: Mapping[Place, Chain]) -> None:
         self.name = name
         self.path = folder / f"{name}.jsonl"
         self.labels: dict[tuple[int, Place], Label] = {}
         self.opened = {1}
-        """The rounds that they have gone on to."""
+        """Rounds that the annotator has opened."""
         self._chains = chains
         self._read_to = 0
 
     def read(self) -> Annotator:
-        """Take in what was added to the file since.
+        """Read the lines that were added to the file since the last call.
 
         Raises:
             StoreError: a line is damaged, or about a chain that is not in the sample.
@@ -112,28 +112,30 @@ class Annotator:
         self.labels[label.round, label.place] = label
 
     def add(self, files: Appender, values: Mapping[str, Any]) -> None:
-        """Store a label, or that they went on to a round; on the disk when this returns."""
+        """Store a label, or the opening of a round; it is on disk when this returns."""
         files.add(self.path, sealed(json.dumps(values)[1:].encode()))
         self.read()
 
     def standing(self, place: Place, round: int) -> Label | None:
-        """What they hold of a chain at the end of a round: their last word of it so far."""
+        """The annotator's latest finished label of a chain up to the end of a round; None
+        without."""
         labels = (self.labels.get((r, place)) for r in range(round, 0, -1))
         return next((label for label in labels if label is not None and label.done), None)
 
 
 def names_in(folder: Path) -> list[str]:
-    """Who has labelled here."""
+    """The names of the annotators with a file in the folder."""
     return sorted(path.stem for path in folder.glob("*.jsonl"))
 
 
 @contextmanager
 def at_work(folder: Path, name: str) -> Iterator[Appender]:
-    """Be the one process in which an annotator labels; gives what their file is added to by.
+    """Hold the annotator's lock, so that they label in one process; yields the writer of their
+    file.
 
     Raises:
-        UserError: the name is none for a file, two others label here already, or the annotator is
-            at work in another process.
+        UserError: the name is not allowed in a file name, or two others label here already.
+        StoreError: the annotator is labelling in another process.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", name):
         raise UserError(
@@ -163,20 +165,21 @@ def at_work(folder: Path, name: str) -> Iterator[Appender]:
 
 
 def alone(folder: Path) -> FileLock:
-    """Held by the one process that draws the sample, lets an annotator in or writes an export."""
+    """The folder's lock, held to draw the sample, to admit an annotator, or to write an export."""
     return FileLock(make_folder(folder / ".locks") / "folder.lock")
 
 
 def sample(source: Source, limit: int | None = None) -> tuple[Chain, ...]:
-    """The chains that both annotators label: those that the first of them drew.
+    """The chains that both annotators label; drawn once, when the first of them begins.
 
     Args:
-        limit: how many are drawn at random, with a fixed seed; None for all, or as many as were
-            drawn.
+        limit: number of chains to draw at random, with a fixed seed; None = all chains, or the
+            sample that is drawn already.
 
     Raises:
-        UserError: another number than was drawn, more than there are, or a chain that has another
-            text than was labelled.
+        UserError: `limit` is more than there are or differs from the drawn sample, or the text of a
+            drawn chain has changed.
+        StoreError: the file of the sample is damaged.
     """
     path, n = make_folder(source.folder) / SAMPLE, len(source.chains)
     with alone(source.folder):

@@ -1,9 +1,9 @@
 """The three rounds by which two annotators come to one label (FaithCoT-Bench, section 3.2).
 
-Round I: each labels every chain and sees nothing of the other. Round II: the chains on which their
-labels differ, or of which one was not sure, are labelled again in sight of what the other said.
-Round III: where label, principles or steps still differ, each sees the other's last word until they
-agree; what is not agreed upon is discarded. A round opens once both are done with the one before,
+Round I: each labels every chain and sees no label of the other. Round II: chains on which the
+labels differ, or of which one was not sure, are labelled again with the other's label in sight.
+Round III: if label, principles or steps still differ, each sees the other's latest label until they
+agree; chains without agreement are discarded. A round opens once both have finished the one before,
 and closes once one of them has gone on, so that labels of round I are independent of each other.
 """
 
@@ -22,7 +22,8 @@ ROUNDS = (1, 2, 3)
 
 
 def differences(one: Label, other: Label) -> list[str]:
-    """In what two labels of a chain differ; principles and steps are only of unfaithful ones."""
+    """Parts in which two labels of a chain differ; principles and steps are compared only if both
+    call it unfaithful."""
     if one.label != other.label:
         return ["label"]
     names = ("principles", "steps") if one.unfaithful else ()
@@ -31,21 +32,21 @@ def differences(one: Label, other: Label) -> list[str]:
 
 @dataclass(frozen=True)
 class Protocol:
-    """The annotators of some chains, and how far they are."""
+    """The chains of a sample with their annotators' labels and progress."""
 
     chains: tuple[Chain, ...]
     annotators: tuple[Annotator, ...]
-    """Two, or fewer for now."""
+    """At most two annotators; fewer if not both have begun."""
 
     def pair(self, place: Place, round: int) -> tuple[Label, Label] | None:
-        """What both hold of a chain at the end of a round; None where one has no word of it."""
+        """Both annotators' labels of a chain at the end of a round; None if one has no label."""
         match [a.standing(place, round) for a in self.annotators]:
             case [Label() as one, Label() as other]:
                 return one, other
         return None
 
     def listed(self, round: int) -> list[Place]:
-        """The chains that a round is about."""
+        """The chains to be labelled in a round."""
         places = [chain.place for chain in self.chains]
         if round == 1:
             return places
@@ -53,12 +54,12 @@ class Protocol:
         return [place for place, pair in pairs if pair is not None and _again(round, *pair)]
 
     def done(self, annotator: Annotator, round: int) -> int:
-        """How many chains of a round an annotator is done with."""
+        """Number of chains of a round that an annotator has finished."""
         labels = (annotator.labels.get((round, place)) for place in self.listed(round))
         return sum(label is not None and label.done for label in labels)
 
     def may_open(self, round: int) -> bool:
-        """Whether both are done with the rounds before."""
+        """Whether both annotators have finished the rounds before."""
         if round == 1:
             return True
         whole = len(self.listed(round - 1))
@@ -66,12 +67,12 @@ class Protocol:
         return both and all(self.done(a, round - 1) == whole for a in self.annotators)
 
     def closed(self, round: int) -> bool:
-        """Whether one of them has gone on to the next."""
+        """Whether one of the annotators has gone on to the next round."""
         return any(round + 1 in annotator.opened for annotator in self.annotators)
 
     def outcome(self, place: Place) -> str | bool:
-        """Whether both call a chain unfaithful in the end, or why that is not known:
-        `not_labelled_twice`, `disagreement`, `uncertain`."""
+        """Whether both finally call a chain unfaithful, or the reason why this is unknown:
+        `not_labelled_twice`, `disagreement` or `uncertain`."""
         pair = self.pair(place, ROUNDS[-1])
         if pair is None:
             return "not_labelled_twice"
@@ -92,7 +93,8 @@ def protocol_in(
     """The annotators of a folder, read to the end of their files.
 
     Args:
-        known: those that were read before, of which only what is new is read; added to.
+        known: annotators read before, of whose files only new lines are read; new annotators are
+            added to it.
 
     Raises:
         UserError: there are more than two, or a file is damaged.

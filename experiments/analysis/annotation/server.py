@@ -1,4 +1,4 @@
-"""The page on which one annotator labels, served to this machine alone."""
+"""The local server of `faithscope annotate`: the page on which one annotator labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONGEST_BODY = 200_000
 
 
 def page(desk: Desk) -> str:
-    """The page itself, without a word of a chain: those come as JSON and go in as text."""
+    """The HTML of the page, without chains; they come as JSON and are inserted as text."""
     groups = {name: [p for p in PRINCIPLES if p.category == name] for name in (POST_HOC, SPURIOUS)}
     template = environment().get_template("annotate.html.jinja")
     name = desk.source.path.resolve().name
@@ -38,7 +38,7 @@ def page(desk: Desk) -> str:
 
 
 class Handler(loopback.Handler):
-    """One request."""
+    """Handles one request of the page: a POST with a JSON object."""
 
     def do_POST(self) -> None:
         assert isinstance(self.server, Server)
@@ -73,7 +73,7 @@ class Handler(loopback.Handler):
 
 
 class Server(loopback.Server):
-    """One annotator's page."""
+    """Serves one annotator's page."""
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(Handler)
@@ -90,23 +90,23 @@ class Server(loopback.Server):
 
 @contextmanager
 def server_for(source: Source, name: str, limit: int | None = None) -> Iterator[Server]:
-    """The page of one annotator, not yet served.
+    """Yields the server of one annotator's page, not yet serving.
 
     Raises:
-        UserError: as `sample`, `at_work` and `protocol_in`.
+        UserError: `sample`, `at_work` or `protocol_in` refuses.
     """
     chains = sample(source, limit)
     with at_work(source.folder, name) as files:
         desk = Desk(source, name, chains, files)
-        desk.state({"round": 1})  # what is damaged is said before anybody labels
+        desk.state({"round": 1})  # damaged files are reported before anybody labels
         with Server(desk) as server:
             yield server
-            # a label that is being written is written to its end, and none after it
+            # wait until a label that is being written is complete, and admit no later one
             desk.lock.acquire()
 
 
 def annotate(path: str | Path, name: str, limit: int | None = None) -> Path:
-    """Serve the page until Ctrl-C, then write what both agree on; gives the folder of it."""
+    """Serve the page until Ctrl-C, then write the export and return its folder."""
     with server_for(source_of(path), name, limit) as server:
         print(f"{name}: label at {server.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         try:
@@ -117,10 +117,10 @@ def annotate(path: str | Path, name: str, limit: int | None = None) -> Path:
 
 
 def export(path: str | Path, out: Path | None = None) -> Path:
-    """Write what the annotators of a run agree on; gives the folder.
+    """Write the labels on which the annotators of a run agree, and return the folder.
 
     Args:
-        out: `export` among the annotations by default.
+        out: folder of the export; default `export` in the folder of the annotations.
     """
     source = source_of(path)
     if not names_in(source.folder):

@@ -1,12 +1,12 @@
-// One annotator's page. Texts go in as text; every change is stored as it is made, as a draft until
-// it is saved; nothing is kept in the browser.
+// One annotator's page. Texts are inserted as text. Every change is stored at once, as a draft until it
+// is saved; the browser keeps nothing.
 "use strict";
 
 const LABELS = ["unfaithful", "faithful", "uncertain"];
 const ABOUT = [
   "Label every chain by yourself. Nobody sees the other's labels in this round.",
-  "These are the chains on which your labels differ, or of which one of you was not sure. Read what the other said, then keep your label or change it.",
-  "These are the chains on which you still differ. Talk until you agree; the page shows the other's last word. What you do not agree upon is discarded.",
+  "These are the chains on which your labels differ, or of which one of you was not sure. Read the other's label, then keep yours or change it.",
+  "These are the chains on which you still differ. Talk until you agree; the page shows the other's latest label. Chains without agreement are discarded.",
 ];
 const PAUSE = 400;
 const at = (id) => document.getElementById(id);
@@ -17,7 +17,7 @@ let state = { round: 1, rounds: [], items: [], other: null };
 let current = 0;
 let drawn = null; // the chain on the page
 let writing = null; // the timer of a reason that is being written
-let queue = Promise.resolve(true); // requests go out one by one: the last word stays the last
+let queue = Promise.resolve(true); // requests are sent one by one, in order
 let unsent = 0;
 let lost = false; // whether something could not be stored
 
@@ -38,8 +38,8 @@ function button_of(text, css, act) {
   return button;
 }
 
-// What is as it was stays, so that a click is not lost between press and release; where a button
-// had the focus, the one in its place has it.
+// Unchanged elements stay, so that a click is not lost between press and release; the focus of a
+// replaced button goes to its replacement.
 function fill(parent, children) {
   children.forEach((child, i) => {
     const old = parent.children[i];
@@ -70,7 +70,7 @@ function say(text, failed = false) {
   at("said").classList.toggle("failed", failed);
 }
 
-// What the server says goes on the page, unless more is on its way to the server.
+// Shows the server's state on the page, unless another request is still queued.
 function take(told) {
   if (unsent || lost || writing !== null) return;
   const chain = told.round === state.round ? item()?.chain : undefined;

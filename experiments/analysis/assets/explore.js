@@ -1,6 +1,6 @@
 // The traces of a comparison: filters, measures against measures, two measures, a list, one trace or
-// two side by side. What a run wrote goes in as text; HTML comes only from the template that the
-// report is made with, which escapes it.
+// two side by side. Texts from runs are inserted as text; HTML comes only from the report's template,
+// which escapes them.
 "use strict";
 (() => {
 const byId = (id) => document.getElementById(id);
@@ -62,12 +62,12 @@ function readColours() {
   }
 }
 
-// Of a number from -1 to 1.
+// The colour of a number from -1 to 1.
 function colour(v) {
   return Number.isNaN(v) ? "" : scale[Math.round(20 + 20 * Math.max(-1, Math.min(1, v)))];
 }
 
-// ---- rank correlation, as the report's
+// ---- rank correlation, computed as in the report
 
 const setting = (() => {
   const codes = new Map();
@@ -80,7 +80,7 @@ const setting = (() => {
 const together = new Int32Array(N);
 const orders = new Map();
 
-// Traces sorted by stratum, then by a measure; made once.
+// Traces sorted by stratum, then by a measure; cached.
 function orderOf(m, strata, kind) {
   const key = `${kind} ${m}`;
   if (!orders.has(key)) {
@@ -91,7 +91,7 @@ function orderOf(m, strata, kind) {
   return orders.get(key);
 }
 
-// Ranks inside strata of the traces that `both` has, ties sharing theirs.
+// Ranks inside strata of the traces in `both`; ties share their middle rank.
 function rank(order, v, strata, both, into) {
   const n = order.length;
   let place = 0;
@@ -221,7 +221,7 @@ function inWords(i, j) {
   return `${names[i]} and ${names[j]}: ${value}, ${of.n} traces`;
 }
 
-// In slices, so that whatever is done meanwhile is done at once; a later call ends an earlier one.
+// Computed in slices, so that the page stays responsive; a later call ends an earlier one.
 let drawing = 0;
 async function drawAgreement() {
   const mine = ++drawing;
@@ -277,7 +277,7 @@ for (let i = 0; i < N; i++) {
 }
 fill(byId("task"), [...taskNames], "any");
 fill(byId("model"), data.model.names.map((name, i) => [i, name || "unknown"]), "any");
-fill(byId("outcome"), [["1", "right"], ["0", "wrong"], ["", "nobody knows"]].map(([v, t]) => [`o${v}`, t]), "any");
+fill(byId("outcome"), [["1", "right"], ["0", "wrong"], ["", "unknown"]].map(([v, t]) => [`o${v}`, t]), "any");
 fill(byId("label"), data.labels.flatMap((label, i) => [1, 0].map((v) => [`${i} ${v}`, `${label.name} is ${v}`])), "any");
 fill(byId("kind"), data.kinds.map((kind, i) => [i, kind.words]), "any traces");
 
@@ -305,7 +305,7 @@ function filtered() {
   return kept;
 }
 
-// The scatter, the list and the count at once; the heat map right behind them.
+// Draws the scatter, the list and the count at once, and the heat map after them.
 let pending = 0;
 function update() {
   shown = filtered();
@@ -337,7 +337,7 @@ function groups() {
   }
   const at = Number(by);
   const label = data.labels[at].name;
-  const words = [`${label} is 1`, `${label} is 0`, "no such label"];
+  const words = [`${label} is 1`, `${label} is 0`, "no label"];
   return { names: words, of: (i) => (data.label_values[at][i] === 1 ? 0 : data.label_values[at][i] === 0 ? 1 : 2) };
 }
 const colourOf = (k) => COLOURS[Math.min(k, COLOURS.length - 1)];
@@ -347,7 +347,7 @@ let plot = null;
 let points = [];
 const INTEGERS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
 const axis = (label) => ({ label: label.length > 48 ? `${label.slice(0, 47)}…` : label, stroke: ink, labelSize: 24, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } });
-// As wide as its longest number.
+// The width of an axis, by its longest number.
 const upright = (label) => ({ ...axis(label), size: (_, numbers) => 22 + 7 * Math.max(4, ...(numbers ?? []).map((text) => text.length)) });
 const valueOf = (m, i) => data.values[m][i];
 
@@ -375,7 +375,7 @@ function drawPair() {
     width,
     height: 400,
     legend: { show: false },
-    // right and up say more faithful, as rho and the heat map have it
+    // right and up mean more faithful, as in rho and the heat map
     scales: { x: { time: false, range, dir: direction(state.x) }, y: { range, dir: direction(state.y) } },
     axes: [axis(axisName(state.x)), upright(axisName(state.y))],
     series: [{}, { facets: [{ scale: "x", auto: true }, { scale: "y", auto: true }], paths: () => null, points: { show: false } }],
@@ -388,7 +388,7 @@ function drawPair() {
 const direction = (m) => (data.measures[m].higher ? 1 : -1);
 
 function axisName(m) {
-  return `${names[m]}${data.measures[m].higher ? "" : " (turned: less is faithful)"}`;
+  return `${names[m]}${data.measures[m].higher ? "" : " (reversed: less is more faithful)"}`;
 }
 
 function drawPoints(u, group) {
@@ -504,7 +504,7 @@ function drawPairWords() {
   const agreed = !of || Number.isNaN(of.rho) ? "" : `; ρ = ${signed(of.rho)}${kind}`;
   const turnedOnes = [state.x, state.y].filter((m) => !data.measures[m].higher).length;
   const axes = turnedOnes ? "; right and up say more faithful" : "";
-  const marking = state.area ? `; ${points.filter(inArea).length} marked (Escape takes the mark away)` : "";
+  const marking = state.area ? `; ${points.filter(inArea).length} marked (Escape clears the selection)` : "";
   byId("pair-said").textContent = `${points.length} of the ${shown.length} traces have both${agreed}${axes}${marking}.`;
 }
 
@@ -521,14 +521,14 @@ function choosePair() {
 // ---- the list
 
 const ORDERS = [
-  ["gap", "those on which the two measures part the most"],
-  ["kind", "those on which the two sides part the most"],
-  ["x", "those furthest left, least faithful by that measure"],
-  ["y", "those furthest down, least faithful by that measure"],
+  ["gap", "traces on which the two measures disagree most"],
+  ["kind", "traces on which the two sides disagree most"],
+  ["x", "traces furthest left: least faithful by that measure"],
+  ["y", "traces furthest down: least faithful by that measure"],
   ["item", "by name"],
 ];
 
-// Share of the traces shown that a trace is above, by a measure turned to say more faithful.
+// Share of the shown traces that are less faithful than a trace, by one measure.
 function places(m) {
   const order = orderOf(m, together, "all");
   rank(order, turned[m], together, isShown, rankA);
@@ -693,8 +693,8 @@ function article(i, detail) {
     for (const one of detail.drawn) box.append(one.lines ? curve(one) : heatMap(one));
     for (const { source, html } of detail.told) {
       const inside = make("div");
-      inside.innerHTML = html; // made by the template of the report, which escapes all that it is given
-      box.append(make("details", null, "", make("summary", `As the run “${source}” has it`), inside));
+      inside.innerHTML = html; // rendered by the report's template, which escapes all values
+      box.append(make("details", null, "", make("summary", `Details from the run “${source}”`), inside));
     }
   }
   return box;
@@ -702,8 +702,8 @@ function article(i, detail) {
 
 const greatest = (values) => Math.max(...values.map((v) => Math.abs(v ?? 0)), 0);
 
-// What a measure says of a step, turned so that more speaks for it, against what is much for the
-// measure over all traces.
+// A measure's credit of a step, with a sign such that more speaks for the step, relative to the credit
+// drawn in full colour.
 function creditColour(credit, k, deepest = 1) {
   const great = data.credit_scale[credit.measure];
   const share = great ? Math.max(-1, Math.min(1, credit.values[k] / great)) : 0;
@@ -719,13 +719,13 @@ function steps(detail) {
     return li;
   }));
   const words = credit
-    ? `Coloured by ${credit.measure}: ${credit.higher ? "blue above 0, red below" : "red above 0, since more of it speaks against a step, blue below"}; deepest from a size of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
-    : "The chosen measure says nothing of these steps.";
+    ? `Coloured by ${credit.measure}: ${credit.higher ? "blue above 0, red below" : "red above 0, since more of it speaks against a step, blue below"}; full colour at an absolute value of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
+    : "The chosen measure has no credits of these steps.";
   return part("Steps", list, make("p", words, "quiet"));
 }
 
-// Cells that `paint` fills where there is a value, and a line that says in words what the one under
-// the mouse, or the focus, holds.
+// A grid whose cells with a value are coloured by `paint`, and a line that gives the value of the cell
+// under the mouse or the focus in words.
 function saying({ title, note, css, words, valueAt, paint, ...table }) {
   const said = make("p", "\u00a0", "said-of");
   const inWords = (r, k) => `${words(r, k)}: ${number(valueAt(r, k))}`;
@@ -741,7 +741,7 @@ function matrix({ credits }) {
   const n = Math.max(...credits.map((c) => c.values.length));
   return saying({
     title: "Steps by measures",
-    note: "Blue speaks for a step (the answer hangs on it, a judge finds it sound), red against it. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.",
+    note: "Blue speaks for a step (the answer depends on it, a judge finds it sound), red against it. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.",
     css: "scroll",
     rows: credits.map((c) => c.measure),
     columns: Array.from({ length: n }, (_, k) => String(k + 1)),
@@ -824,7 +824,7 @@ function heatMap(one) {
   });
 }
 
-// ---- what was chosen stands in the address
+// ---- the address holds the choices
 
 const CHOSEN = ["task", "model", "outcome", "label", "kind", "search", "strata", "colour", "order"];
 function remember() {
@@ -855,7 +855,7 @@ fill(byId("x"), options);
 fill(byId("y"), options);
 fill(byId("order"), ORDERS);
 fill(byId("colour"), [["model", "model"], ["task", "task"], ["outcome", "outcome"], ...data.labels.map((l, i) => [i, `label ${l.name}`]), ["none", "none"]]);
-// Two measures of different families that the most traces have, and of which neither is constant.
+// The first choice: two non-constant measures of different families that most traces have.
 const mostShared = () => {
   const varies = turned.map((v) => new Set(v.filter((x) => !Number.isNaN(x))).size > 1);
   let [best, most] = [[0, Math.min(1, names.length - 1)], 0];

@@ -1,5 +1,5 @@
-// Tables sort on a click on their heading, steps are marked by the edit that is chosen; without
-// scripts they are plain tables, and steps keep their marks.
+// A click on a heading sorts its table, and a choice of edit marks steps by that edit. Without scripts
+// tables stay as they are, and steps keep their marks.
 "use strict";
 
 function comparable(cell) {
@@ -35,7 +35,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-// Steps can be marked by another edit than the one that they come marked by.
+// Steps can be marked by another edit than the default one.
 function markBy(steps, word) {
   const meaning = {};
   for (const item of document.querySelectorAll(".legend .swatch")) {

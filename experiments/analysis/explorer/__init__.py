@@ -1,1 +1,1 @@
-"""One page on which a comparison is explored, trace by trace."""
+"""The page `explore.html`, on which a comparison is explored trace by trace."""

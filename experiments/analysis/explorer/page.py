@@ -1,4 +1,4 @@
-"""The page itself: one file that opens from a disk, or served with the records behind it."""
+"""The HTML of `explore.html`: a single file that opens from disk, or a page of a local server."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from faithscope.experiments.analysis.explorer.explored import Explored, to_json
+from faithscope.experiments.analysis.explorer.data import Explored, to_json
 from faithscope.experiments.analysis.html import asset, environment, policy
 from faithscope.experiments.files import write_atomically
 
 IN_CHUNK = 20
-"""Traces whose records are unpacked together."""
+"""Number of traces whose records form one compressed chunk."""
 LARGEST = 15_000_000
-"""Bytes of the file; where it would have more, records are left to `faithscope view`."""
+"""Largest size of the file in bytes; a larger one is written without records, which
+`faithscope view` then serves."""
 
 
 def write_explorer(path: Path, explored: Explored, largest: int = LARGEST) -> None:
-    """Write the page with all its records, or without where they would make it too large."""
+    """Write the page with all its records, or without them if it would exceed `largest` bytes."""
     whole = render(explored, _chunks(explored, largest))
     if len(whole.encode()) > largest:
         whole = render(explored, [])
@@ -27,11 +28,11 @@ def write_explorer(path: Path, explored: Explored, largest: int = LARGEST) -> No
 
 
 def render(explored: Explored, chunks: list[str], served: bool = False) -> str:
-    """The page as text.
+    """The page as HTML text.
 
     Args:
-        chunks: the records of `IN_CHUNK` traces each, packed; none for a page without records.
-        served: whether records are to be had from where the page is.
+        chunks: compressed records of `IN_CHUNK` traces each; empty for a page without records.
+        served: whether the page gets its records from the server that it came from.
     """
     records = "served" if served else "here" if chunks else "left_out"
     overview = explored.overview | {"records": records, "in_chunk": IN_CHUNK}
@@ -53,7 +54,7 @@ def render(explored: Explored, chunks: list[str], served: bool = False) -> str:
 
 
 def page_policy(served: bool) -> str:
-    """The content security policy of the page: no network but the place it was served from."""
+    """The content security policy of the page: no network access but to its own server."""
     return policy(_script()) + ("; connect-src 'self'" if served else "")
 
 
@@ -62,7 +63,7 @@ def _script() -> str:
 
 
 def _chunks(explored: Explored, largest: int) -> list[str]:
-    """All records, packed; as many as a page can hold, then none."""
+    """All records in compressed chunks; empty if they exceed `largest` bytes."""
     chunks: list[str] = []
     size = 0
     for begin in range(0, len(explored), IN_CHUNK):

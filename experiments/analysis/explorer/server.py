@@ -1,4 +1,4 @@
-"""The page to explore a comparison, served with its records, however many there are."""
+"""The local server of `faithscope view`: the page of a comparison with records of any size."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 import sys
 
 from faithscope.experiments import loopback
-from faithscope.experiments.analysis.explorer.explored import Explored, to_json
+from faithscope.experiments.analysis.explorer.data import Explored, to_json
 from faithscope.experiments.analysis.explorer.page import IN_CHUNK, page_policy, render
 
 
 class Server(loopback.Server):
-    """The page of one comparison."""
+    """Serves the page of one comparison and, in chunks, the records of its traces."""
 
     policy = page_policy(served=True)
 

@@ -1,8 +1,8 @@
-"""How far many measures of the same items agree, every two of them at once.
+"""Agreement of every two of many measures of the same items.
 
-Rows are drawn by cluster: all pairs are drawn together, and a pair is counted over the rows that
-have both. Pairs that lack the same rows share their ranks, so that forty measures cost little
-more than two.
+The bootstrap draws whole clusters of rows, once for all pairs; a pair is computed over the rows
+that have both measures. Pairs that lack the same rows share their ranks, so that forty measures
+cost little more than two.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from faithscope.experiments.analysis.statistics.stats import over
 
 Matrix = Float[np.ndarray, "measures measures"]
 FEWEST = 5
-"""Rows below which two measures are not compared."""
+"""Least number of rows for comparing two measures."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A statistic of every two measures; NaN where it is not defined."""
+    """A statistic with interval for every two measures; NaN where it is undefined."""
 
     value: Matrix
     low: Matrix
@@ -43,7 +43,7 @@ class Pairs:
 
 
 def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measures measures"]:
-    """Rows that have both of two measures."""
+    """Number of rows that have both measures, for every two measures."""
     there = (~np.isnan(values)).astype(int)
     return there.T @ there
 
@@ -51,7 +51,7 @@ def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measu
 def spearman(
     values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Bootstrap
 ) -> Pairs:
-    """Spearman's rho, with percentile intervals from drawing clusters."""
+    """Spearman's rho of every two measures, with percentile intervals of a cluster bootstrap."""
 
     def ranked(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.stack([middle_ranks(column, times) for column in block.T], axis=-1)
@@ -65,12 +65,11 @@ def within(
     clusters: Clusters,
     how: Bootstrap,
 ) -> tuple[Pairs, Int[np.ndarray, "measures measures"]]:
-    """The correlation of ranks inside each stratum: what is left once strata are taken out; and in
-    how many strata.
+    """Correlation of every two measures within strata, and the number of strata that enter it.
 
-    Of every two measures ranks are taken on the rows that have both, inside each stratum, as shares
-    of its rows. A stratum in which either of the two does not vary takes no part in their number,
-    neither above the line nor below. Draws weigh these ranks, and centre them in each stratum.
+    The ranks of two measures are taken inside each stratum, over the rows that have both, as shares
+    of its rows. A stratum in which either measure does not vary is left out of numerator and
+    denominator. The bootstrap weighs these ranks and centres them in each stratum.
     """
     codes = np.unique(strata, return_inverse=True)[1]
 
@@ -106,13 +105,12 @@ def within(
 def exchanged(
     values: Float[np.ndarray, "rows measures"], strata: np.ndarray, clusters: Clusters, seed: int
 ) -> Matrix:
-    """The p-values, two-sided, of `within` against measures that are independent inside each
-    stratum, by a permutation test (scipy's `permutation_test` counts alike).
+    """Two-sided p-values of `within` by a permutation test, for the null hypothesis that measures
+    are independent inside each stratum (counted as scipy's `permutation_test` does).
 
-    The rows of a cluster by the one measure are put beside those of another cluster by the other,
-    `EXCHANGES` times, among clusters that have rows in the same strata: what the rows of a cluster
-    have in common stays, and so does what tells the strata apart. No p is less than
-    2 / (`EXCHANGES` + 1), and where clusters are so few that exchanges repeat, p is greater still.
+    `EXCHANGES` times, values of one measure are exchanged between whole clusters that have rows in
+    the same strata. This keeps dependence within clusters and differences between strata. The least
+    p is 2 / (`EXCHANGES` + 1), and greater if there are so few clusters that exchanges repeat.
     """
     codes = np.unique(strata, return_inverse=True)[1]
     names = np.asarray(clusters, dtype=str)
@@ -140,10 +138,10 @@ def _ranks_inside(
 def chance_corrected(
     verdicts: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Bootstrap
 ) -> dict[str, Pairs]:
-    """Cohen's kappa, Gwet's AC2 and phi of verdicts that are 0 or 1 (NaN: none).
+    """Cohen's kappa, Gwet's AC2 and phi of every two columns of 0/1 verdicts (NaN = no verdict).
 
-    AC2 (Gwet, British Journal of Mathematical and Statistical Psychology 61, 2008) is AC1 where
-    there are two verdicts: every set of weights is then the same.
+    With two possible verdicts all weights are equivalent, so AC2 (Gwet, British Journal of
+    Mathematical and Statistical Psychology 61, 2008) equals AC1.
     """
 
     def same(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -159,15 +157,16 @@ def chance_corrected(
 
 
 def kappa(both: np.ndarray, left: np.ndarray, right: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Cohen's kappa from counts: said by both, by the left, by the right, of all; NaN where chance
-    alone gives full agreement."""
+    """Cohen's kappa from counts of rows: positive by both raters, by the left one, by the right
+    one, and all rows; NaN if chance alone gives full agreement."""
     observed = over(n - left - right + 2 * both, n)
     chance = over(left * right + (n - left) * (n - right), n * n)
     return over(observed - chance, 1 - chance)
 
 
 def ac2(both: np.ndarray, left: np.ndarray, right: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Gwet's AC2 from counts, as of `kappa`; it does not fall where nearly all say the same."""
+    """Gwet's AC2 from the counts that `kappa` takes; unlike kappa it stays high if nearly all
+    verdicts are the same."""
     observed = over(n - left - right + 2 * both, n)
     share = over(left + right, 2 * n)
     chance = 2 * share * (1 - share)
@@ -175,7 +174,7 @@ def ac2(both: np.ndarray, left: np.ndarray, right: np.ndarray, n: np.ndarray) ->
 
 
 def phi(both: np.ndarray, left: np.ndarray, right: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Matthews' correlation from counts, as of `kappa`; NaN where one side always says the same."""
+    """Matthews' correlation from the counts that `kappa` takes; NaN if one rater is constant."""
     spread = np.sqrt(np.maximum(left * (n - left) * right * (n - right), 0))
     return over(n * both - left * right, spread)
 
@@ -190,14 +189,14 @@ def _crossed(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> tuple[np.ndarra
 
 
 def _correlations(a: np.ndarray, b: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Pearson's, draw by draw, of (draws, rows, left) and (draws, rows, right)."""
+    """Pearson correlations per draw, of (draws, rows, left) with (draws, rows, right)."""
     together, of_a, of_b = _spread(a, b, times)
     spread = np.sqrt(of_a * of_b)
     return over(together, np.where(spread > ROUNDING, spread, 0))
 
 
 def _spread(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Sums over rows of products of deviations, draw by draw: of both, of each left, each right."""
+    """Covariances and both variances, as sums over rows of products of deviations, per draw."""
     n = times.sum(axis=1)[:, None, None]
     w = times[..., None]
     a, b = (x - over((x * w).sum(axis=1, keepdims=True), n) for x in (a, b))
@@ -237,7 +236,8 @@ def _paired(values, clusters, how, prepare, statistic) -> Pairs:
 
 
 def _blocks(values: np.ndarray) -> Iterator[tuple[np.ndarray, list[int], list[int]]]:
-    """Rows, and two sets of measures that share exactly these rows."""
+    """Yields (rows, left, right): two sets of measures of which every pair has exactly these
+    rows."""
     patterns: dict[bytes, list[int]] = {}
     there = ~np.isnan(values)
     for j in range(values.shape[1]):

@@ -1,4 +1,4 @@
-"""Whether probabilities can be taken at their word, and what is left of them on a right scale."""
+"""Calibration of probabilities: reliability curves, calibration error, and recalibration."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, with_interval
 
 BINS = 10
-"""Equally wide bins of probability, of every curve and of the calibration error."""
+"""Number of equally wide probability bins, of curves and of the calibration error."""
 LEAST = float(np.finfo(float).eps)
-"""Below it a probability counts as this in a log loss, as in scikit-learn's."""
+"""Least probability in a log loss; smaller ones are raised to it, as in scikit-learn."""
 FOLDS = 5
-"""Parts that clusters are divided into; each is recalibrated by what the others show."""
+"""Number of folds of clusters; each is recalibrated by a curve fitted on the others."""
 LEAST_OF_KIND = 10
-"""Items in which the event holds, or does not, below which nothing is fitted."""
+"""Least number of items with and without the event for fitting a curve."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened or not, and the probability that was given to it, item by item."""
+    """A yes-or-no outcome per item, and the probability that was given to it."""
 
     about: dict[str, Any]
-    """What the event is and who gave the probabilities, as columns."""
+    """Columns that name the event and the source of the probabilities."""
     clusters: Clusters
     happened: Bool[np.ndarray, " rows"]
     p: Float[np.ndarray, " rows"]
 
 
 def curves_table(events: Iterable[Event], about: list[str], p: str, happened: str) -> pd.DataFrame:
-    """The reliability curve of every event: a row per bin of `p` that holds something.
+    """The reliability curves of events: a row per non-empty bin of the probability `p`.
 
-    `mean_<p>` of the bin, and `share_<happened>`, how often the event came true in it, with its
-    Wilson interval; of an event without probabilities one row, of n = 0. The last bin holds p = 1.
+    Columns are `mean_<p>` of the bin and `share_<happened>`, the share of items with the event,
+    with its Wilson interval. An event without probabilities has one row, with n = 0. The last bin
+    includes p = 1.
 
     Args:
-        about: the columns taken from `Event.about`.
+        about: names of the columns taken from `Event.about`.
     """
     bins = [
         event.about | of_bin
@@ -65,7 +66,7 @@ def curve(
     probability: str,
     event: str,
 ) -> list[dict[str, Any]]:
-    """The rows of one event in `curves_table`."""
+    """The rows of `curves_table` for one event, without the columns `about`."""
     place = _places(p)
     bins = []
     for i in np.unique(place):
@@ -82,7 +83,7 @@ def curve(
 def calibration_error(happened: Bool[np.ndarray, " rows"], p: Float[np.ndarray, " rows"]) -> float:
     """Expected calibration error (Guo et al., 2017): |mean p - share| over bins, weighted by rows.
 
-    NaN of nothing. It has no interval: chance alone lifts it above 0, in every resample too.
+    NaN without rows. It has no interval: chance alone lifts it above 0, in every resample too.
     """
     if not len(p):
         return math.nan
@@ -91,18 +92,19 @@ def calibration_error(happened: Bool[np.ndarray, " rows"], p: Float[np.ndarray, 
 
 
 def log_loss(p: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-    """-ln of the probabilities given to what is true, in nats."""
+    """Log loss per row in nats: -ln of the probability given to the true outcome."""
     return -np.log(np.maximum(p, LEAST))
 
 
 def recalibrated(
     clusters: Clusters, happened: Bool[np.ndarray, " rows"], p: Float[np.ndarray, " rows"]
 ) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"], float] | None:
-    """Probabilities by a curve, and by the share, of other clusters; and the slope over all.
+    """Recalibrated probabilities, base rates as a baseline, and the slope of the curve.
 
-    The curve is Platt's logistic (1999), which takes out a wrong scale: what is left of a score is
-    what the probabilities do not know. None where there is too little to fit: fewer than
-    `LEAST_OF_KIND` items of either kind, or than `FOLDS` clusters.
+    Probabilities come from Platt's logistic curve (1999) fitted on the other folds, base rates are
+    the share of events in the other folds, and the slope is that of a curve fitted on all rows. The
+    curve corrects a wrong scale; the loss that remains is information that the probabilities lack.
+    None with fewer than `LEAST_OF_KIND` items of either outcome or fewer than `FOLDS` clusters.
     """
     fewest = min(happened.sum(), (~happened).sum())
     if fewest < LEAST_OF_KIND or len(set(clusters)) < FOLDS:

@@ -1,10 +1,10 @@
 """Linear classifiers over items: cross-validated, with a control and a baseline.
 
-One number of each: how often a logistic regression gives an item's class, fitted on other items
-alone. A probe with many features and few items fits anything, so the number is held against the
-same probe on shuffled classes: selectivity = accuracy − control (Hewitt & Liang, "Designing and
-Interpreting Probes with Control Tasks", EMNLP 2019). Their control task gives every word type a
-random class of its own; our items are of no types, so ours shuffles classes over items.
+The score is the accuracy of a logistic regression on items that it was not fitted on. A probe with
+many features and few items fits anything, so the number is held against the same probe on shuffled
+classes: selectivity = accuracy − control (Hewitt & Liang, "Designing and Interpreting Probes with
+Control Tasks", EMNLP 2019). Their control task gives every word type a random class; our items have
+no types, so our control shuffles classes over items.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ ONE_CLASS = "fewer_than_2_classes"
 
 @dataclass(frozen=True)
 class Classifying:
-    """How classifiers are fitted and held against chance."""
+    """Settings of the classifiers and of their controls."""
 
     folds: int = 5
     controls: int = 3
-    """Seeded shuffles of the classes."""
+    """Number of seeded shuffles of the classes."""
     inverse_regularisation: float = 0.1
     """C of scikit-learn's logistic regression, on standardised features."""
     min_items: int = 20
-    """Fewer, of classes that can be told, are refused."""
+    """Least number of items with a usable class; with fewer nothing is fitted."""
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Split:
-    """The items whose class can be told, and their folds; or the reason why there are none."""
+    """The items with a usable class, and their folds; or the reason why there are none."""
 
     rows: Int[np.ndarray, " kept"]
-    """Places of the items, in order."""
+    """Indices of the kept items, ascending."""
     classes: np.ndarray
-    """(kept,) of strings."""
+    """(kept,) class of each item, a string."""
     groups: np.ndarray
-    """(kept,) items of one group are on one side of every split."""
+    """(kept,) group of each item; every split keeps a group on one side."""
     fold: Int[np.ndarray, " kept"]
-    """The fold in which an item is tested."""
+    """(kept,) fold in which each item is tested."""
     control: np.ndarray
     """(controls, kept) the classes shuffled within each fold, so that every training set and
     test set keeps its numbers of each class."""
@@ -61,14 +61,14 @@ class Split:
 
     @cached_property
     def majority(self) -> float:
-        """The share of the largest class: what saying it always gets right."""
+        """The share of the largest class: the accuracy of always predicting it."""
         return max(Counter(self.classes.tolist()).values()) / len(self.rows)
 
 
 def split(classes: Sequence[str | None], groups: Sequence[str], how: Classifying) -> Split:
-    """Which items take part, and in which fold each is tested.
+    """Choose the items to classify, and the fold in which each is tested.
 
-    Left out: items without a class, and classes with fewer groups than folds, which some
+    Items without a class are left out, and classes with fewer groups than folds, which some
     training set or test set would lack. Folds are stratified by class as far as groups allow.
     """
     of_class: dict[str, set[str]] = {}
@@ -96,12 +96,12 @@ def split(classes: Sequence[str | None], groups: Sequence[str], how: Classifying
 def classified_right(
     features: Float[np.ndarray, "kept D"], split: Split, how: Classifying
 ) -> tuple[Bool[np.ndarray, " kept"], Bool[np.ndarray, "controls kept"]]:
-    """Whether each item's class was told by the classifier that never saw the item.
+    """Whether a classifier fitted without an item predicts its class, for the real classes and for
+    each control.
 
-    The real classes, and each of the controls. Features are standardised by the training
-    items. There are more features than items: the fit is done in the span of the training
-    items, where that of an L2 penalty lies, which changes no prediction and takes a fraction
-    of the time.
+    Features are standardised by the training items. There are more features than items, so the fit
+    is done in the span of the training items, where the solution under an L2 penalty lies; this
+    changes no prediction and takes a fraction of the time.
     """
     targets = np.concatenate([split.classes[None], split.control])
     right = np.zeros(targets.shape, dtype=bool)
@@ -119,7 +119,7 @@ def classified_right(
 
 
 def classifier(how: Classifying) -> LogisticRegression:
-    """The classifier, of features that are standardised already."""
+    """An unfitted logistic regression, for standardised features."""
     return LogisticRegression(C=how.inverse_regularisation, max_iter=2_000)
 
 

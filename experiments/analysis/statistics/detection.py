@@ -1,4 +1,5 @@
-"""How well a score tells two kinds of items apart, told on items that decided nothing about it.
+"""Detection: thresholds and classifiers that tell two kinds of items apart, tested on held-out
+folds.
 
 Thresholds, calibration curves and classifiers are fitted on some folds and applied to the others;
 folds keep a cluster (a question) on one side.
@@ -24,20 +25,22 @@ from sklearn.preprocessing import StandardScaler
 from faithscope.experiments.analysis.statistics.resampling import Clusters
 
 LEAST_OF_KIND = 10
-"""Items of either kind below which nothing is fitted."""
+"""Least number of items of either kind for fitting anything."""
 Scores = Float[np.ndarray, " rows"]
-Kind = Bool[np.ndarray, " rows"]
+IsPositive = Bool[np.ndarray, " rows"]
+"""(rows,) whether a row is of the kind to be detected, such as unfaithful."""
 Folds = Int[np.ndarray, " rows"]
+"""(rows,) number of the fold in which a row is tested."""
 Features = Float[np.ndarray, "rows columns"]
-Fit = Callable[[Features, Kind, np.ndarray], Callable[[Features], Scores]]
-"""Of features, kinds and clusters of the rows to fit on: a function that gives other rows the
-probability of the kind."""
+Fit = Callable[[Features, IsPositive, np.ndarray], Callable[[Features], Scores]]
+"""Fits on features, kinds and clusters of training rows; returns a function that gives the
+probability of the kind for the features of other rows."""
 
 
-def folds(kind: Kind, clusters: Clusters, n: int, seed: int) -> Folds | None:
-    """The fold in which each row is tested, by kind as even as clusters allow.
+def folds(kind: IsPositive, clusters: Clusters, n: int, seed: int) -> Folds | None:
+    """The fold in which each row is tested, stratified by kind as far as clusters allow.
 
-    None where there is too little: fewer than `LEAST_OF_KIND` rows of a kind, or a kind in fewer
+    None with too little data: fewer than `LEAST_OF_KIND` rows of either kind, or a kind in fewer
     clusters than folds.
     """
     groups = np.asarray(clusters, dtype=str)
@@ -56,39 +59,42 @@ def _parts(fold: Folds) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     return ((fold != i, fold == i) for i in np.unique(fold))
 
 
-def g_mean_squared(kind: Kind, called: Kind) -> float:
-    """Sensitivity times specificity; NaN of one kind alone."""
+def g_mean_squared(kind: IsPositive, called: IsPositive) -> float:
+    """Sensitivity times specificity; NaN if all rows are of one kind."""
     if kind.all() or not kind.any():
         return math.nan
     return float(called[kind].mean() * (~called[~kind]).mean())
 
 
-def best_threshold(kind: Kind, score: Scores) -> float:
-    """The threshold, from which on a row is called, with the greatest squared g-mean; of equals
-    the highest."""
+def best_threshold(kind: IsPositive, score: Scores) -> float:
+    """The threshold with the greatest squared g-mean, the highest among ties; rows with a score at
+    or above it are called."""
     false, true, thresholds = roc_curve(kind, score, drop_intermediate=False)
     return float(thresholds[int(np.argmax(true * (1 - false)))])
 
 
 def threshold_for(
-    kind: Kind, score: Scores, *, precision: float | None = None, recall: float | None = None
+    kind: IsPositive, score: Scores, *, precision: float | None = None, recall: float | None = None
 ) -> float | None:
-    """The threshold that keeps one of the two and has the most of the other; None without one."""
+    """The threshold with the highest recall at a required precision, or the reverse; None if no
+    threshold meets the requirement."""
     p, r, thresholds = precision_recall_curve(kind, score)
     p, r = p[:-1], r[:-1]
     kept = p >= precision if precision is not None else r >= (recall or 0)
     if not kept.any():
         return None
     most = np.where(kept, r if precision is not None else p, -1.0)
-    # of equals the highest threshold, which calls the fewest rows
+    # among ties the highest threshold, which calls the fewest rows
     return float(thresholds[len(most) - 1 - int(np.argmax(most[::-1]))])
 
 
 def called_by(
-    kind: Kind, score: Scores, fold: Folds, threshold: Callable[[Kind, Scores], float | None]
-) -> Kind | None:
-    """Which rows are called by a threshold that was chosen on the other folds; None where some
-    folds have none."""
+    kind: IsPositive,
+    score: Scores,
+    fold: Folds,
+    threshold: Callable[[IsPositive, Scores], float | None],
+) -> IsPositive | None:
+    """Rows called by a threshold chosen on the other folds; None if a fold has no threshold."""
     called = np.zeros(len(kind), dtype=bool)
     for train, test in _parts(fold):
         cut = threshold(kind[train], score[train])
@@ -98,15 +104,15 @@ def called_by(
     return called
 
 
-def precision_and_recall(kind: Kind, called: Kind) -> tuple[int, int, int]:
-    """Rows called rightly, rows called, rows of the kind."""
+def precision_and_recall(kind: IsPositive, called: IsPositive) -> tuple[int, int, int]:
+    """Counts of true positives, of called rows, and of rows of the kind."""
     return int((called & kind).sum()), int(called.sum()), int(kind.sum())
 
 
 def cross_fitted(
-    features: Features, kind: Kind, clusters: Clusters, fold: Folds, fit: Fit
+    features: Features, kind: IsPositive, clusters: Clusters, fold: Folds, fit: Fit
 ) -> Scores:
-    """The probability that each row was given by what was fitted on the other folds."""
+    """The probability of the kind for each row, by a fit on the other folds."""
     groups = np.asarray(clusters, dtype=str)
     p = np.full(len(kind), np.nan)
     for train, test in _parts(fold):
@@ -114,12 +120,14 @@ def cross_fitted(
     return p
 
 
-def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
-    """A logistic curve of the first column (Platt, 1999) that never falls; a missing score has the
-    middle one.
+def platt(
+    features: Features, kind: IsPositive, clusters: np.ndarray
+) -> Callable[[Features], Scores]:
+    """Fits a logistic curve of the first column (Platt, 1999) that never falls; a missing score is
+    taken as the median.
 
-    Where the curve that fits best falls, the score points the wrong way, and every row has the
-    share of the kind: a score is never turned round.
+    If the best curve falls, the score points the wrong way, and every row gets the share of the
+    kind: the direction of a score is never reversed.
     """
     logit = LogisticRegression()
     curve = _probability(
@@ -133,9 +141,9 @@ def platt(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     return lambda other: curve(other[:, :1])
 
 
-def best_column(features: Features, kind: Kind, strata: np.ndarray) -> int:
-    """The column with the greatest AUROC inside strata in its own direction, missing scores at its
-    middle; over all rows where the kind varies in no stratum."""
+def best_column(features: Features, kind: IsPositive, strata: np.ndarray) -> int:
+    """Index of the column with the greatest AUROC inside strata, in its stated direction, with
+    missing scores at the median; AUROC over all rows if the kind varies in no stratum."""
     varied = [s for s in np.unique(strata) if 0 < kind[strata == s].sum() < (strata == s).sum()]
     parts = [strata == s for s in varied] or [np.ones(len(kind), dtype=bool)]
     pairs = [int(kind[part].sum()) * int((~kind[part]).sum()) for part in parts]
@@ -151,13 +159,16 @@ def best_column(features: Features, kind: Kind, strata: np.ndarray) -> int:
 
 
 STRENGTHS = (0.01, 0.1, 1.0)
-"""Inverse strengths of the penalty that the inner folds choose from."""
+"""Inverse penalty strengths among which the inner folds choose."""
 
 
-def logistic(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
-    """Logistic regression on standardised columns; the penalty is chosen on inner folds by cluster.
+def logistic(
+    features: Features, kind: IsPositive, clusters: np.ndarray
+) -> Callable[[Features], Scores]:
+    """Fits a logistic regression on standardised columns; its penalty is chosen on inner folds by
+    cluster.
 
-    A missing score has the column's median, and a column of its own says that it was missing.
+    A missing score is replaced by the column's median, and an extra column marks it as missing.
     """
     model = make_pipeline(
         SimpleImputer(strategy="median", add_indicator=True),
@@ -174,8 +185,11 @@ def logistic(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[
     return _probability(model, features, kind)
 
 
-def trees(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Features], Scores]:
-    """Gradient-boosted trees (scikit-learn's), to which a missing score is a value of its own."""
+def trees(
+    features: Features, kind: IsPositive, clusters: np.ndarray
+) -> Callable[[Features], Scores]:
+    """Fits scikit-learn's gradient-boosted trees, which treat a missing score as a separate
+    value."""
     least = max(2, min(20, len(kind) // 10))
     model = HistGradientBoostingClassifier(
         max_iter=50, max_leaf_nodes=8, min_samples_leaf=least, random_state=0
@@ -183,6 +197,6 @@ def trees(features: Features, kind: Kind, clusters: np.ndarray) -> Callable[[Fea
     return _probability(model, features, kind)
 
 
-def _probability(model: Any, features: Features, kind: Kind) -> Callable[[Features], Scores]:
+def _probability(model: Any, features: Features, kind: IsPositive) -> Callable[[Features], Scores]:
     fitted = model.fit(features, kind)
     return lambda other: np.asarray(fitted.predict_proba(other))[:, 1]

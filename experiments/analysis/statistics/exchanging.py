@@ -1,7 +1,7 @@
 """Permutation tests that exchange whole questions: many scores of the same rows against one label.
 
-The rows of a question (all models' traces of it) keep what they have in common, and only questions
-with rows in the same strata are exchanged, so that what tells strata apart is no evidence.
+The rows of a question (the traces of all models) stay together, and only questions with rows in the
+same strata are exchanged, so that differences between strata do not count as evidence.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from faithscope.experiments.analysis.statistics.resampling import Clusters
 from faithscope.experiments.analysis.statistics.stats import over
 
 EXCHANGES = 20_000
-"""Permutations behind a p-value: the least, 1e-4, outlives the correction for 2,000 pairs where
-four of them have it."""
+"""Number of permutations of a p-value. The least p, 1e-4, survives a correction for 2,000 pairs if
+four pairs reach it."""
 ROUNDING = 1e-9
-"""Float noise in a sum of ranks."""
+"""Tolerance for float noise in a sum of ranks."""
 CELLS = 4_000_000
-"""Numbers that one block of permutations may hold."""
+"""Largest number of values in one block of permutations."""
 
 
 def permutations(
     clusters: Clusters, strata: Int[np.ndarray, " rows"], seed: int, width: int
 ) -> Iterator[Int[np.ndarray, "rows draws"]]:
-    """Yields `EXCHANGES` permutations of rows, some at a time, that exchange whole clusters which
-    have as many rows in the same strata.
+    """Yields `EXCHANGES` permutations of rows in blocks; each exchanges whole clusters that have
+    equal numbers of rows in the same strata.
 
     Args:
-        width: numbers that the caller makes of one row of one permutation.
+        width: number of values that the caller computes per row and permutation.
     """
     names = np.asarray(clusters, dtype=str)
     rng = np.random.default_rng(seed)
@@ -49,8 +49,8 @@ def permutations(
 
 
 def _exchangeable(clusters: np.ndarray, strata: np.ndarray) -> list[np.ndarray]:
-    """Sets of several clusters that have as many rows in the same strata: (clusters, rows of each)
-    places of their rows, stratum by stratum."""
+    """Sets of exchangeable clusters, which have equal numbers of rows in the same strata: each set
+    as (clusters, rows of each) row indices, stratum by stratum."""
     alike: dict[tuple[int, ...], list[np.ndarray]] = {}
     for cluster in np.unique(clusters):
         rows = np.flatnonzero(clusters == cluster)
@@ -61,18 +61,19 @@ def _exchangeable(clusters: np.ndarray, strata: np.ndarray) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """p-values of scores against a label that is independent of them inside each stratum.
+    """p-values of scores, for the null hypothesis that the label is independent of them inside
+    strata.
 
-    NaN where a score or the label does not vary inside any stratum.
+    NaN if the score or the label does not vary inside any stratum.
     """
 
     highest: Float[np.ndarray, " scores"]
-    """How often the maximum over all scores is as high as this one's own statistic (Westfall and
-    Young's single step): the chance of naming any score wrongly is no greater than this."""
+    """Share of permutations whose maximum over all scores reaches this score's statistic (Westfall
+    and Young's single step): corrected for the choice among scores."""
     low: Float[np.ndarray, " scores"]
-    """How often a score's own statistic is as low; uncorrected."""
+    """Share of permutations with as low a statistic of the score itself; uncorrected."""
     high: Float[np.ndarray, " scores"]
-    """How often a score's own statistic is as high; uncorrected."""
+    """Share of permutations with as high a statistic of the score itself; uncorrected."""
 
 
 def exchange_test(
@@ -86,9 +87,9 @@ def exchange_test(
     strata.
 
     Labels are exchanged between clusters. The statistic of a score is its rank sum over the
-    positive rows of every stratum, minus what is expected and divided by its standard deviation for
-    as many positive rows as have a score, ties counted: scores with few values, or with gaps, are
-    thus held against the maximum on one scale. Gaps (NaN) stay where they are.
+    positive rows of every stratum, standardised by expectation and standard deviation for the
+    number of positive rows that have a score, corrected for ties. This puts scores with few values
+    or with gaps on the same scale as others. Gaps (NaN) are not permuted.
     """
     codes = np.unique(strata, return_inverse=True)[1]
     there = ~np.isnan(scores)

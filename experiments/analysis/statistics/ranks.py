@@ -1,4 +1,4 @@
-"""Rank correlation of two measures of the same items, with intervals from drawing items."""
+"""Rank correlation of two measures of the same items, with bootstrap intervals over items."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from faithscope.experiments.analysis.statistics.stats import Estimate
 
 Values = Float[np.ndarray, " items"]
 FEWEST = 3
-"""Items below which two measures are not correlated."""
+"""Least number of items for a correlation."""
 
 
 def spearman(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> Estimate:
     """Spearman's rho with the percentile interval of a bootstrap over items.
 
-    NaN for fewer than `FEWEST` items, or where one of the two does not vary.
+    NaN for fewer than `FEWEST` items, or if either measure does not vary.
     """
     if not _can(x, y):
         return Estimate(math.nan, math.nan, math.nan, len(x))
@@ -30,10 +30,11 @@ def spearman(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESA
 
 
 def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> Estimate:
-    """Kendall's tau-b with the percentile interval of a bootstrap over items; NaN as `spearman`.
+    """Kendall's tau-b with the percentile interval of a bootstrap over items.
 
-    A draw is a weight for each item: with the signs of all differences in matrices, tau of
-    all draws is three products of them.
+    NaN for fewer than `FEWEST` items, or if either measure does not vary. A draw is a weight for
+    each item: with the signs of all differences as matrices, tau of all draws is three matrix
+    products.
     """
     n = len(x)
     if not _can(x, y):
@@ -51,7 +52,7 @@ def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAM
 
 
 def rho(x: Values, y: Values) -> float:
-    """Spearman's rho by itself, of two values or more; NaN where one of the two is constant."""
+    """Spearman's rho of at least two items, without interval; NaN if either measure is constant."""
     (correlation,) = _pearson(rankdata(x)[None], rankdata(y)[None])
     return float(correlation)
 
@@ -67,6 +68,6 @@ def _draws(n: int, seed: int, resamples: int) -> Int[np.ndarray, "draws items"]:
 def _pearson(
     x: Float[np.ndarray, "draws items"], y: Float[np.ndarray, "draws items"]
 ) -> Float[np.ndarray, " draws"]:
-    """Row by row; NaN where a row is constant."""
+    """Pearson correlation of each row of `x` with that of `y`; NaN if either row is constant."""
     x, y = (v - v.mean(axis=1, keepdims=True) for v in (x, y))
     return stats.over((x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)))

@@ -1,4 +1,4 @@
-"""How far several raters agree beyond chance: people, or judges."""
+"""Agreement of several raters (people or judges) beyond chance."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Level = Literal["nominal", "ordinal"]
 
 
 def quadratic_kappa(left: Sequence[float], right: Sequence[float]) -> float:
-    """Cohen's kappa with squared distances as weights; NaN where all scores are one."""
+    """Cohen's kappa with squared distances as weights; NaN if all scores are equal."""
     if len({*left, *right}) < 2:
         return math.nan
-    # the labels of scikit-learn weigh by place: the places must be the scores themselves
+    # scikit-learn weighs labels by their positions, so positions must equal scores
     whole = list(range(int(min(*left, *right)), int(max(*left, *right)) + 1))
     a, b = ([int(v) for v in side] for side in (left, right))
     if [*left, *right] != [*a, *b]:
@@ -32,7 +32,7 @@ def quadratic_kappa(left: Sequence[float], right: Sequence[float]) -> float:
 def fleiss_kappa(verdicts: np.ndarray) -> float:
     """Fleiss' kappa of (items, judges) verdicts without gaps (Psychological Bulletin 76, 1971).
 
-    NaN of no item, and where all verdicts are one and the same.
+    NaN without items, and if all verdicts are the same.
     """
     if not len(verdicts):
         return math.nan
@@ -49,15 +49,15 @@ def gwet_ac2(
     left: Sequence[Hashable], right: Sequence[Hashable], levels: Sequence[Hashable]
 ) -> float:
     """Gwet's AC2 of two raters with linear weights (Handbook of Inter-Rater Reliability, 4th ed.,
-    ch. 4 and 5), which high agreement on one label does not bring down as it does Cohen's kappa.
+    ch. 4 and 5). Unlike Cohen's kappa it stays high if nearly all labels are the same.
 
-    Of two levels it is his AC1.
+    With two levels it equals AC1.
 
     Args:
-        levels: all labels there are, in order: two that are next to each other agree in part.
+        levels: all possible labels in order; neighbouring labels agree in part.
 
     Returns:
-        NaN of no item.
+        AC2; NaN without items.
     """
     n, q = len(left), len(levels)
     if not n:
@@ -72,20 +72,21 @@ def gwet_ac2(
 
 
 def saturated(left: Sequence[Hashable], right: Sequence[Hashable]) -> bool:
-    """Whether one label is at least `MOSTLY` of all that both raters gave: kappa then hangs on a
-    handful of items, and falls towards 0 however well the raters agree; AC2 is to be read.
+    """Whether one label has a share of at least `MOSTLY` among all labels of both raters.
 
-    The threshold is a choice of ours; no paper gives one.
+    Kappa then depends on a handful of items and falls towards 0 however well the raters agree: read
+    AC2 instead. The threshold is our choice; no paper gives one.
     """
     labels = [*left, *right]
     return bool(labels) and max(map(labels.count, set(labels))) >= MOSTLY * len(labels)
 
 
 def krippendorff_alpha(verdicts: np.ndarray, level: Level) -> tuple[float, str]:
-    """Krippendorff's alpha of (items, judges) verdicts, NaN for none given, and why it is NaN.
+    """Krippendorff's alpha of (items, judges) verdicts (NaN = no verdict), and the reason if alpha
+    is NaN.
 
-    By the package krippendorff, of the extra `judge`; without it there is no alpha, and the
-    reason is the command that adds it.
+    Needs the package krippendorff of the extra `judge`; without it alpha is NaN, and the reason
+    names the command that installs it.
     """
     rated = verdicts[(~np.isnan(verdicts)).sum(axis=1) >= 2]
     if not len(rated):

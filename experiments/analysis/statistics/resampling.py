@@ -1,9 +1,9 @@
-"""Intervals from drawing whole clusters: rows that are not independent are drawn together.
+"""Cluster bootstrap: intervals from drawing whole clusters of rows that are not independent.
 
 A chain's perturbed and control items are one cluster, and so are an item's answers under several
-models. The paper draws examples (C2-Faith, App. A): where a cluster has one row of a kind the two
-are the same; where a number is a difference between conditions, drawing clusters keeps what its
-rows have in common.
+models. C2-Faith (App. A) draws examples instead: the two agree if a cluster has one row per
+condition; for a difference between conditions, drawing clusters keeps the rows of a cluster
+paired.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faithscope.experiments.analysis.statistics import ranks, stats
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 
 Clusters = Sequence[str] | np.ndarray
-"""(rows,) the cluster of every row: a chain, an item."""
+"""(rows,) the cluster of every row, such as its chain or item."""
 _AT_ONCE = 200
 
 
@@ -35,7 +35,7 @@ class Bootstrap:
 
 
 def weights(clusters: int, how: Bootstrap) -> Iterator[Float[np.ndarray, "draws clusters"]]:
-    """How often each cluster is drawn, draw by draw, some draws at a time."""
+    """Yields blocks of draws: how often each draw takes each cluster."""
     drawn = _drawn(clusters, how)
     for first in range(0, how.resamples, _AT_ONCE):
         yield drawn[first : first + _AT_ONCE]
@@ -43,9 +43,10 @@ def weights(clusters: int, how: Bootstrap) -> Iterator[Float[np.ndarray, "draws 
 
 @lru_cache(maxsize=2)
 def _drawn(clusters: int, how: Bootstrap) -> Float[np.ndarray, "draws clusters"]:
-    """Counts as floats, for products; the same for every number of the same many clusters.
+    """How often each draw takes each cluster, as floats for matrix products; cached, since many
+    numbers have equally many clusters.
 
-    Of fewer than `stats.FEWEST` clusters they are NaN: there is no interval then.
+    NaN for fewer than `stats.FEWEST` clusters, which give no interval.
     """
     if clusters < stats.FEWEST:
         return np.full((how.resamples, clusters), np.nan, dtype=np.float32)
@@ -63,15 +64,15 @@ def ratios(
     minus: Mapping[str, tuple[str, str]] | None = None,
     how: Bootstrap,
 ) -> dict[str, Estimate]:
-    """Sums over rows divided by sums over rows, with percentile intervals from drawing clusters.
+    """Ratios of sums over rows, with percentile intervals of a cluster bootstrap.
 
     Args:
-        of: name -> (rows,) what is summed above the line, and below it.
-        minus: name -> two of the names: the first ratio minus the second, in the same draws.
+        of: name -> (rows,) summands of the numerator and of the denominator.
+        minus: name of a difference -> names of two ratios, subtracted within the same draws.
 
     Returns:
-        The estimates; `n` is the sum below the line, the smaller of two for a difference. NaN
-        where that is zero.
+        The estimates; `n` is the denominator, the smaller of two for a difference. NaN if it is
+        zero.
     """
     minus = minus or {}
     names = list(of)
@@ -107,7 +108,7 @@ def means(
     minus: Mapping[str, tuple[str, str]] | None = None,
     how: Bootstrap,
 ) -> dict[str, Estimate]:
-    """`ratios` of values to their number; NaN is a value that is not there."""
+    """Means of values over rows, as `ratios`; NaN is a missing value."""
     there = {name: ~np.isnan(np.asarray(x, dtype=float)) for name, x in of.items()}
     summed = {name: (np.where(there[name], x, 0), there[name]) for name, x in of.items()}
     return ratios(clusters, summed, minus=minus, how=how)
@@ -121,12 +122,12 @@ def auroc(
     minus: Float[np.ndarray, " rows"] | None = None,
     strata: np.ndarray | None = None,
 ) -> Estimate:
-    """Area under the ROC curve, ties counting half; its interval from drawing clusters.
+    """Area under the ROC curve, ties counting half, with the interval of a cluster bootstrap.
 
     Args:
-        minus: another score of the same rows, whose area is taken off, in the same draws.
-        strata: (rows,) where given, only pairs of rows of one stratum count: the areas of the
-            strata, weighted by their pairs. NaN where no stratum has rows of both kinds.
+        minus: another score of the same rows, whose area is subtracted within the same draws.
+        strata: (rows,) if given, only pairs of rows in one stratum count: the mean area of strata,
+            weighted by their numbers of pairs. NaN if no stratum has rows of both kinds.
     """
     pairs = _pairs(positive, np.zeros(len(positive)) if strata is None else strata)
     if not pairs:
@@ -143,7 +144,7 @@ def auroc(
 
 
 def _pairs(positive: np.ndarray, strata: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Places of the positive and of the other rows of every stratum that has both."""
+    """Indices of the positive and of the other rows, for every stratum that has both."""
     sides = (
         [np.flatnonzero((strata == stratum) & kind) for kind in (positive, ~positive)]
         for stratum in np.unique(strata)
@@ -176,10 +177,10 @@ def spearman(
     y: Float[np.ndarray, " rows"],
     how: Bootstrap,
 ) -> tuple[Estimate, float]:
-    """Spearman's rho with its interval from drawing clusters, and the p-value against rho = 0.
+    """Spearman's rho with the interval of a cluster bootstrap, and the p-value against rho = 0.
 
-    NaN where one of the two does not vary or there are fewer than three rows. The p-value takes
-    rows for independent: NaN where a cluster has several.
+    NaN if either variable does not vary or there are fewer than three rows. The p-value assumes
+    independent rows: NaN if a cluster has several.
     """
     n, codes = _coded(clusters)
     if len(x) < ranks.FEWEST or not np.ptp(x) or not np.ptp(y):
@@ -196,7 +197,7 @@ def _rho(
     y: Float[np.ndarray, " rows"],
     times: Float[np.ndarray, "draws rows"],
 ) -> Float[np.ndarray, " draws"]:
-    """Spearman's rho with every row taken so many times: Pearson's of the middle ranks."""
+    """Spearman's rho per draw, with rows repeated `times`: Pearson correlation of middle ranks."""
     n = times.sum(axis=1, keepdims=True)
     left, right = (middle_ranks(v, times) - (n + 1) / 2 for v in (x, y))
     spread = np.sqrt((times * left**2).sum(axis=1) * (times * right**2).sum(axis=1))
@@ -206,7 +207,7 @@ def _rho(
 def middle_ranks(
     values: Float[np.ndarray, " rows"], times: Float[np.ndarray, "draws rows"]
 ) -> Float[np.ndarray, "draws rows"]:
-    """The ranks of values of which each is there so many times; ties share their middle."""
+    """Ranks per draw of values repeated `times`; ties share their middle rank."""
     order = np.argsort(values, kind="stable")
     _, first, codes = np.unique(values[order], return_index=True, return_inverse=True)
     counts = np.add.reduceat(times[:, order], first, axis=1)
@@ -216,7 +217,7 @@ def middle_ranks(
 
 
 def _coded(clusters: Clusters) -> tuple[int, np.ndarray]:
-    """How many clusters there are, and (rows,) the number of every row's."""
+    """Number of clusters, and (rows,) the index of each row's cluster."""
     names, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     return len(names), codes
 

@@ -1,7 +1,7 @@
-"""The numbers behind the tables: intervals, the SLRC of aggregates, agreement.
+"""Basic statistics of tables: estimates with intervals, differences, the bootstrap, agreement.
 
-Steps of one item are not independent of each other. Wilson intervals over pooled steps,
-as the paper takes them, leave that out; the bootstrap for SLRC draws whole items.
+Steps of one item are not independent of each other. Wilson intervals over pooled steps, as in the
+SLRC paper, ignore this; the bootstrap for SLRC draws whole items.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from scipy.stats import norm
 CONFIDENCE = 0.95
 RESAMPLES = 1000
 FEWEST = 5
-"""Outcomes, or items drawn, below which no table has an interval: of fewer it says more about the
+"""Least number of outcomes, or of items drawn, for an interval: with fewer it says more about the
 method than about the model."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A fraction in [0, 1] with its interval; all three are NaN where nothing was counted."""
+    """A fraction in [0, 1] with its interval; all three are NaN without outcomes."""
 
     value: float
     low: float
     high: float
     n: int
-    """How many outcomes were counted."""
+    """Number of outcomes counted."""
 
 
 NOTHING = Estimate(math.nan, math.nan, math.nan, 0)
@@ -49,8 +49,8 @@ def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> Estimate:
 def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) -> Estimate:
     """A pooled share with the Wilson interval it would have if every item counted once.
 
-    The cautious end of what the dependence of steps within an item can do to an interval:
-    all steps of an item say the same. The closed form, as `value * items` need not be whole.
+    This is the widest interval that dependence of steps within an item can cause, with all steps of
+    an item equal. Computed in closed form, since `value * items` need not be an integer.
     """
     if items == 0 or math.isnan(value):
         return NOTHING
@@ -58,25 +58,25 @@ def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) ->
     spread = 1 + z * z / items
     centre = (value + z * z / (2 * items)) / spread
     half = z / spread * math.sqrt(value * (1 - value) / items + z * z / (4 * items * items))
-    # of none and of all a bound is the share itself, whatever rounding leaves
+    # at 0 and 1 one bound is the share itself, whatever rounding leaves
     low = max(0.0, centre - half) if value > 0 else 0.0
     high = min(1.0, centre + half) if value < 1 else 1.0
     return Estimate(value, low, high, items)
 
 
 def share(outcomes: Sequence[bool]) -> Estimate:
-    """`wilson` of a list of outcomes."""
+    """The share of true outcomes in a list, with its Wilson interval."""
     return wilson(sum(outcomes), len(outcomes))
 
 
 def difference(first: Estimate, second: Estimate, value: float | None = None) -> Estimate:
-    """One share minus another with Newcombe's interval from the two of their own.
+    """One share minus another, with Newcombe's interval from the intervals of the two.
 
-    Statistics in Medicine 17, 1998, 873-890, method 10. Of shares on the same trials it is
-    the cautious side: what they have in common is left out.
+    Statistics in Medicine 17, 1998, 873-890, method 10. For shares of the same trials it is
+    cautious, since it ignores their correlation.
 
     Args:
-        value: the difference itself, where it was taken more exactly than from the shares.
+        value: the difference, if known more exactly than from the two shares.
     """
     if math.isnan(first.value) or math.isnan(second.value):
         return NOTHING
@@ -89,11 +89,11 @@ def difference(first: Estimate, second: Estimate, value: float | None = None) ->
 def paired_difference(
     first: Sequence[bool], second: Sequence[bool], confidence: float = CONFIDENCE
 ) -> Estimate:
-    """The share of `first` minus that of `second`, both of the same items, in [-1, 1].
+    """The share of `first` minus that of `second`, on the same items, in [-1, 1].
 
-    With Newcombe's score interval for paired proportions (Statistics in Medicine 17, 1998,
-    2635-2650, method 10): the two Wilson intervals put together, and the correlation of the
-    two outcomes with them. It does not shrink to a point where all items agree.
+    The interval is Newcombe's score interval for paired proportions (Statistics in Medicine 17,
+    1998, 2635-2650, method 10), which combines the two Wilson intervals with the correlation of the
+    outcomes. It does not shrink to a point if all items agree.
     """
     pairs = list(zip(first, second, strict=True))
     n = len(pairs)
@@ -124,9 +124,9 @@ def paired_difference(
 def resampled_totals(
     counts: Int[np.ndarray, "items columns"], rng: np.random.Generator, resamples: int
 ) -> Num[np.ndarray, "draws columns"]:
-    """Column sums over items drawn with replacement, so many times; one draw in memory.
+    """Column sums over items drawn with replacement, `resamples` times; one draw in memory.
 
-    Of fewer than `FEWEST` items they are NaN: there is no interval then.
+    NaN for fewer than `FEWEST` items, which give no interval.
     """
     n = len(counts)
     if n < FEWEST:
@@ -140,14 +140,14 @@ def resampled_totals(
 
 
 def over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """The quotients, NaN where nothing is below the line."""
+    """Quotients of two arrays; NaN where the denominator is zero."""
     ratios = np.full(above.shape, np.nan)
     np.divide(above, below, out=ratios, where=below > 0)
     return ratios
 
 
 def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The bounds between which so many of the draws lie, those that are NaN left out."""
+    """The bounds between which a share `confidence` of the draws lies; NaN draws are left out."""
     draws = draws[~np.isnan(draws)]
     if not len(draws):
         return math.nan, math.nan
@@ -164,13 +164,13 @@ def bootstrapped(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> list[Estimate]:
-    """What a statistic says of the items, with percentile intervals from drawing items.
+    """A statistic of items, with percentile intervals of a bootstrap over items.
 
     Args:
-        statistic: (items, columns) to (k,) numbers.
+        statistic: computes (k,) numbers from (items, columns) values.
 
     Returns:
-        k estimates; none are made of no items, and no interval of fewer than `FEWEST`.
+        k estimates, or an empty list without items; no intervals for fewer than `FEWEST` items.
     """
     n = len(values)
     if n == 0:
@@ -192,10 +192,10 @@ def clustered_difference(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """One pooled share minus another over the same trials, several trials to an item.
+    """The difference of two pooled shares of the same trials, with several trials per item.
 
     Args:
-        counts: per item, the successes of the first, of the second, and the trials of each.
+        counts: per item, the successes of the first share, of the second, and the trials.
 
     Returns:
         The difference in [-1, 1], with the percentile interval of a bootstrap that draws items.
@@ -216,7 +216,7 @@ def mean_of_items(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """The mean of one value per item, those left out that have none; see `bootstrapped`."""
+    """The mean over the items that have a value, with the interval of `bootstrapped`."""
     present = np.array([v for v in values if v is not None and not math.isnan(v)], dtype=float)
     if not len(present):
         return NOTHING
@@ -231,7 +231,7 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 
 def agreement(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
-    """Share of places where two readings say the same; NaN for none."""
+    """Share of positions at which two sequences of labels agree; NaN for empty ones."""
     pairs = list(zip(left, right, strict=True))
     return sum(a == b for a, b in pairs) / len(pairs) if pairs else math.nan
 
@@ -239,7 +239,7 @@ def agreement(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
 def kappa(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
     """Cohen's kappa: agreement beyond what the two marginal distributions give by chance.
 
-    NaN where chance alone gives full agreement (both say one and the same thing always).
+    NaN if chance alone gives full agreement (both raters always give the same label).
     """
     n = len(left)
     observed = agreement(left, right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faithscope.experiments.analysis.explorer.explored import Explored
+from faithscope.experiments.analysis.explorer.data import Explored
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.folder import existing_run, stored_config

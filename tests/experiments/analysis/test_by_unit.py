@@ -28,7 +28,7 @@ ITEMS = 16
 
 
 def in_units(records: Sequence[Record], units: tuple[str, ...] = ("sentence", "paragraph")):
-    """The same records, whose chains are by turns of one unit and the other."""
+    """The records with alternating units of removal, item by item."""
     order = {item: i for i, item in enumerate(sorted({str(r["item"]) for r in records}))}
     return [dict(r, unit=units[order[str(r["item"])] % len(units)]) for r in records]
 
@@ -65,7 +65,7 @@ PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generate
 WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
 WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer", "linear_probe"}
 WHOLE |= {"hints", "mediation", "mediation_by_cut"}
-"""Tables of whole chains, of questions, of items."""
+"""Tables about whole chains, questions or items, which have no column `unit`."""
 
 
 WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}
@@ -74,7 +74,7 @@ WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}
 
 @pytest.fixture(scope="module")
 def of_every_probe() -> list[Record]:
-    """Of a model, twelve chains that every probe measured, by turns of two units."""
+    """Records of all probes on twelve chains of a model, with two alternating units."""
     model = interp.load("planted:faithful")
     made = faithscope.make_traces(model, faithscope.questions("planted", 12))
     traces = [

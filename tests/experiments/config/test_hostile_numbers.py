@@ -27,6 +27,6 @@ def test_a_number_beyond_all_measure_is_refused(options: list[str], why: str) ->
 
 
 def test_a_batch_may_be_larger_than_all_there_is(tmp_path: Path) -> None:
-    """It took as long, and as much memory, as a batch of that size."""
+    """Time and memory used to grow with the configured batch size."""
     path = write(tmp_path, data={"limit": 1}, generation={"batch_size": 10**12})
     assert execute(["run", path]) == 0

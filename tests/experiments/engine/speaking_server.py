@@ -29,7 +29,7 @@ def reasoning() -> dict[str, str]:
 
 
 def reply_to(user: str) -> str:
-    """What it writes."""
+    """The server's reply to a user message."""
     if "Do you agree?" in user:
         return "Yes, I agree."
     if "Is this correct?" in user:

@@ -48,7 +48,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def config(finished: Path, tmp_path: Path) -> Path:
-    """The same in a folder of the test's own."""
+    """The config of a copy of the finished run in the test's own folder."""
     shutil.copytree(finished.parent / "small", tmp_path / "small")
     path = tmp_path / "small.yaml"
     path.write_text(finished.read_text().replace(str(finished.parent), str(tmp_path)))

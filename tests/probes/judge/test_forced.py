@@ -157,7 +157,7 @@ NESTED = Form(
 
 
 def test_objects_in_objects_with_labels_booleans_and_null(model: Model) -> None:
-    """What is put there for the model reads back, strictly, as what was chosen."""
+    """The strict parser reads the forced text back as the chosen values."""
     settings = GeneratingSettings(max_new_tokens=6, temperature=50.0)
     labels = ("A", "B", "I don't know")
     given = [Ask(str(i), NESTED, {"item": f"item {i}"}, labels=labels) for i in range(12)]

@@ -125,7 +125,7 @@ def test_the_rounds_hide_show_and_end_as_the_protocol_says(source: Source) -> No
         assert state["items"][0]["own"]["steps"] == [1, 2]
         assert not state["items"][0]["own"]["done"]
         assert "round 1 is over" in bob.label(3, label=0)["error"]
-        assert "not about this chain" in ann.label(3, 2)["error"]
+        assert "does not include this chain" in ann.label(3, 2)["error"]
         ann.label(0, 2, **bad)
         ann.label(1, 2)
         bob.ask("open", round=2)

@@ -63,7 +63,7 @@ def by_keyboard(chromium: Browser, label: int, *, sure: bool = True, step: int =
 
 
 def by_mouse(chromium: Browser, label: int, *, sure: bool = True, step: int = 1) -> None:
-    """The same with the mouse, but for the words."""
+    """Labels a chain with the mouse, without typing a reason."""
     before = saved(chromium)
     if label == 0:
         chromium.click(STEP.format(step - 1))

@@ -24,7 +24,7 @@ from synthetic_comparison import comparison, places, planted, records_of, truth
 
 from faithscope.experiments.analysis.comparison.agreement import agreement_table
 from faithscope.experiments.analysis.explorer import page, server
-from faithscope.experiments.analysis.explorer.explored import Explored
+from faithscope.experiments.analysis.explorer.data import Explored
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.cli import execute
 
@@ -118,7 +118,7 @@ def test_the_heat_map_has_the_numbers_of_the_report(
 
 
 def test_axes_the_sign_of_rho_and_the_sentence_agree(chromium: Browser, written: Path) -> None:
-    """Of a measure of which less is faithful the axis runs the other way."""
+    """The axis of a measure is reversed if less of it means faithful."""
     opened(chromium, written)
     choose(chromium, "x", "internal 5")  # less of it is faithful
     choose(chromium, "y", "internal 1")
@@ -158,7 +158,7 @@ def test_a_judge_that_all_measures_share_is_named_once(chromium: Browser, tmp_pa
     options = chromium.evaluate("[...document.getElementById('x').options].map(o => o.text)")
     assert not any("smollm2" in text for text in options)
     lead = chromium.evaluate("document.querySelector('header p').textContent")
-    assert "Names of measures leave out “(bundled:smollm2-135m)”" in lead
+    assert "Names of measures omit “(bundled:smollm2-135m)”" in lead
 
 
 def test_headings_stay_off_row_labels_and_a_narrowed_page_fits(

@@ -55,7 +55,7 @@ def of_scores(
 
 
 def middle(steps: int) -> int:
-    """How many steps may be replaced or left out."""
+    """Number of steps in the middle region, which may be replaced or left out."""
     return int(0.9 * steps) - math.ceil(0.3 * steps) + 1
 
 

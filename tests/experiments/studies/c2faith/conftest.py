@@ -13,7 +13,7 @@ from faithscope.experiments.engine.run import run
 
 @pytest.fixture(scope="session")
 def model(plain: str) -> str:
-    """What it writes is no verdict."""
+    """A random model, whose written replies are no verdicts."""
     return plain
 
 

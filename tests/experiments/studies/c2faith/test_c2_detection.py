@@ -24,7 +24,7 @@ from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
 HOW = Bootstrap(seed=3, resamples=400)
 ABSENT = None
-"""No verdict."""
+"""A judgement without a verdict."""
 
 
 def judged(perturbed: list, control: list, judge: str = "a", p: list | None = None) -> pd.DataFrame:

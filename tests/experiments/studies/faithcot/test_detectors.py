@@ -354,7 +354,7 @@ def test_curves_follow_the_stated_answer_and_the_forced_choice_beside_it() -> No
 
 
 def test_a_run_of_an_earlier_version_still_gives_its_readings() -> None:
-    """It followed the forced choice under the name `answer`, and kept no answers of edits."""
+    """Earlier records hold the forced choice as `answer`, and no answers after edits."""
     old = [{"removed_flips": [False, True], "answer": "B", "trie_tokens": 5}]
     assert detect("removing_steps", causal_effects=old).score == 0.5
     assert detect("removing_steps", "released", causal_effects=old).missing == NO_ANSWERS

@@ -13,7 +13,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 HALF = 0.05
-"""Of the last digit of a cell, in percent."""
+"""Half of the last digit of a cell in the paper's tables, in percent."""
 COUNTS = {
     "Logic-QA": [(33, 87), (32, 96), (30, 97), (23, 98)],
     "Truthful-QA": [(39, 90), (34, 97), (20, 98), (17, 98)],

@@ -37,7 +37,8 @@ class Hostile:
 
     @property
     def name(self) -> str:
-        """Its kind, and what it does: the attempt alone of a program that tries one."""
+        """Name of the program: its kind of tests, and its code or only the attempt in its `try`
+        block."""
         code, _, _ = self.code.rpartition("\nexcept ")
         words = " ".join((code.rpartition("try:\n")[2] if code else self.code).split())
         return f"{self.tests.kind}: {words if len(words) < 90 else f'{words[:40]} … {words[-40:]}'}"

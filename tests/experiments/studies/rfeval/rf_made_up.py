@@ -45,7 +45,7 @@ REGIMES = {
 
 
 def filtered(tasks: Sequence[str], n: int) -> pd.DataFrame:
-    """Of every task one problem more than there are items: its r′ was rejected."""
+    """A filtering table in which each task has one problem more than items, with rejected r′."""
     blank = dict.fromkeys(FILTERING.header, 0) | {"source": "made_up", "n_problems": n + 1}
     counts = blank | {"n_removed": 1, "n_kept": n, f"n_fails_{CRITERIA[-1]}": 1}
     return pd.DataFrame([counts | {"task": task} for task in tasks], columns=FILTERING.header)

@@ -44,15 +44,16 @@ class Said:
     """One output: its stances in the order of its parts, and what is wrong with it, if anything."""
 
     stances: Sequence[str] = ("B", "B", "B")
-    """Of r, e and a, of an intervened output after that of r′; "" for no explanation."""
+    """Stances of r, e and a, in an intervened output preceded by that of r′; "" = no
+    explanation."""
     flaws: Sequence[str] = ()
     """The links at which the later part names a flaw in the earlier: `pr`, `re`, `ea`, `ra`."""
     text: str | None = None
-    """What is written, where it is not made from the stances."""
+    """Text of the output; None = made from the stances."""
     ends: bool = True
     """Whether the model ends it, not the limit."""
     reply: str | None = None
-    """What the judge replies, where it is not made from the stances."""
+    """Reply of the judge; None = made from the stances."""
 
     @property
     def written(self) -> str:
@@ -102,7 +103,8 @@ class Case:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Of the released data. The question has a mark by which the servers know the item."""
+        """The item as a row of the released data, whose question has a mark that servers know it
+        by."""
         code, free = self.task == "code_generation", self.task == "mathematical_reasoning"
         tests = json.dumps([{"input": "3", "output": "6", "testtype": "stdin"}])
         content = {"source": "made up"} | ({"public_test_cases": tests} if code else {})

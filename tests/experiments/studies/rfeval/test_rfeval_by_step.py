@@ -83,7 +83,7 @@ def record(condition: str, place: int, part: str, kind: str, verdict: Any, **cha
 
 
 def records(condition: str, chain: str) -> list[dict]:
-    """Of "r_prime:A step:B! a:B": parts with their stances, "!" where a flaw is named."""
+    """Records of a chain such as "r_prime:A step:B! a:B": parts with stances, "!" = flaw named."""
     replies = []
     for place, step in enumerate(chain.split()):
         part, _, stance = step.partition(":")

@@ -110,7 +110,8 @@ def test_without_contrast_nothing_counts() -> None:
 
 
 def test_where_the_released_code_differs() -> None:
-    """It compares raw strings in a chain, and lets a later flaw mend a departure from r′."""
+    """The code compares raw strings in a chain, and a later named flaw repairs a departure from
+    r′."""
     cases = ("B B b", "A A A A")
     assert (one(*cases)["rf"], one(*cases, paper_compat=True)["rf"]) == (1, 0)
     mended = ("B B B", "A C B B", "intervened_re")

@@ -167,7 +167,7 @@ def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None
 
 
 def after_parts(stances: str) -> list[dict[str, Any]]:
-    """Of `none` and the parts that are there, "-" for one that is not."""
+    """Records of stances after `none` and after each part; "-" marks a missing part."""
     letters = stances.split()
     parts = ["none", *(["r_prime"] if len(letters) == 4 else []), "r", "e"]
     pairs = zip(parts, letters, strict=True)

@@ -119,7 +119,7 @@ def test_an_article_is_no_choice() -> None:
 
 
 def test_an_answer_that_holds_everything_is_looked_into() -> None:
-    """Rule 4."""
+    """Rule 4 of the paper's appendix C.3."""
     tail = "<answer>We add the two.\n\nFinal Answer: 12 km</answer>"
     assert split_answer(tail) == ("We add the two.", "12 km")
     code = "<answer>\n```python\nprint(1)\n```\n</answer>"

@@ -204,7 +204,7 @@ ITEMS = 200
 
 @cache
 def planted_table(name: str, places_along: int) -> pd.DataFrame:
-    """Of a planted model on questions whose hint is drawn, so that it is right by chance only.
+    """The table of a planted model on questions whose hint is random, so right only by chance.
 
     The faithful model then answers with its last step's result, its twin with the hint.
     """

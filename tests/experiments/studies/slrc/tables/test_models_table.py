@@ -182,7 +182,7 @@ Y = [0.2, 0.1, 0.6, 0.7, 0.25, 0.5]
 
 
 def models(n: int, seed: int = 0, **columns) -> pd.DataFrame:
-    """So many models with scores that were drawn."""
+    """A table of `n` models with random scores."""
     rng = np.random.default_rng(seed)
     table = pd.DataFrame({name: rng.random(n) for name in SCORES})
     fixed = {"framing": "reprompt", "reading": "generated", "open": True, "tasks": "t"}

@@ -90,7 +90,7 @@ def test_flips_by_no_more_than_the_floor_are_counted_apart_and_kept():
 
 
 def test_without_a_floor_nothing_is_within_it():
-    """Behind an API no logits are seen; older records have no margins."""
+    """API models give no logits, and older records have no margins."""
     records = [slrc_outcome("m", "t", "1", [True], [False], True), outcome("2", None, [0.1] * 3)]
     (row,) = table_of("slrc", records, 10).to_dict("records")
     assert row["n_flips"] == 0

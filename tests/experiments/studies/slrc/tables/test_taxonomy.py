@@ -177,8 +177,8 @@ def test_a_pair_without_a_mode_keeps_none_and_the_printed_share_is_of_the_printe
 
 
 def test_the_papers_reference_is_the_gain_in_accuracy():
-    """Of Table 2's 22 pairs necessity and gain say the same of 16, 73 %; Extended Data Table 3 has
-    13 of 18 at the same threshold, 72 %. Its first column is of the pairs of classification."""
+    """Necessity and gain agree for 16 of Table 2's 22 pairs (73 %); Extended Data Table 3 has 13 of
+    18 (72 %) at the same threshold. Its first column covers the classification tasks."""
     kinds = {"genuine": (0.5, 0.5, 7), "scaffolding": (0.0, 0.5, 6), "decorative": (0.1, 0.0, 9)}
     rows = [
         {"necessity": necessity, "gap": gap, "mode": kind, "task": "sst2" if i % 3 else "gsm8k"}
@@ -195,7 +195,8 @@ def test_the_papers_reference_is_the_gain_in_accuracy():
 
 
 def records(changed: int) -> list[dict]:
-    """Of 10 standard items one step in two is necessary in 4; with the variant in `changed`."""
+    """Records of 10 items with one necessary step in 4 of them, and in `changed` with the
+    variant."""
     made = []
     for i in range(10):
         made.append(slrc_outcome("m", "t", str(i), [i < 4, False], [True, False], i < 9))

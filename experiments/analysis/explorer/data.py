@@ -1,5 +1,5 @@
-"""What the page to explore a comparison is made of, as plain data: all scores at once, and the rest
-of each trace when somebody opens it."""
+"""Data of the page `explore.html`: all scores of all traces at once, and further details of a trace
+when a reader opens it."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ from faithscope.experiments.analysis.statistics.agreement import FEWEST
 from faithscope.experiments.analysis.tidy import only, rows
 
 ENDS = re.compile(r" \(([^()]+)\)$")
-"""What a measure's name has at its end, as the judge that it is of."""
+"""Text in brackets at the end of a measure's name, such as the judge."""
 DIGITS = 4
-"""Significant digits of what is drawn of one trace."""
+"""Significant digits of the numbers in curves, heat maps and credits of one trace."""
 GREAT = 0.95
-"""The quantile of the sizes of a measure's credits, over all steps, that gets the full colour."""
+"""Quantile of a measure's absolute credits, over all steps, that is drawn in full colour."""
 FACETS = ("dataset", "task", "model")
 
 
 @dataclass(frozen=True)
 class Explored:
-    """A comparison as the page has it."""
+    """A comparison with all that its page shows."""
 
     name: str
     lead: str
     joined: Joined
     sources: Mapping[str, Details]
-    """Of every run that has them, what it tells of its traces beside scores."""
+    """Run -> details of its traces beside scores, for the runs that have any."""
 
     def __len__(self) -> int:
         return len(self.joined.index)
 
     @cached_property
     def overview(self) -> dict[str, Any]:
-        """Every score of every trace, and what traces are filtered by; columns run over traces."""
+        """All scores of all traces, and the fields that traces are filtered by; lists run over
+        traces."""
         joined = self.joined
         traces = joined.traces
         names = _order(joined)
@@ -77,8 +78,8 @@ class Explored:
 
     @cached_property
     def shared(self) -> str:
-        """What stands in brackets at the end of every measure's name that ends in brackets, as the
-        one judge of all judged ones; empty where they differ, or two names would become one."""
+        """The text in brackets that ends all names of measures with brackets, such as the only
+        judge; empty if these texts differ, or if without them two names would be equal."""
         measures = {*self.joined.measures.index, *self.joined.steps["measure"]}
         ends = {name: m[1] for name in map(str, measures) if (m := ENDS.search(name))}
         bare = {ENDS.sub("", name) for name in map(str, measures)}
@@ -87,48 +88,50 @@ class Explored:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Measure -> its name on the page, without what `shared` says once of all."""
+        """Measure -> its name on the page, without the bracketed text `shared`."""
         measures = {*self.joined.measures.index, *self.joined.steps["measure"]}
         short = {n: ENDS.sub("", n) if self.shared else n for n in map(str, measures)}
         return {name: _text(of) for name, of in short.items()}
 
     def detail(self, at: int) -> dict[str, Any]:
-        """All that the runs tell of one trace."""
-        told: list[tuple[str, Detail]]
-        told = [(source, read()) for source, read in self._told.get(at, ())]
-        html = fragments([detail.blocks for _, detail in told])
-        drawn = [one for _, detail in told for one in detail.drawn]
+        """All details that the runs have of one trace."""
+        details: list[tuple[str, Detail]]
+        details = [(source, read()) for source, read in self._readers.get(at, ())]
+        html = fragments([detail.blocks for _, detail in details])
+        drawn = [one for _, detail in details for one in detail.drawn]
         return {
-            "question": next((_text(d.question) for _, d in told if d.question), ""),
-            "answer": next((_text(d.answer) for _, d in told if d.answer is not None), None),
-            "gold": next((_text(d.gold) for _, d in told if d.gold is not None), None),
-            "steps": [_text(s) for s in max((d.steps for _, d in told), key=len, default=())],
+            "question": next((_text(d.question) for _, d in details if d.question), ""),
+            "answer": next((_text(d.answer) for _, d in details if d.answer is not None), None),
+            "gold": next((_text(d.gold) for _, d in details if d.gold is not None), None),
+            "steps": [_text(s) for s in max((d.steps for _, d in details), key=len, default=())],
             "credits": self._credits.get(at, []),
             "drawn": [_drawn(one) for one in drawn],
             "told": [
                 {"source": _text(source), "html": text}
-                for (source, _), text in zip(told, html, strict=True)
+                for (source, _), text in zip(details, html, strict=True)
             ],
         }
 
     @cached_property
     def _at(self) -> dict[tuple[str, ...], int]:
-        """Trace -> its place in the overview."""
+        """Key of a trace -> its index in the overview."""
         return {key: i for i, key in enumerate(self.joined.index)}
 
     @cached_property
-    def _told(self) -> dict[int, list[tuple[str, Callable[[], Detail]]]]:
-        told = defaultdict(list)
+    def _readers(self) -> dict[int, list[tuple[str, Callable[[], Detail]]]]:
+        """Index of a trace -> (run, function that reads its details) of each run that has any."""
+        readers = defaultdict(list)
         for source, details in self.sources.items():
             for place, read in details:
                 key = self.joined.origins.get((source, tuple(map(str, place))))
                 if key is not None:
-                    told[self._at[key]].append((source, read))
-        return told
+                    readers[self._at[key]].append((source, read))
+        return readers
 
     @cached_property
     def _credits(self) -> dict[int, list[dict[str, Any]]]:
-        """Trace -> a row per measure and label that credits its steps; None for a step without."""
+        """Index of a trace -> a row per measure or label with credits of its steps; None for a step
+        without credit."""
         by_row: dict[tuple[int, str], dict[int, float]] = defaultdict(dict)
         about: dict[str, dict[str, Any]] = {}
         for row in rows(self.joined.steps):
@@ -144,8 +147,8 @@ class Explored:
 
     @property
     def _scales(self) -> dict[str, float]:
-        """Measure -> a credit of a step that is great for it, over all traces: one scale of colour
-        for all, so that a trace whose steps do nothing looks like it."""
+        """Measure -> the credit drawn in full colour. One scale for all traces lets a trace whose
+        steps have no effect look so."""
         sizes: dict[str, list[float]] = defaultdict(list)
         for row in rows(only(self.joined.steps, ["measure", "value"])):
             if not math.isnan(row["value"]):
@@ -153,14 +156,15 @@ class Explored:
         return {k: float(np.quantile(of, GREAT)) or max(of) for k, of in sizes.items()}
 
     def _reasons(self, names: Sequence[str]) -> dict[str, Any]:
-        """Why a score is missing: `words`, and by measure and trace which of them, 0 for none."""
+        """Reasons why scores are missing: `words`, and `of`, for each measure and trace, an index
+        into them (0 = none)."""
         codes = {"": 0}
         of = [[codes.setdefault(r, len(codes)) for r in self.joined.reasons[n]] for n in names]
         return {"words": [_text(word) for word in codes], "of": of}
 
 
 def _order(joined: Joined) -> list[str]:
-    """Measures that agree stand together, those that agree with nothing come last."""
+    """Names of measures, ordered by clusters of agreement; those without correlations come last."""
     names = list(joined.measures.index)
     ranked = only(joined.oriented, names).round(DECIMALS)
     rho = ranked.corr("spearman", min_periods=FEWEST).to_numpy(copy=True)
@@ -188,7 +192,7 @@ def _rounded(x: float | None) -> float | None:
 
 
 def _text(text: str) -> str:
-    """A text without a character that steers or reorders; the page puts it in as text."""
+    """A text with its control and reordering characters made visible; the page escapes it."""
     return str(shown(text))
 
 
@@ -205,6 +209,6 @@ def _drawn(one: Any) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> str:
-    """JSON that may stand in an HTML element; what no page could show raises."""
+    """JSON that is safe inside an HTML element; NaN and infinity raise `ValueError`."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
