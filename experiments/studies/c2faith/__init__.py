@@ -1,1 +1,67 @@
 """C2-Faith: how well judges tell broken steps and missing steps in a chain of reasoning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faithscope.experiments.config.study import Stage, Study, by_name
+
+
+def _config():
+    from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+
+    return C2FaithConfig
+
+
+def _plan(config: Any):
+    from faithscope.experiments.studies.c2faith.plan import plan
+
+    return plan(config)
+
+
+def _report():
+    from faithscope.experiments.analysis.run import Report
+    from faithscope.experiments.studies.c2faith import columns, frames
+    from faithscope.experiments.studies.c2faith.details import details
+    from faithscope.experiments.studies.c2faith.figures.pictures import pictures
+    from faithscope.experiments.studies.c2faith.page import page
+    from faithscope.experiments.studies.c2faith.paper import paper_tables
+    from faithscope.experiments.studies.c2faith.results import results
+    from faithscope.experiments.studies.c2faith.scores import scores
+    from faithscope.experiments.studies.c2faith.show import show_item
+    from faithscope.experiments.studies.c2faith.units import INSIDE
+
+    return Report(
+        frames=frames.FRAMES,
+        tables=frames.tables,
+        papers=lambda run: paper_tables(run.tables),
+        figures=lambda run: pictures(run.tables),
+        page=lambda run, drawn: page(run.once(results), drawn),
+        arrays=(INSIDE,),
+        columns=columns.COLUMNS,
+        columns_of=columns.OF_TABLES,
+        show=show_item,
+        scores=scores,
+        details=details,
+    )
+
+
+def _forms():
+    from faithscope.experiments.studies.c2faith.prompts import judge_forms
+
+    return judge_forms()
+
+
+STUDY = Study(
+    "c2faith",
+    _config,
+    _plan,
+    stages=lambda: by_name(
+        Stage("acausal"),
+        Stage("judge_generated"),
+        Stage("judge_scored"),
+        Stage("broken_step"),
+    ),
+    report=_report,
+    forms=_forms,
+)

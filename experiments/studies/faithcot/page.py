@@ -10,12 +10,15 @@ import pandas as pd
 from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS, WHOSE
+from faithscope.experiments.studies.faithcot.figures import detectors_picture
 from faithscope.experiments.studies.faithcot.paper import there
 from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
 
@@ -93,6 +96,14 @@ UNLABELLED = (
     "are two things: counterfactual detectors measure how much the answer depends on the text."
 )
 """What the section of detectors says where no chain has a label."""
+
+
+def pictures(run: Run) -> list[Picture]:
+    """The figures of a run."""
+    results = run.once(FaithResults)
+    how = Drawing(results.config.seed, results.config.report.bootstrap)
+    scores = results.counted(results.scores)
+    return [detectors_picture(scores, run.tables["detectors"], how)]
 
 
 def page(

@@ -1,1 +1,73 @@
 """RFEval: whether a model follows counterfactual reasoning put into its own mouth, coherently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faithscope.experiments.config.study import Stage, Study, by_name
+
+
+def _config():
+    from faithscope.experiments.studies.rfeval.config import RFEvalConfig
+
+    return RFEvalConfig
+
+
+def _plan(config: Any):
+    from faithscope.experiments.studies.rfeval.plan import plan
+
+    return plan(config)
+
+
+def _report():
+    from faithscope.experiments.analysis.run import Report
+    from faithscope.experiments.studies.rfeval import columns, frames
+    from faithscope.experiments.studies.rfeval.details import details
+    from faithscope.experiments.studies.rfeval.figures.pictures import pictures
+    from faithscope.experiments.studies.rfeval.page import page
+    from faithscope.experiments.studies.rfeval.report.paper import paper_tables
+    from faithscope.experiments.studies.rfeval.results import RfResults
+    from faithscope.experiments.studies.rfeval.scores import scores
+    from faithscope.experiments.studies.rfeval.show import show_item
+    from faithscope.experiments.studies.rfeval.units import INSIDE
+
+    return Report(
+        frames=frames.FRAMES,
+        tables=frames.tables,
+        papers=lambda run: paper_tables(run.tables),
+        figures=lambda run: pictures(run.tables),
+        page=lambda run, drawn: page(run.once(RfResults), drawn),
+        arrays=(INSIDE,),
+        columns=columns.COLUMNS,
+        columns_of=columns.OF_TABLES,
+        show=show_item,
+        scores=scores,
+        details=details,
+    )
+
+
+def _commands():
+    from faithscope.experiments.studies.rfeval.commands import review
+
+    return {"folders": review}
+
+
+STUDY = Study(
+    "rfeval",
+    _config,
+    _plan,
+    stages=lambda: by_name(
+        Stage("rf_writing"),
+        Stage("rf_validation"),
+        Stage("rf_baseline", measures=False),
+        Stage("rf_intervened", measures=False),
+        Stage("rf_tests"),
+        Stage("rf_log_probs"),
+        Stage("rf_inside"),
+        Stage("rf_judged"),
+        Stage("rf_steps"),
+        Stage("rf_steps_scored"),
+    ),
+    report=_report,
+    commands=_commands,
+)

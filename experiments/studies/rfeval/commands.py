@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from faithscope.interp.plain import visible
+from faithscope.experiments.console import to_output
 
 review = typer.Typer(
+    name="review",
     help="Sheets for people who review r′ or label outputs.",
     rich_markup_mode=None,
 )
@@ -52,7 +53,7 @@ def write(
 
         chosen = drawn(items_in(items), limit, seed, lambda item: item.task)
         write_review(out, chosen, names_in(reviewers), each, seed)
-    print(visible(str(out)))
+    to_output(out)
     return 0
 
 
@@ -92,5 +93,5 @@ def read(
             write_atomically(make_folder(out) / f"{name}.csv", to_csv(table))
     if keep is not None and source is not None:
         keep_accepted(reviewed, source, keep)
-    print(visible("\n".join(in_lines(reviewed, tables))))
+    to_output("\n".join(in_lines(reviewed, tables)))
     return 0

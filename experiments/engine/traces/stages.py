@@ -1,0 +1,36 @@
+"""The stages of every run over traces: the trace, and a stage for each probe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from faithscope.experiments.config.study import Stage, by_name
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import Planned
+from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
+from faithscope.probes import PROBES
+
+TRACE = "trace"
+"""The stage in which the reasoning is written; the others are probes by name."""
+STAGES = by_name(
+    Stage(TRACE, measures=False, makes="traces"),
+    *(Stage(name, () if of.on_excluded else (TRACE,)) for name, of in PROBES.items()),
+)
+MOST_READ = 200
+"""Traces that are read to see which limit of characters would leave them steps."""
+
+
+def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> dict[str, str]:
+    """The `steps.min_chars` under which traces that have too few steps would have two.
+
+    Args:
+        stored: the config of their run.
+    """
+    keys = [i.key(TRACE) for i in items if TRACE in i.units]
+    short = [key for key in keys if index.excluded(key) == FEW_STEPS][:MOST_READ]
+    steps = stored.get("steps")
+    if not short or not isinstance(steps, dict):
+        return {}
+    texts = [[step["text"] for step in index.records(key)[0]["steps"]] for key in short]
+    return {FEW_STEPS: min_chars_that_helps(texts, steps.get("min_chars", 0))}
