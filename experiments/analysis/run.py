@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -111,7 +112,7 @@ class Run:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name; made from the records, so also of a run still going."""
-        return self._report.tables(self)
+        return self._report.tables(self.once(self._report.results))
 
     def columns(self, frame: str) -> dict[str, str]:
         """Name -> meaning of a frame's columns; "" where the name says it."""
@@ -212,25 +213,27 @@ class Show(Protocol):
 class Report:
     """What a reader gets of the runs of a study, as the study declares it."""
 
+    results: Callable[[Run], Any]
+    """What is read and computed of a run, once (`Run.once`); all else is made of it."""
     frames: Sequence[Frame]
-    tables: Callable[[Run], dict[str, pd.DataFrame]]
-    """Every table by its file name."""
-    page: Callable[[Run, Sequence[Picture]], Page]
-    """The page, with the figures that were drawn."""
+    page: Callable[[Any, Sequence[Picture]], Page]
+    """The page of results, with the figures that were drawn."""
     columns: Columns
     """What columns of any table mean."""
     show: Show
     """Of `faithscope show`; one that takes `by`, too, marks steps by an edit."""
+    tables: Callable[[Any], dict[str, pd.DataFrame]] = attrgetter("tables")
+    """Every table by its file name."""
     columns_of: Mapping[str, Columns] = field(default_factory=dict)
     """Table -> its columns that mean something else in it."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Reason why an item is left out -> its words, of reasons that only this study has."""
-    papers: Callable[[Run], Sequence[PaperTable]] = lambda run: ()
+    papers: Callable[[Any], Sequence[PaperTable]] = lambda results: ()
     """Tables in the layout of a paper."""
-    figures: Callable[[Run], Sequence[Picture]] = lambda run: ()
+    figures: Callable[[Any], Sequence[Picture]] = lambda results: ()
     arrays: Sequence[str] = ()
     """Stages whose arrays are packed in one file each, beside the tables."""
-    beside: Callable[[Run], None] = lambda run: None
+    beside: Callable[[Any], None] = lambda results: None
     """Writes files that only this study has."""
     scores: Callable[[Run], Scores] | None = None
     """What comparisons read of each trace; None of a study that measures no traces."""
@@ -245,12 +248,12 @@ class Report:
         run = load_run(run_dir)
         for stage in self.arrays:
             arrays.pack(run_dir, run.index, stage)
-        papers = self.papers(run)
-        tables = run.tables | {paper.name: paper.data for paper in papers}
-        self.beside(run)
-        drawn = self.figures(run)
+        results, tables = run.once(self.results), run.tables
+        papers, drawn = self.papers(results), self.figures(results)
+        self.beside(results)
         printed = {paper.name: paper.printed for paper in papers}
-        return write_outputs(self.page(run, drawn), tables, printed, drawn)
+        tables = tables | {paper.name: paper.data for paper in papers}
+        return write_outputs(self.page(results, drawn), tables, printed, drawn)
 
 
 def load_run(path: str | Path) -> Run:

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from faithscope.experiments.cli import folders, machine, outputs, run, views
+from faithscope.experiments.cli import folders, machine, run, views
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
@@ -41,7 +41,6 @@ app = typer.Typer(
 
 GROUPS = {
     "run": run.commands,
-    "outputs": outputs.commands,
     "folders": folders.commands,
     "views": views.commands,
     "machine": machine.commands,

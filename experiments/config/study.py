@@ -30,6 +30,9 @@ class Stage:
     measured."""
     makes: str = ""
     """What it makes, in the plural, where other stages need it: a column of `faithscope status`."""
+    remedies: Callable[[Any, Any, Mapping[str, Any]], Mapping[str, str]] = lambda *run: {}
+    """From the stored items of a run, its `Index` and its stored config to a setting for each
+    reason of exclusion that the setting would change."""
 
 
 Stages = Mapping[str, Stage]
@@ -76,9 +79,6 @@ class Study:
     """Whether configs without `benchmark:` are its."""
     reads_runs: bool = False
     """Whether its runs only read those of other studies (`FolderConfig.made_of`)."""
-    remedies: Callable[[Any, Any, Mapping[str, Any]], Mapping[str, str]] = lambda *run: {}
-    """From the stored items of a run, its `Index` and its stored config to a setting for each
-    reason that it would change, where the records tell one."""
     forms: Callable[[], Mapping[str, Any]] = dict
     """Gives judge forms that only this study has, by name (`faithscope list prompts`)."""
     commands: Callable[[], Mapping[str, Any]] = dict

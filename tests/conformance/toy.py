@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -125,17 +126,23 @@ def _head(item: Number, stage: str) -> Record:
 COLUMNS = plain({"text": "The word.", "length": "How long the word is."})
 
 
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    columns = ("model", "item", "probe", "text", "length")
-    rows = [{c: r.get(c) for c in columns} for r in run.records("word", "length")]
-    return {"words": pd.DataFrame(rows)}
+@dataclass(frozen=True)
+class Results:
+    """What the records of a run come to."""
+
+    run: Run
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        columns = ("model", "item", "probe", "text", "length")
+        rows = [{c: r.get(c) for c in columns} for r in self.run.records("word", "length")]
+        return {"words": pd.DataFrame(rows)}
 
 
-def page(run: Run, drawn: Sequence[Picture]) -> Page:
+def page(results: Results, drawn: Sequence[Picture]) -> Page:
     words = Section("words", "Words", "What was written.", blocks=[Grid("words", "Words")])
-    return Page(
-        run.path, "words", "A word about each number.", [words], run.tables, {}, COLUMNS, {}
-    )
+    said = "A word about each number."
+    return Page(results.run.path, "words", said, [words], results.tables, {}, COLUMNS, {})
 
 
 def show(
@@ -146,13 +153,13 @@ def show(
 
 
 REPORT = Report(
+    results=Results,
     frames=(
         Frame("words", "A row per number: its word.", {"text": "the word"}, stages=("word",)),
         Frame(
             "lengths", "A row per number: how long its word is.", ("length",), stages=("length",)
         ),
     ),
-    tables=tables,
     page=page,
     columns=COLUMNS,
     show=show,

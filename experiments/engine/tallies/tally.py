@@ -187,8 +187,11 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
         return Tally(0, 0, 0, {}, parts={t: tally_of_run(path) for t, path in there.items()})
     planned, index = planfile.read(run_dir), planfile.counted(run_dir)
     items = () if planned is None else planned.part(shard or Shard())
-    tally = tally_of(items, index, study.stages())
-    remedies = study.remedies(items, index, stored)
+    stages = study.stages()
+    tally = tally_of(items, index, stages)
+    remedies: dict[str, str] = {}
+    for stage in stages.values():
+        remedies |= stage.remedies(items, index, stored)
     # what a study says of its own reasons comes with all that its tables need
     own = set(tally.reasons) - set(WORDS)
     words = study.report().reasons if own else {}

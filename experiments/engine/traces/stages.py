@@ -13,10 +13,6 @@ from faithscope.probes import PROBES
 
 TRACE = "trace"
 """The stage in which the reasoning is written; the others are probes by name."""
-STAGES = by_name(
-    Stage(TRACE, measures=False, makes="traces"),
-    *(Stage(name, () if of.on_excluded else (TRACE,)) for name, of in PROBES.items()),
-)
 MOST_READ = 200
 """Traces that are read to see which limit of characters would leave them steps."""
 
@@ -34,3 +30,9 @@ def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) 
         return {}
     texts = [[step["text"] for step in index.records(key)[0]["steps"]] for key in short]
     return {FEW_STEPS: min_chars_that_helps(texts, steps.get("min_chars", 0))}
+
+
+STAGES = by_name(
+    Stage(TRACE, measures=False, makes="traces", remedies=remedies),
+    *(Stage(name, () if of.on_excluded else (TRACE,)) for name, of in PROBES.items()),
+)

@@ -21,28 +21,24 @@ def _plan(config: Any):
 
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.c2faith import columns, frames
-    from faithscope.experiments.studies.c2faith.details import details
+    from faithscope.experiments.studies.c2faith import columns, details, frames, page, scores, show
     from faithscope.experiments.studies.c2faith.figures.pictures import pictures
-    from faithscope.experiments.studies.c2faith.page import page
     from faithscope.experiments.studies.c2faith.paper import paper_tables
     from faithscope.experiments.studies.c2faith.results import results
-    from faithscope.experiments.studies.c2faith.scores import scores
-    from faithscope.experiments.studies.c2faith.show import show_item
     from faithscope.experiments.studies.c2faith.units import INSIDE
 
     return Report(
+        results=results,
         frames=frames.FRAMES,
-        tables=frames.tables,
-        papers=lambda run: paper_tables(run.tables),
-        figures=lambda run: pictures(run.tables),
-        page=lambda run, drawn: page(run.once(results), drawn),
+        papers=lambda results: paper_tables(results.tables),
+        figures=lambda results: pictures(results.tables),
+        page=page.page,
         arrays=(INSIDE,),
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
-        show=show_item,
-        scores=scores,
-        details=details,
+        show=show.show_item,
+        scores=scores.scores,
+        details=details.details,
     )
 
 

@@ -21,29 +21,26 @@ def _plan(config: Any):
 
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.compare import columns, frames
-    from faithscope.experiments.studies.compare.explore import write_frames_and_explorer
+    from faithscope.experiments.studies.compare import columns, explore, frames, page, show
     from faithscope.experiments.studies.compare.figures import pictures
-    from faithscope.experiments.studies.compare.page import page
     from faithscope.experiments.studies.compare.results import Compared
-    from faithscope.experiments.studies.compare.show import show_item
 
     return Report(
+        results=Compared,
         frames=frames.FRAMES,
-        tables=frames.tables,
-        figures=lambda run: pictures(run.tables),
-        page=lambda run, drawn: page(run.once(Compared), drawn),
-        beside=write_frames_and_explorer,
+        figures=lambda compared: pictures(compared.tables),
+        page=page.page,
+        beside=explore.write_frames_and_explorer,
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
-        show=show_item,
+        show=show.show_item,
     )
 
 
 def _commands():
     from faithscope.experiments.studies.compare.commands import compare, view
 
-    return {"outputs": compare, "views": view}
+    return {"run": compare, "views": view}
 
 
 STUDY = Study(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from faithscope.experiments.analysis.explorer.explored import Explored
 from faithscope.experiments.analysis.explorer.page import write_explorer
-from faithscope.experiments.analysis.run import Run, load_run
+from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.folder import existing_run, stored_config
@@ -19,12 +19,13 @@ from faithscope.interp.errors import UserError
 FILE = "explore.html"
 
 
-def write_frames_and_explorer(run: Run) -> None:
+def write_frames_and_explorer(compared: Compared) -> None:
     """Write `frames/<name>.csv` and the explorer of a comparison."""
+    run = compared.run
     folder = make_folder(run.path / "frames")
     for frame in FRAMES:
         write_atomically(folder / f"{frame.name}.csv", to_csv(getattr(run, frame.name)))
-    write_explorer(run.path / FILE, explored(run.once(Compared)))
+    write_explorer(run.path / FILE, explored(compared))
 
 
 def explored(compared: Compared) -> Explored:

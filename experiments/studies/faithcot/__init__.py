@@ -26,36 +26,28 @@ def _stages() -> Stages:
     return STAGES
 
 
-def _remedies(*of_run: Any):
-    from faithscope.experiments.engine.traces.stages import remedies
-
-    return remedies(*of_run)
-
-
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.faithcot import columns, frames
-    from faithscope.experiments.studies.faithcot.details import details
-    from faithscope.experiments.studies.faithcot.page import page, pictures
+    from faithscope.experiments.studies.faithcot import columns, details, frames, page, scores, show
     from faithscope.experiments.studies.faithcot.paper import paper_tables
     from faithscope.experiments.studies.faithcot.results import FaithResults
-    from faithscope.experiments.studies.faithcot.scores import scores
-    from faithscope.experiments.studies.faithcot.show import show_item
+    from faithscope.experiments.studies.faithcot.tables import tables_of
     from faithscope.probes import PROBES
 
     return Report(
+        results=FaithResults,
+        tables=tables_of,
         frames=frames.FRAMES,
-        tables=frames.tables,
-        papers=lambda run: paper_tables(run.tables),
-        figures=pictures,
-        page=lambda run, drawn: page(run.once(FaithResults), run.tables, drawn),
+        papers=lambda results: paper_tables(results.run.tables),
+        figures=page.pictures,
+        page=lambda results, drawn: page.page(results, results.run.tables, drawn),
         arrays=tuple(PROBES),
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
-        show=show_item,
-        scores=scores,
-        details=details,
+        show=show.show_item,
+        scores=scores.scores,
+        details=details.details,
     )
 
 
-STUDY = Study("faithcot", _config, _plan, _stages, _report, remedies=_remedies)
+STUDY = Study("faithcot", _config, _plan, _stages, _report)

@@ -10,7 +10,6 @@ import pandas as pd
 from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
@@ -98,12 +97,11 @@ UNLABELLED = (
 """What the section of detectors says where no chain has a label."""
 
 
-def pictures(run: Run) -> list[Picture]:
+def pictures(results: FaithResults) -> list[Picture]:
     """The figures of a run."""
-    results = run.once(FaithResults)
     how = Drawing(results.config.seed, results.config.report.bootstrap)
     scores = results.counted(results.scores)
-    return [detectors_picture(scores, run.tables["detectors"], how)]
+    return [detectors_picture(scores, results.run.tables["detectors"], how)]
 
 
 def page(

@@ -21,22 +21,18 @@ def _plan(config: Any):
 
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.judge import columns, frames
-    from faithscope.experiments.studies.judge.details import details
-    from faithscope.experiments.studies.judge.page import page
+    from faithscope.experiments.studies.judge import columns, details, frames, page, scores, show
     from faithscope.experiments.studies.judge.results import results
-    from faithscope.experiments.studies.judge.scores import scores
-    from faithscope.experiments.studies.judge.show import show_item
 
     return Report(
+        results=results,
         frames=frames.FRAMES,
-        tables=frames.tables,
-        page=lambda run, drawn: page(run.once(results)),
+        page=lambda results, drawn: page.page(results),
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
-        show=show_item,
-        scores=scores,
-        details=details,
+        show=show.show_item,
+        scores=scores.scores,
+        details=details.details,
     )
 
 

@@ -21,28 +21,24 @@ def _plan(config: Any):
 
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.rfeval import columns, frames
-    from faithscope.experiments.studies.rfeval.details import details
+    from faithscope.experiments.studies.rfeval import columns, details, frames, page, scores, show
     from faithscope.experiments.studies.rfeval.figures.pictures import pictures
-    from faithscope.experiments.studies.rfeval.page import page
     from faithscope.experiments.studies.rfeval.report.paper import paper_tables
     from faithscope.experiments.studies.rfeval.results import RfResults
-    from faithscope.experiments.studies.rfeval.scores import scores
-    from faithscope.experiments.studies.rfeval.show import show_item
     from faithscope.experiments.studies.rfeval.units import INSIDE
 
     return Report(
+        results=RfResults,
         frames=frames.FRAMES,
-        tables=frames.tables,
-        papers=lambda run: paper_tables(run.tables),
-        figures=lambda run: pictures(run.tables),
-        page=lambda run, drawn: page(run.once(RfResults), drawn),
+        papers=lambda results: paper_tables(results.tables),
+        figures=lambda results: pictures(results.tables),
+        page=page.page,
         arrays=(INSIDE,),
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
-        show=show_item,
-        scores=scores,
-        details=details,
+        show=show.show_item,
+        scores=scores.scores,
+        details=details.details,
     )
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
-from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.studies.rfeval.results import RfResults, item_frame
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
@@ -107,8 +105,3 @@ FRAMES = (
         "A row per pair that counts and was looked into: the signals beside what was judged.",
     ),
 )
-
-
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
-    return run.once(RfResults).tables
