@@ -1,4 +1,5 @@
-"""How each family of transformers is served, and how far that lies from transformers without us.
+"""Benchmark of all families of transformers: how each is served, and its distance from plain
+transformers.
 
     python benchmarks/all_families.py [FAMILY ...] [--device cuda] [--write docs/numerics.md]
 
@@ -36,15 +37,16 @@ MARKS = ("<!-- families -->\n", "<!-- /families -->")
 
 @dataclass(frozen=True)
 class Service:
-    """What comes of loading a family from disk."""
+    """The result of loading one family from disk."""
 
     family: str
     how: str
-    """packed, loop, refused, or absent: transformers itself cannot build, load or run it."""
+    """How the family is served: packed, loop, refused, or absent (transformers itself cannot build,
+    load or run it)."""
     reason: str = ""
-    """Why it is not packed."""
+    """Why the family is not packed; empty if it is."""
     no_lens: str = ""
-    """Why there is no logit lens, where there is none."""
+    """Why there is no logit lens; empty if there is one."""
     gap: float = 0.0
     """Largest difference of logits to plain transformers, in standard deviations of its logits."""
     wrong: int = 0
@@ -52,16 +54,16 @@ class Service:
 
 
 def save(family: str, folder: Path) -> None:
-    """A seeded random model of a family and a tokenizer, as a folder of the hub has them."""
+    """Save a seeded random model of a family with a tokenizer, in the layout of a hub folder."""
     torch.manual_seed(0)
     config = tiny_config(family)
     hf = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     for name, weights in hf.named_parameters():
-        # so that an edit moves the logits visibly; the exponents of a state's decay are no weights
+        # larger weights, except exponents of a state's decay, make an edit move the logits visibly
         if weights.dim() > 1 and "A_log" not in name:
             weights.data.mul_(4)
         elif weights.is_floating_point():
-            # and no choice of keys or experts hangs on a tie
+            # noise, so that no choice of keys or experts depends on a tie
             weights.data.add_(torch.randn_like(weights) / 20)
     hf.save_pretrained(folder)
     if type(hf.config) is not type(config):
@@ -86,7 +88,7 @@ def service(family: str, folder: Path, device: str = "cpu") -> Service:
         plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         plain.to(device)  # pyright: ignore
         expected = [plain_logits(plain, ids) for ids in texts()]
-    # whatever transformers raises here is its own
+    # any error here is one of transformers, not ours
     except Exception as error:
         return Service(family, "absent", f"{type(error).__name__}: {words(error)}")
     try:
@@ -107,7 +109,7 @@ def service(family: str, folder: Path, device: str = "cpu") -> Service:
 
 @torch.inference_mode()
 def plain_logits(plain: PreTrainedModel, ids: Sequence[int]) -> Tensor:
-    """(P, V)."""
+    """(P, V) logits at every position, by plain transformers."""
     return plain(input_ids=torch.tensor([ids], device=plain.device)).logits[0].cpu()
 
 
@@ -139,8 +141,8 @@ def lens_gap(model: interp.Model, expected: Sequence[Tensor]) -> float:
 def wrong_tokens(model: interp.Model, plain: PreTrainedModel) -> int:
     """Greedy tokens after prompts of three lengths that transformers would not have written.
 
-    They are held against its `generate`, and where that parts with the model's own forwards
-    (Moshi), against those.
+    They are compared with its `generate`, or, where that disagrees with the model's own forwards
+    (Moshi), with those.
     """
     prompts = [texts()[0][:9], texts()[2], texts()[4][:3]]
     options = GenerationConfig(max_new_tokens=12, do_sample=False)
@@ -189,7 +191,7 @@ def table(services: Sequence[Service]) -> str:
 
 
 def general(reason: str, one: Service) -> str:
-    """A reason without the numbers and names that are one family's."""
+    """`reason` without the numbers and names that belong to one family."""
     reason = re.sub(r"\(max [^)]*\)| \(first: \d+\)|; set is_decoder.*", "", reason).strip()
     reason = re.sub(r"(packed runs differ from plain transformers):[^;]*", r"\1", reason)
     reason = re.sub(r"\b\w+(ForCausalLM|LMHeadModel|ForConditionalGeneration)\b", "it", reason)

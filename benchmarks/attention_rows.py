@@ -1,4 +1,5 @@
-"""Looking inside a model, against a plain forward and against what keeps everything.
+"""Benchmark of reading a model's inside, compared with a plain forward and with tools that keep
+all.
 
 `python benchmarks/attention_rows.py` writes `benchmarks/results/attention_<machine>.csv`, for
 growing lengths. Each method runs in a process of its own, so that its peak memory is its own;

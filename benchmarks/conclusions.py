@@ -1,11 +1,11 @@
-"""How often a comparison's page says what is false, of worlds whose truth is known.
+"""Benchmark of a comparison's claims: how often its page is wrong about worlds with known truth.
 
 `python benchmarks/conclusions.py` plays 204 simulated worlds (`--worlds` of each of six kinds, in
 turn of one model and of three, with 5, 30 and 300 questions) through the tables and sentences of
 `faithscope compare`, and writes `benchmarks/results/conclusions_<machine>.csv`: a row per kind of
-claim, kind of world and number of questions, with the worlds in which the claim was made, in which
-it was false of the world, and in which it was right of those where something is there to be said.
-False claims of a kind are to be made in at most one world of twenty. No model is run.
+claim, kind of world and number of questions, with the number of worlds in which the claim was made,
+in which it was false, and in which it was right among those where it could be. At most one world of
+twenty may have a false claim of a kind. No model is run.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ LABEL = "faithful"
 
 @dataclass
 class World:
-    """Scores of (models, questions) traces, and what is true of them."""
+    """Scores of (models, questions) traces, and the true claims about them."""
 
     label: np.ndarray
-    """(models, questions) 1 for a trace that is faithful."""
+    """(models, questions) 1 for a faithful trace, 0 for others."""
     measures: dict[str, np.ndarray]
     true: dict[str, set[str]] = field(default_factory=dict)
-    """Claim -> the measures of which it may be made; of pairs in either order."""
+    """Claim -> the measures of which it may be made; pairs stand in either order."""
     says: dict[str, set[str]] = field(default_factory=dict)
-    """Claim -> the measures of which it would be right to make it."""
+    """Claim -> the measures of which it should be made."""
 
 
 def noise(rng: np.random.Generator, shape: tuple[int, int], n: int) -> dict[str, np.ndarray]:
-    """Measures that know nothing of the label, nor of each other: some of many values and some of
-    few, some that follow the question and all that differ between models."""
+    """Measures independent of the label and of each other: some with many values and some with few,
+    some that depend on the question, all different between models."""
     models, questions = shape
     values = rng.normal(size=(n, models, questions)) + 2 * rng.normal(size=(n, models, 1))
     values[::4] += rng.normal(size=(len(values[::4]), 1, questions))
@@ -68,7 +68,7 @@ def noise(rng: np.random.Generator, shape: tuple[int, int], n: int) -> dict[str,
 
 def labels(rng: np.random.Generator, shape: tuple[int, int], *rates: float) -> np.ndarray:
     rate = np.resize(rates, shape[0])[:, None]
-    # half of what makes a trace faithful is its question's
+    # half of what makes a trace faithful depends on its question
     own, of_question = rng.random(shape), rng.random((1, shape[1]))
     return np.where(rng.random(shape) < 0.5, own, of_question) < rate
 
@@ -89,8 +89,8 @@ def one_true(rng: np.random.Generator, shape: tuple[int, int]) -> World:
 
 
 def three_true(rng: np.random.Generator, shape: tuple[int, int]) -> World:
-    """A measure (AUROC .80), its cheaper near copy, and a worse one (AUROC .70) of its own noise;
-    one more points the wrong way (.30)."""
+    """A measure (AUROC .80), its cheaper near copy, and a worse one (AUROC .70) with independent
+    noise; one more points the wrong way (.30)."""
     label = labels(rng, shape, 0.5, 0.6, 0.4)
     true = 1.19 * label + rng.normal(size=shape)
     of = {"copy": true + 0.15 * rng.normal(size=shape), "true": true}
@@ -98,7 +98,7 @@ def three_true(rng: np.random.Generator, shape: tuple[int, int]) -> World:
     of |= {"wrong": -0.742 * label + rng.normal(size=shape)}
     pairs = {f"{a}|{b}" for a in of for b in of}
     may = {"best": {"true", "copy", "worse"}, "as_good": {"true", "copy"}, "wrong_way": {"wrong"}}
-    # measures of one label know something of each other, and complete each other
+    # measures of one label are correlated, and complement each other
     may |= {"agreement": pairs, "reversed": pairs, "gain": {"logistic regression"}}
     may["gain"] |= {"gradient-boosted trees"}
     says = {"best": {"true"}, "as_good": {"copy", "true"}, "wrong_way": {"wrong"}}
@@ -117,8 +117,8 @@ def simpson(rng: np.random.Generator, shape: tuple[int, int]) -> World:
 
 
 def exclusions(rng: np.random.Generator, shape: tuple[int, int]) -> World:
-    """Noise whose gaps hang on the outcome: every second measure lacks a third of the unfaithful
-    traces, and every other of these lacks just those that speak against it."""
+    """Noise whose missing values depend on the outcome: every second measure lacks a third of the
+    unfaithful traces, and half of these measures lack just those that speak against them."""
     world = pure_noise(24)(rng, shape)
     for i, of in enumerate(world.measures.values()):
         if i % 2:
@@ -139,7 +139,7 @@ WORLDS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], World]] = 
 
 
 def scores_of(world: World, one_model: bool) -> Scores:
-    """The world as a run: of one model its rows are tasks."""
+    """The world as scores of a run; with one model, its rows are tasks."""
     places = [
         {"dataset": "world", "task": f"t{m}" if one_model else "t"}
         | {"item": f"i{q}", "model": "m" if one_model else f"m{m}"}
@@ -170,7 +170,7 @@ def scores_of(world: World, one_model: bool) -> Scores:
 
 
 def sentences(world: World, one_model: bool, seed: int, bootstrap: int) -> list[Sentence]:
-    """What the page of this world says first, by the functions that write the page."""
+    """The first sentences of this world's page, by the functions that write the page."""
     joined = join({"world": scores_of(world, one_model)}, None, "text")
     report, how = CompareReport(bootstrap=bootstrap), Drawing(seed, bootstrap)
     of_labels = targets(joined, report.folds, seed)
@@ -185,7 +185,7 @@ class Held(NamedTuple):
     said: bool
     false: bool
     right: bool
-    """All that it would be right to say was said."""
+    """Whether every right claim of this kind was made."""
 
 
 def held(world: World, said: list[Sentence], claim: str) -> Held:
@@ -197,7 +197,7 @@ def held(world: World, said: list[Sentence], claim: str) -> Held:
 
 
 def played(kind: str, i: int, bootstrap: int) -> list[dict[str, object]]:
-    """The i-th world of a kind: a row per claim."""
+    """Rows, one per claim, of the i-th world of a kind."""
     questions, models = QUESTIONS[i % 3], MODELS[i // 3 % 2]
     world = WORLDS[kind](np.random.default_rng([i, *kind.encode()]), (models, questions))
     said = sentences(world, models == 1, i, bootstrap)
@@ -211,7 +211,7 @@ def played(kind: str, i: int, bootstrap: int) -> list[dict[str, object]]:
 
 
 def counted(rows: list[dict[str, object]]) -> pd.DataFrame:
-    """A row per kind of claim, kind of world and number of questions; `all` counts all of them."""
+    """Counts per kind of claim, kind of world and number of questions; `all` is the total."""
     frame = pd.DataFrame(rows)
     every = [frame.assign(world="all", questions="all"), frame.assign(questions="all"), frame]
     table = (
@@ -246,7 +246,7 @@ def main() -> None:
             print(
                 f"{seconds:6.0f} s  {i + 1 - args.first}/{args.worlds} {about}: {false}", flush=True
             )
-        # whoever stops it early has the rounds that are whole
+        # stopped early, the file holds the complete rounds
         table = counted(rows)
         table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
         table.to_csv(path, index=False)

@@ -1,9 +1,9 @@
 """Peer of the forest: depth-first reuse of keys and values in plain transformers.
 
-What a competent user writes without a packed forward: one cache, sequences in sorted order, so that
-those with a common prefix follow each other. The cache is cropped back to where the next sequence
-branches off, and only its own tokens are run: every token of the trie once, as in the forest. But
-each sequence is a forward of its own, a few tokens long.
+This is what a competent user writes without a packed forward: one cache, sequences in sorted order,
+so that those with a common prefix follow each other. The cache is cropped back to where the next
+sequence branches off, and only its own tokens are run: every token of the trie once, as in the
+forest. But each sequence is a forward of its own, a few tokens long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from faithscope.interp.model import Model
 
 
 def shared_prefix(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two sequences begin with alike."""
+    """Length of the longest common prefix of two token sequences."""
     pairs = zip(one, other, strict=False)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -33,7 +33,7 @@ def depth_first(model: Model, sequences: list[list[int]]) -> torch.Tensor:
     logits: dict[int, torch.Tensor] = {}
     for i in sorted(range(len(sequences)), key=lambda i: sequences[i]):
         ids = sequences[i]
-        # the last token is run in any case: its logits are what is asked for
+        # the last token is always run, since its logits are wanted
         kept = min(shared_prefix(before, ids), len(ids) - 1)
         if kept < len(before):
             cache.crop(kept - len(before))

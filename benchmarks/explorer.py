@@ -1,4 +1,4 @@
-"""How fluid the page to explore a comparison is, in headless Chromium: 2,000 traces × 40 measures.
+"""Benchmark of the explorer page's speed in headless Chromium: 2,000 traces × 40 measures.
 
 `python benchmarks/explorer.py` writes `benchmarks/results/explorer_<machine>.csv`, a row per number
 of traces: bytes of the file, milliseconds to the first paint, from the start of the navigation, and

@@ -1,10 +1,10 @@
-"""The full probe set of one item: packed forest against the usual ways.
+"""Benchmark of the full probe set of one item: packed forest against the usual ways.
 
-`python benchmarks/forest.py` writes `benchmarks/results/forest_<machine>.csv`. All methods
-of one row group run in one process, in turn, so their ratios hold where absolute seconds
-drift. `seconds` is process CPU time (wall time on a GPU), the median of the repeats. Rows
-that are measured again replace their like and leave the others; `run` says which rows were
-measured together, each against the naive loop of its own run (none: before runs were told apart).
+`python benchmarks/forest.py` writes `benchmarks/results/forest_<machine>.csv`. All methods of one
+row group run in one process, in turn, so their ratios hold where absolute seconds drift. `seconds`
+is process CPU time (wall time on a GPU), the median of the repeats. Rows that are measured again
+replace the old ones and leave the others; `run` says which rows were measured together, each
+against the naive loop of its own run (empty in rows of older versions).
 
 Methods:
     naive       every probe a forward of its own, head at asked positions only
@@ -16,10 +16,9 @@ Methods:
 
 vLLM with prefix caching is a server with a clock of its own: `vllm_prefix.py`.
 
-`limit` is naive tokens ÷ trie tokens, what a forest could reach if every token cost the same.
-It does not: a token attends to all before it, and sharing removes the early ones, whose
-contexts are short. `context_ratio` says how much longer the contexts of the tokens that are
-left are on the mean.
+`limit` is naive tokens ÷ trie tokens, the speed-up of a forest if every token cost the same. But a
+token attends to all before it, and sharing removes the early ones, whose contexts are short.
+`context_ratio` says how much longer the contexts of the remaining tokens are on average.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ METHODS: dict[str, Callable[[Model, list[list[int]]], torch.Tensor]] = {
 
 
 def timed(model: Model, work: Callable[[], T]) -> tuple[float, float, T]:
-    """Seconds, peak MB above what was held before, and the result."""
+    """Seconds, peak MB above the memory held before, and the result of `work`."""
     if model.device.type == "cuda":
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
@@ -170,7 +169,7 @@ def _reset_peak() -> None:
 
 
 def _peak_mb() -> float:
-    """Peak resident size since the last reset, where the system tells."""
+    """Peak resident size in MB since the last reset, if the system tells."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text().splitlines():

@@ -1,9 +1,10 @@
-"""Continuations of RFEval's kind, by every backend that is here, as ratios to transformers' own.
+"""Benchmark of RFEval-like continuations by every available backend, as ratios to transformers'
+own.
 
 `python benchmarks/generation_backends.py` writes `benchmarks/results/generation_backends_<machine>
-.csv`, a row per way of writing. Each question is asked twice, once as it is and once with the same
-words put into the model's mouth, as RFEval does; greedy, with RFEval's repetition penalty. No token
-ends a continuation, so that every way writes as many.
+.csv`, a row per way of writing. Each question is asked twice, once as it is and once with fixed
+words prefilled as the model's own, as in RFEval; greedy, with RFEval's repetition penalty. No token
+ends a continuation, so that all ways write the same number of tokens.
 
 Ways:
     one_by_one    `transformers.generate`, a prompt at a time
@@ -14,14 +15,14 @@ Ways:
 
 Seconds are wall time, since a server's processes have clocks of their own: run it on a machine that
 does nothing else. Ways take turns within a repeat, and each repeat has questions of its own, or
-vLLM would find the prompts of the last one in its cache; a ratio is the median over repeats, beside
-the least and the greatest. `same_tokens` is the share of continuations with the very ids of
-`one_by_one`: in float32 all of them should have, in bfloat16 no two ways can be held to that.
+vLLM would find earlier prompts in its cache; a ratio is the median over repeats, with the least and
+the greatest. `same_tokens` is the share of continuations with the very ids of `one_by_one`: in
+float32 all should agree, in bfloat16 no two ways need to.
 
 vLLM is started from `--vllm PYTHON`, an interpreter of an environment that has it; by default the
-one that the tests have installed into the cache folder, if they have; `--vllm no` leaves it out,
-`--server URL` takes one that runs. Starting it is not timed; two tokens go before, so that nothing
-is compiled or captured in the time that counts.
+one that the tests installed into the cache folder, if any; `--vllm no` leaves it out, `--server
+URL` uses a running server. Starting it is not timed; two tokens are written before, so that nothing
+is compiled or captured in the measured time.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ R_PRIME = (
 
 
 def asked(model: Model, task: str, n: int, rounds: int) -> list[list[Ids]]:
-    """For each round the prompts of `n` questions, each bare and forced; pairs stand together.
+    """For each round the prompts of `n` questions, each without and with the prefilled words, in
+    pairs.
 
     Raises:
         UserError: the task has fewer questions.
@@ -92,7 +94,7 @@ def _config(model: Model, sampling: Sampling) -> GenerationConfig:
         do_sample=False,
         repetition_penalty=sampling.repetition_penalty,
         pad_token_id=0,
-        # an id that no model writes; None would bring back the model's own
+        # an id that no model writes; None would restore the model's own end token
         eos_token_id=size,
     )
 
@@ -130,10 +132,10 @@ def backend(found: interp.backends.Backend) -> Way:
 def measure(
     ways: dict[str, Way], rounds: Sequence[Sequence[Ids]], sampling: Sampling
 ) -> pd.DataFrame:
-    """A row per way; the first is what the others are held against.
+    """A row of times per way; ratios are to the first way.
 
     Args:
-        rounds: the prompts of every repeat.
+        rounds: the prompts of each repeat.
     """
     base = next(iter(ways))
     warm = Sampling((), 2, repetition_penalty=sampling.repetition_penalty)
@@ -169,10 +171,10 @@ def measure(
 
 
 def python_with_vllm(asked_for: str) -> Path | None:
-    """The interpreter to start vLLM with; None where it is not wanted, or not here.
+    """The interpreter to start vLLM with; None if vLLM is not wanted, or not installed.
 
     Raises:
-        UserError: the one asked for is no file.
+        UserError: the requested interpreter is no file.
     """
     if asked_for == "no":
         return None
@@ -190,7 +192,7 @@ def serving(python: Path, model: Model, room: int, more: Sequence[str] = ()) -> 
     """The address of a vLLM server of the model's weights, until the block ends.
 
     Args:
-        more: further arguments of its command line.
+        more: further arguments of the server's command line.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""The noise floor that records report, against the decisions that noise really turns over.
+"""Benchmark of the noise floor that records report, against decisions that noise really changes.
 
 `python benchmarks/noise_floor.py` writes `benchmarks/results/noise_floor_<machine>.csv`. SLRC of
 the same traces, arm by arm, in one packed forest and one by one in a loop: the same weights, the
@@ -44,7 +44,7 @@ FLIPS |= {"corrupted": "corrupt_flips"}
 
 
 def decisions(record: dict[str, Any]) -> Iterator[tuple[str, Any, float | None, bool]]:
-    """(name, what was decided, by how much, whether it is a flip) of every arm."""
+    """(name, what was decided, by how much, whether it is a flip) of every arm of a record."""
     # no arm is decided by less than the closer of itself and its baseline
     margins = [m for kind in FLIPS for m in record[f"{kind}_margin"] or [] if m is not None]
     yield "baseline", record["baseline"], max(margins, default=math.inf), False

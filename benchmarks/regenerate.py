@@ -1,4 +1,5 @@
-"""Writing chains anew: each up to its own limit and read as it grows, against the longest for all.
+"""Benchmark of regenerating chains: each up to its own limit and read as it grows, against one
+limit for all.
 
 `python benchmarks/regenerate.py` writes `benchmarks/results/regenerate_<machine>.csv`. Chains that
 the model writes to GSM8K questions are corrupted at each step and written anew, three ways:
@@ -39,7 +40,7 @@ WAYS = ("longest", "own", "regenerate")
 
 
 class WholeText:
-    """The text of ids that come one at a time, all of them decoded at every one."""
+    """The text of ids that arrive one at a time, with all ids decoded again at each."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer, self._ids = tokenizer, []
@@ -50,7 +51,7 @@ class WholeText:
 
 
 def corrupted(model: Model, trace: Trace) -> list[Trace]:
-    """The trace up to each step, that step corrupted."""
+    """Traces up to each step, with that step corrupted."""
     made = []
     for step in trace.counted_steps:
         try:

@@ -1,10 +1,10 @@
-"""What tables, figures and page of many items cost: process CPU seconds, and the peak of memory.
+"""Benchmark of tables, figures and page of many items: process CPU seconds and peak memory.
 
 `python benchmarks/report.py` writes `benchmarks/results/report_<machine>.csv`, a row per number of
 items and of ways of asking (framing and reading). A planted model works through some questions
-once; their records are repeated under further names until there are so many items, so that the
-numbers are right for time and memory and mean nothing else. `faithscope report` is then a process
-of its own. `run_scale.py` measures the same, and the run before it, on items that are all worked.
+once; their records are repeated under further names until there are enough items, so that only time
+and memory have a meaning. `faithscope report` is then a process of its own. `run_scale.py` measures
+the same, and the run before it, on items that are all worked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from faithscope.experiments.engine.units import Unit, read_unit
 
 REPORT = "import sys; from faithscope.experiments.cli import main; main(['report', sys.argv[1]])"
 WAYS = {1: ("prefix.generated",), 4: ()}
-"""How many ways of asking -> those that are kept; none named are all."""
+"""Number of ways of asking -> names of the ways that are kept; an empty tuple keeps all."""
 
 
 def worked(folder: Path, items: int) -> Path:
@@ -44,14 +44,14 @@ def worked(folder: Path, items: int) -> Path:
     }
     path = folder / "worked.yaml"
     path.write_text(yaml.safe_dump(values))
-    # in a process of its own: one that is started from here counts as large as this one is
+    # in a process of its own: a fork counts as large as this process
     command = [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return folder / "worked"
 
 
 def repeated(run: Path, into: Path, items: int, ways: tuple[str, ...]) -> Path:
-    """A run folder of so many items, those of `run` again and again."""
+    """A run folder of `items` items, made by repeating those of `run`."""
     (into / "records").mkdir(parents=True)
     for name in ("config.yaml", "environment.json"):
         (into / name).write_bytes((run / name).read_bytes())

@@ -1,10 +1,10 @@
-"""How soon a resume of a run that is nearly done stores its next unit.
+"""Benchmark of resuming: how soon a run that is nearly done stores its next unit.
 
 `python benchmarks/resume.py` writes `benchmarks/results/resume_<machine>.csv`: seconds from the
-start of `faithscope run` to the first new unit, Python, imports and the model included, as
-median, least and most of the repeats. All units but those of three items are stored before; what
-is stored is one item's real records under the names of the others. The row of 0 items is the same
-for a fresh run of ten: what a start costs anyway.
+start of `faithscope run` to the first new unit, Python, imports and the model included, as median,
+least and most of the repeats. All units but those of three items are stored before, as one item's
+real records under the names of the others. The row of 0 items is a fresh run of ten: the cost of
+any start.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEFT, FRESH = 3, 10
 
 
 def nearly_done(folder: Path, items: int, left: int = LEFT) -> Path:
-    """The config of a run of so many items, of which all but `left` are stored."""
+    """The config of a run of `items` items, of which all but `left` are stored."""
     one = folder / "one"
     one.mkdir(parents=True)
     done = run(load_config(config(one, 1))).run_dir

@@ -1,8 +1,8 @@
-"""What the number of items costs a run, apart from the model: memory, start-up, files.
+"""Benchmark of a run's costs by number of items, apart from the model: memory, start-up, files.
 
-`python benchmarks/run_scale.py` writes `benchmarks/results/run_scale_<machine>.csv`, a row
-per number of items. A tiny planted model works through so many questions, each a trace and
-an SLRC probe with all edits in one framing and reading. Then, each in a process of its own:
+`python benchmarks/run_scale.py` writes `benchmarks/results/run_scale_<machine>.csv`, a row per
+number of items. A tiny planted model works through all questions, each a trace and an SLRC probe
+with all edits in one framing and reading. Then, each in a process of its own:
 
     half_mb, end_mb     resident memory of the run when half and when all of its units are
                         stored; equal where memory is flat
@@ -52,7 +52,7 @@ def config(folder: Path, items: int) -> Path:
 
 
 class Records:
-    """How many units a run has stored, read as they come."""
+    """Counter of the units that a run has stored, which reads files as they grow."""
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
@@ -84,10 +84,10 @@ def started(path: Path) -> subprocess.Popen[bytes]:
 
 
 def until(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> float:
-    """Seconds until something is so.
+    """Seconds until `reached` is true.
 
     Raises:
-        RuntimeError: the run ended before.
+        RuntimeError: the run ended before that.
     """
     start = time.perf_counter()
     while not reached():

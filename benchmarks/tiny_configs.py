@@ -1,7 +1,7 @@
-"""A tiny configuration of every causal language model family that transformers has.
+"""Tiny configurations of all causal language model families of transformers.
 
-The family's own default, with every size that it names brought down: four layers, a width of 64,
-windows and chunks of 8 tokens, so that a text of 50 reaches past all of them.
+Each is the family's default with all sizes reduced: four layers, a width of 64, windows and chunks
+of 8 tokens, so that a text of 50 tokens reaches past all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 VOCABULARY = 320
-"""More than the 256 of a byte tokenizer: some families' tokenizer classes add tokens."""
+"""Size of the vocabulary, above the 256 of a byte tokenizer: some tokenizer classes add tokens."""
 
 
 def _all(names: str, value: int) -> dict[str, int]:
@@ -69,7 +69,7 @@ _SIZES: dict[str, int] = {
         1,
     ),
     **_all("n_group num_expert_group", 2),
-    # multi-head latent attention, and the index of what it attends to
+    # multi-head latent attention, and its index of keys
     **_all("q_lora_rank qk_head_dim", 24),
     **_all("kv_lora_rank qk_nope_head_dim v_head_dim index_head_dim index_topk", 16),
     **_all("qk_rope_head_dim index_block_size", 8),
@@ -194,14 +194,14 @@ _OWN: dict[str, dict[str, Any]] = {
     "zamba2": {"layers_block_type": _HYBRID, "mamba_headdim": 64},
     "zaya": {"num_experts_per_tok": 1},
 }
-"""What a family needs besides, so that each of its kinds of layer is there."""
+"""Family -> further settings, so that each of its kinds of layer occurs."""
 
 
 def tiny_config(family: str) -> PreTrainedConfig:
     """The tiny configuration of a `model_type` of transformers.
 
     Raises:
-        ValueError, ImportError: the family's own, where it has no default that can be built.
+        ValueError, ImportError: the family has no default that can be built.
     """
     return _shrunk(CONFIG_MAPPING[family], _OWN.get(family, {}))
 
@@ -221,10 +221,10 @@ def _shrunk(kind: type[PreTrainedConfig], own: dict[str, Any]) -> PreTrainedConf
         elif name == "is_decoder":
             settings[name] = True
         elif name in _IDS:
-            # as no text of random tokens is to end, or to be padding
+            # no token ends a text or pads it, since texts are random tokens
             settings[name] = None
     if "kv_lora_rank" in settings:
-        # each head has keys of its own, rotated in a part of a width of its own
+        # each head has its own keys, of which a part with its own width is rotated
         settings["num_key_value_heads"] = settings["num_attention_heads"]
         settings.pop("head_dim", None)
     return kind(**(settings | own))

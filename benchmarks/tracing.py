@@ -1,4 +1,4 @@
-"""Answer tracing at every token: the packed forest against a loop of forwards.
+"""Benchmark of answer tracing at every token: the packed forest against a loop of forwards.
 
 `python benchmarks/tracing.py` writes `benchmarks/results/tracing_<machine>.csv`. A reasoning
 of random tokens is cut after every token, a cue put after it and each of the options, of two
@@ -27,7 +27,7 @@ PROMPT, CUE, OPTIONS, LABEL = 100, 8, 4, 2
 
 @torch.inference_mode()
 def naive(model: Model, sequences: list[list[int]]) -> torch.Tensor:
-    """Log-probs of the last `LABEL` tokens of each, summed."""
+    """Summed log-probs of the last `LABEL` tokens of each sequence, by one forward each."""
     found = []
     for ids in sequences:
         logits = model.hf(

@@ -3,9 +3,9 @@
 `python benchmarks/vllm_prefix.py` writes `benchmarks/results/vllm_prefix_<machine>.csv`, a row per
 set of probes and way. Every probe of an item goes to the server as token ids, all in flight at
 once, and is answered by one token with the log-probs of the likeliest: `max_tokens=1`, `logprobs`.
-The server keeps keys and values by blocks of tokens, and runs of a probe only what no earlier one
-has begun with (`--enable-prefix-caching`). `prompt_logprobs` would give more and must not be asked
-for: it turns the reading of that cache off.
+The server caches keys and values by blocks of tokens, and runs only the part of a probe that no
+earlier probe began with (`--enable-prefix-caching`). `prompt_logprobs` would give more and must not
+be asked for: it turns the reading of that cache off.
 
 Ways: `naive` and `forest` as in `forest.py`, here; `vllm_prefix`. Seconds are wall time, since a
 server has a clock of its own: run it on a machine that does nothing else. Every repeat has probes
@@ -40,7 +40,7 @@ from faithscope.interp.model import Model
 from faithscope.interp.sources import resolve
 
 Way = Callable[[list[list[int]]], list[int]]
-"""Probes to the likeliest token after each."""
+"""A function from probes to the likeliest token after each."""
 KEYS = ["model", "dtype", "T", "probes", "way"]
 LOGPROBS = 5
 
@@ -126,7 +126,7 @@ def main() -> None:
             url = stack.enter_context(
                 serving(python, model, longest + 1, ["--enable-prefix-caching"])
             )
-        # waits until it serves, and sees that it is this model and gives ids back
+        # waits until the server answers, and checks that it serves this model and gives ids back
         connect(args.model, [url], location=str(resolve(args.model).location), wait_s=600)
         name = openai.OpenAI(base_url=url, api_key="none").models.list().data[0].id
         ways = {

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from faithscope.interp import continuation, execute
 from faithscope.interp.answered import Answered
-from faithscope.interp.asked import Asked, Behind, Scores
 from faithscope.interp.edit_checks import check
 from faithscope.interp.edits import Edit
 from faithscope.interp.errors import UserError
@@ -26,6 +25,7 @@ from faithscope.interp.leads import Lead, gaps
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.number_ends import TokenSet
 from faithscope.interp.read import choose_execution, groups, loop_logits
+from faithscope.interp.requested_positions import Behind, RequestedPositions, Scores
 from faithscope.interp.scoring import scorings
 
 Boundary = Literal["number"]
@@ -51,16 +51,16 @@ def ask(
         labels: per prefix, the ids of each label, scored whole: every token counts.
         max_new_tokens: longest greedy continuation, of all prefixes or of each; 0 for none.
         stop: ends a continuation when true of its text so far.
-        boundary: `number` adds the log-prob that the number which ends a label ends there, so
-            that "70" is not credited with what belongs to "700", "70,000", "70.5" or "70 * 2".
-            No label is then the beginning of another's text: the probabilities of different
-            labels are of events that exclude each other, and may be added up.
-        edits: per prefix, what is done to the model while it runs it; the tokens of labels and
-            continuations are under them where they reach beyond the prefix.
-        repeat: indices of the prefixes that others are compared with. Where the token budget
-            splits the pack, each part has them again, so that an arm can be held against the
-            baseline of its own part; and they are run once more by themselves, which tells how
-            far the shape of a pack alone moves an answer (`interp.floor`).
+        boundary: `number` adds the log-prob that the number at a label's end is complete there, so
+            that "70" gets no credit for "700", "70,000", "70.5", "70^3", "70 million", "70 to 80"
+            or "70 * 2". The probabilities of different labels are then those of mutually exclusive
+            events, and may be added up.
+        edits: per prefix, the edits of the model while it runs that prefix; they also hold for
+            tokens of labels and continuations if they reach beyond the prefix.
+        repeat: indices of the prefixes that others are compared with. Where the token budget splits
+            the pack, they are run in every part, so that an arm can be compared with the baseline
+            of its own part; and once more alone, which tells how far the shape of a pack alone
+            moves an answer (`interp.floor`).
 
     Raises:
         UserError: a prefix does not fit the model's positions, the execution is not possible,
@@ -86,7 +86,7 @@ def ask(
     tails = [x.tails for x in scored]
     copies: list[list[Answered]] = [[] for _ in prefixes]
     for pack, group in enumerate(groups(model, prefixes, how, under, tails, repeat)):
-        asked = Asked.of(
+        asked = RequestedPositions.of(
             [prefixes[i] for i in group],
             [scored[i] for i in group],
             [under[i] for i in group],
@@ -100,26 +100,32 @@ def ask(
         for i, answer in zip(group, answers, strict=True):
             copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
     for i in repeat:
-        asked = Asked.of([prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0])
+        asked = RequestedPositions.of(
+            [prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0]
+        )
         (alone,) = _in_another_shape(model, asked, how)
         copies[i][0] = replace(copies[i][0], repeats=tuple(copies[i]), alone=alone)
     return [of_prefix[0] for of_prefix in copies]
 
 
-def _in_another_shape(model: LoadedModel, asked: Asked, how: Execution) -> list[Answered]:
-    """One prefix by itself, in other batch shapes than those it was run in by `how`."""
+def _in_another_shape(
+    model: LoadedModel, asked: RequestedPositions, how: Execution
+) -> list[Answered]:
+    """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
         return _by_forest(model, asked, None, dense=False)
-    # a token behind it changes no earlier one, but the shapes that all are computed in
+    # a token appended to a sequence changes no earlier one, only the shapes of the computation
     behind = [[*s, s[-1]] for s in asked.sequences]
     return _by_loop(model, replace(asked, sequences=behind), None)
 
 
-def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool) -> list[Answered]:
+def _by_forest(
+    model: LoadedModel, asked: RequestedPositions, stop: Stop | None, dense: bool
+) -> list[Answered]:
     forest = Forest.of(asked.sequences, asked.edits)
     tokens = asked.queries(forest.paths)
-    # An edit may begin after the prefix: then its node alone does not tell how it goes on.
+    # An edit may begin after the prefix: then the prefix's last node does not tell it.
     ends = [
         (int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit)
         for i, limit in zip(asked.first, asked.limits, strict=True)
@@ -162,7 +168,7 @@ def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool)
             edits=[key.edits for key in keys],
             group_tokens=model.token_budget,
         )
-    # last, for it spends the cache
+    # decoding comes last, since it frees the cache
     written: dict[tuple[int, tuple[Edit, ...], int], Generation] = {}
     if decoded:
         generations = execute.decode(
@@ -180,7 +186,7 @@ def _by_forest(model: LoadedModel, asked: Asked, stop: Stop | None, dense: bool)
     return asked.answers(scores, after, forest.paths, generated, places, leads)
 
 
-def _by_loop(model: LoadedModel, asked: Asked, stop: Stop | None) -> list[Answered]:
+def _by_loop(model: LoadedModel, asked: RequestedPositions, stop: Stop | None) -> list[Answered]:
     offset, paths = 0, []
     for sequence in asked.sequences:
         paths.append(range(offset, offset + len(sequence)))
@@ -222,9 +228,9 @@ def _lead(logits: Tensor) -> Lead:
 def _scored(
     model: LoadedModel, logits: Tensor, tokens: Sequence[Collection[int | TokenSet]]
 ) -> list[dict[int | TokenSet, float]]:
-    """Log-probs of next tokens under (A, V) logits: of each row those wanted there, read together.
+    """Log-probs of next tokens under (A, V) logits: per row, the tokens wanted at it.
 
-    All of a token set are read in one call, and all single tokens in another.
+    All token sets are read in one call, and all single tokens in another.
     """
     if not tokens:
         return []

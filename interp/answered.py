@@ -13,26 +13,26 @@ class Answered:
     """What a model says at the end of one prefix."""
 
     log_probs: tuple[float, ...]
-    """Per label, the sum of its tokens' log-probs, and of its boundary's if one is asked for."""
+    """Per label, the sum of its tokens' log-probs in nats, its boundary's included if asked for."""
     label_lengths: tuple[int, ...]
-    """Tokens per label, for length normalisation."""
+    """Number of tokens per label, for length normalisation."""
     generated: Generation | None
     """The greedy continuation, if one was asked for."""
     pack: int = 0
-    """Which pack it was computed in, from 0; the first, if it was repeated."""
+    """Index of the pack that the prefix was computed in, from 0; its first pack, if repeated."""
     leads: tuple[Lead, ...] = ()
-    """Which token leads after each of a repeated prefix's last tokens."""
+    """The leading next token after each of a repeated prefix's last tokens."""
     repeats: tuple[Answered, ...] = ()
-    """What a repeated prefix answered in every pack, by the number of the pack."""
+    """The answers of a repeated prefix, one per pack, by the pack's index."""
     alone: Answered | None = None
-    """Of a repeated prefix: the same once more, in another shape, by itself. Nothing is
-    generated: `forced` has what it would have written."""
+    """The answer of a repeated prefix run once more alone, in another batch shape. Nothing is
+    generated in this run: `forced` tells what it would have written."""
     forced: tuple[Lead, ...] = ()
-    """Who leads at each token that was written elsewhere and put before the model here."""
+    """The leading token at each position of a continuation of another run, replayed here."""
 
     @property
     def written(self) -> tuple[Lead, ...]:
-        """The tokens of the greedy continuation, the end token last, and how far each led."""
+        """The tokens of the greedy continuation, the end token last, each with its lead in nats."""
         if self.generated is None:
             return self.forced
         return tuple(map(Lead, self.generated.tokens, self.generated.gaps))

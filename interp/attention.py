@@ -35,15 +35,15 @@ class Session(Protocol):
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
-        """(1, H, T, D) queries to (1, T, H, D) outputs."""
+        """Attention of (1, H, T, D) queries as (1, T, H, D) outputs."""
         ...
 
 
 class _WatchedMask(Tensor):
     """A mask that tells when anything but attention computes with it.
 
-    An index that picks the keys of each query does: of a short text it picks all, and the mask
-    that attention is given is then the plain one.
+    An index that picks the keys of each query computes with it: in a short text it picks all keys,
+    and the mask that attention gets is then the plain one.
     """
 
     _HANDED_ON = frozenset({"__get__", "__getitem__", "size", "dim", "to", "contiguous", "expand"})
@@ -65,16 +65,16 @@ class _WatchedMask(Tensor):
 class Watch:
     """What one forward outside a session shows of every layer that calls the interface.
 
-    A window may stand in the mask alone, so a layer's reach is what the mask function says
-    whose mask the layer is given. Masks of the watched forward are marked: each is a pattern of
-    its own, and is told by it wherever the model sends it.
+    A window may stand in the mask alone, so a layer's reach is that of the mask function whose mask
+    the layer is given. Masks of the watched forward are marked: each has a pattern of its own, by
+    which it is recognised wherever the model sends it.
     """
 
     def __init__(self) -> None:
         self.modules: dict[int, nn.Module] = {}
-        """layer -> the module that attends."""
+        """layer -> its attention module."""
         self.reaches: dict[int, Reach | None] = {}
-        """layer -> its reach; None where that is not one `interp.masks` knows."""
+        """layer -> its reach; None for a reach that `interp.masks` does not know."""
         self.calls = 0
         self.mask_is_read = False
         """Whether a layer computes with the mask before attention does."""
@@ -104,12 +104,12 @@ class Watch:
     def saw(self, module: nn.Module, mask: Tensor | None) -> None:
         layer = getattr(module, "layer_idx", None)
         if layer is None:
-            # not a layer of the decoder, or not one whose keys could be cached
+            # no layer of the decoder, or one whose keys cannot be cached
             return
         self.calls += 1
         self.modules[layer] = module
         if mask is None:
-            # without a mask the kernels ask the module
+            # without a mask the kernels read the module's `is_causal`
             self.reaches[layer] = EVERYTHING if getattr(module, "is_causal", True) else None
             return
         same = (r for m, r in self._marked if m.shape == mask.shape and m.equal(mask.cpu()))
@@ -151,7 +151,7 @@ def take_over(hf: PreTrainedModel) -> None:
 
 
 def hand_back(hf: PreTrainedModel) -> bool:
-    """Set transformers' own implementation again; whether ours was set.
+    """Restore transformers' own attention implementation; returns whether ours was set.
 
     Some families ask for their implementation by name (DeepSeek-V3.2 attends to what its index
     picks under "sdpa" and "eager" alone), so a model that is never packed runs under its own.
@@ -165,7 +165,7 @@ def hand_back(hf: PreTrainedModel) -> bool:
 
 @contextmanager
 def plain(hf: PreTrainedModel) -> Iterator[None]:
-    """`hf` as transformers runs it: with no function of ours, for attention or for masks."""
+    """A context in which `hf` runs as in transformers: no attention or mask function of ours."""
     ours = hand_back(hf)
     try:
         yield
@@ -175,7 +175,7 @@ def plain(hf: PreTrainedModel) -> Iterator[None]:
 
 
 def register(base: str) -> str:
-    """Register the packed implementation over the kernel `base`; gives its name."""
+    """Register the packed implementation over the kernel `base`, and return its name."""
     name = _PREFIX + base
     if name not in ALL_ATTENTION_FUNCTIONS:
         base_mask = ALL_MASK_ATTENTION_FUNCTIONS[base]
@@ -225,9 +225,9 @@ def masked_on_cpu(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """What transformers' sdpa does under a mask, without a copy of the keys for every query
-    head: its way is right for CUDA, whose masked kernels want the copy, and costs a short run
-    on a CPU half of its time."""
+    """Masked attention as transformers' sdpa computes it, but without a copy of the keys for every
+    query head: CUDA's masked kernels need that copy; on a CPU it costs a short run half of its
+    time."""
     if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
         return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)  # pyright: ignore
     out = nn.functional.scaled_dot_product_attention(
@@ -251,11 +251,12 @@ def one_query(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """What transformers' sdpa does under a mask, for (B, H, 1, D) queries: one of each sequence.
+    """Masked attention as transformers' sdpa computes it, for (B, H, 1, D) queries: one per
+    sequence.
 
-    The H / K query heads over one head of keys stand where queries stand, so that its
-    (B, K, P, D) keys are read once and copied never; copies for each query head cost ten times
-    the attention itself.
+    The H / K query heads that share a head of keys take the dimension of queries, so that the (B,
+    K, P, D) keys are read once and never copied; a copy for each query head costs ten times the
+    attention itself.
     """
     if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
         return kernel(module)(module, query, keys, values, mask, scaling=scaling, **kwargs)  # pyright: ignore

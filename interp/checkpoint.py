@@ -20,18 +20,18 @@ MAX_LAYERS = 10_000
 """The most that a number of layers in config.json may be; published models have at most a few
 hundred."""
 MAX_MODULES = 100_000
-"""The most modules that a model is built of; the largest published mixtures, built expert by
-expert, have about as many."""
+"""The most modules that a model may have; the largest published mixtures, built expert by expert,
+have about as many."""
 
 _BUFFERS = re.compile(r"(\.rotary_emb\.|inv_freq$|(attn|attention)\.(masked_)?bias$)")
-"""Masks and angles that older files hold as weights, and that transformers computes anew."""
+"""Names of masks and angles that older files hold as weights, and that transformers recomputes."""
 
 
 def check_counts(name: str, config: Mapping[str, Any], at: str = "") -> None:
-    """See that config.json, as read, names a number of layers that can be built.
+    """Check that config.json, as read, names a number of layers that can be built.
 
     Raises:
-        UserError: it names a number below 1 or above `MAX_LAYERS`, in any section.
+        UserError: a section names a number of layers below 1 or above `MAX_LAYERS`.
     """
     for key, value in config.items():
         if isinstance(value, Mapping):
@@ -47,10 +47,10 @@ def check_counts(name: str, config: Mapping[str, Any], at: str = "") -> None:
 
 @contextmanager
 def bounded_building(name: str) -> Iterator[None]:
-    """Ends the building of a model of more than `MAX_MODULES` modules.
+    """Stops the construction of a model of more than `MAX_MODULES` modules.
 
     Raises:
-        UserError: the model has more.
+        UserError: the model has more modules.
     """
     modules = 0
 
@@ -73,16 +73,16 @@ def bounded_building(name: str) -> Iterator[None]:
 def check_unused(
     name: str, where: str, hf: nn.Module, unused: Iterable[str], *, refuse: bool
 ) -> tuple[str, ...]:
-    """See that no part of a built model lacks weights of the files that belong to it.
+    """Check that no part of a built model lacks weights that the files hold for it.
 
     Args:
-        unused: names that the model has no place for, as transformers has them
+        unused: names of weights that the model has no place for, as transformers lists them
             (`unexpected_keys`), without those that a family is known to leave out.
-        refuse: whether what belongs to a part is refused, or said like the rest.
+        refuse: whether unused weights of a part are refused, or reported like the rest.
 
     Returns:
         A caution about weights that are left out, if there are any: those of parts that the model
-        has not (a vision tower, a value head).
+        does not have (a vision tower, a value head).
 
     Raises:
         UserError: weights belong to a part that was built: more layers or experts than config.json

@@ -1,8 +1,8 @@
-"""One sequence continued by transformers' own `generate`: the way for models a tree cannot serve.
+"""Continuation of one sequence by transformers' own `generate`, for models a tree cannot serve.
 
-What a step needs besides its token differs by family: positions counted from the first token
-where no layer's cache tells them (Bamba, MiniMax), a cache under another name (Mamba). `generate`
-knows, and each family overrides its parts where it must.
+What a decoding step needs besides its token differs by family: positions counted from the first
+token where no layer's cache tells them (Bamba, MiniMax), a cache under another name (Mamba).
+`generate` provides it, since each family overrides the parts that differ.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def continue_one_by_one(
     def pick(_: Tensor, logits: Tensor) -> Tensor:
         nonlocal over
         if over is not None:
-            # on some devices transformers looks one step late whether it is over
+            # on some devices transformers checks one step late whether decoding is over
             return logits
         check_finite(model, logits)
         token = int((choose or greedy)(logits))
@@ -87,7 +87,7 @@ def continue_one_by_one(
 
 @contextmanager
 def _no_defaults(hf: PreTrainedModel) -> Iterator[None]:
-    """Switches off what the checkpoint would add: its end tokens, penalties and forced tokens."""
+    """Switches off the checkpoint's generation settings: end tokens, penalties, forced tokens."""
     own, hf.generation_config = hf.generation_config, GenerationConfig()
     try:
         yield

@@ -33,7 +33,7 @@ _STAND_INS = range(0xF0000, 0xF5A00)
 
 @dataclass(frozen=True)
 class Controls:
-    """The control tokens of one tokenizer, and a way to encode text that obeys none."""
+    """The control tokens of one tokenizer, and an encoder of text that obeys none of them."""
 
     ids: dict[str, int]
     """String -> id of every control token: the special ones, the reasoning tags, and the
@@ -42,7 +42,7 @@ class Controls:
     template: str | None
     unknown: int | None
     backend: Tokenizer | None
-    """None for a slow tokenizer."""
+    """The fast tokenizer's backend; None for a slow tokenizer."""
     prefixes_space: bool
     """Whether the first word of a text is encoded as if a space stood before it."""
     normalises: bool
@@ -50,7 +50,8 @@ class Controls:
     `＜think＞` may be `<think>`."""
 
     def spelled_in(self, tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
-        """What of a text the tokenizer would take for control tokens, as the text spells it."""
+        """The strings in `text` that the tokenizer would take for control tokens, as spelled
+        there."""
         spelled = dict.fromkeys(self.pattern.findall(text))
         if self.normalises:
             encoded: Any = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
@@ -144,7 +145,7 @@ def _normalises(backend: Tokenizer | None, ids: Mapping[str, int]) -> bool:
 
 
 def _named(token: str, template: str | None) -> bool:
-    """Whether an added token that is not special steers the chat all the same.
+    """Whether an added token is a control token of the chat although it is not marked special.
 
     White space and plain words (Gemma adds its line breaks as tokens) are ordinary text.
     """
@@ -158,12 +159,12 @@ def encode_text(
     """Ids of plain text: nothing added, no control token in it obeyed.
 
     Args:
-        before: what the ids are to stand after. After `text`, no space is put before the
-            first word; after a `token` or `nothing`, whatever the tokenizer does there.
+        before: what the ids will stand after. After `text`, no space is put before the first word;
+            after a `token` or `nothing`, the tokenizer's own rule holds.
 
     Raises:
-        UserError: the tokenizer can only encode some control string of the text as the
-            control token.
+        UserError: the tokenizer encodes some control string of the text as the control token
+            itself.
     """
     if not text:
         return ()
@@ -172,7 +173,7 @@ def encode_text(
     def encode(t: str) -> list[int]:
         return tokenizer(t, add_special_tokens=False, split_special_tokens=True)["input_ids"]
 
-    # Building the tokenizer that spells takes seconds for a large vocabulary.
+    # Building the tokenizer that spells control strings takes seconds for a large vocabulary.
     ids = None
     if before == "token" or known.spelled_in(tokenizer, text):
         ids = known.spell(text, before)
@@ -186,7 +187,7 @@ def encode_text(
 
 
 def encode_marks(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
-    """Ids of text of our own making whose control tokens are meant: openers and closers."""
+    """Ids of our own text (openers and closers), whose control tokens are obeyed."""
     if controls(tokenizer).pattern.match(text):
         return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
     return encode_text(tokenizer, text)
@@ -194,14 +195,14 @@ def encode_marks(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ..
 
 @dataclass(frozen=True)
 class Masks:
-    """Stands private-use characters in for control strings while a template is rendered.
+    """Private-use characters that replace control strings while a template is rendered.
 
-    The template then sees, trims and tests everything else as it is, and what it wrote
-    itself can be told from what the data spelled.
+    The template then sees, trims and tests everything else as it is, and control tokens that it
+    wrote itself can be told from those that the data spelled.
     """
 
     characters: dict[str, str]
-    """Control string -> its stand-in."""
+    """Control string -> the private-use character that replaces it."""
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> Masks:
@@ -212,7 +213,7 @@ class Masks:
         return cls(dict(zip(spelled, free, strict=False)))
 
     def put(self, text: str, keep: Sequence[str] = ()) -> str:
-        """`text` with its control strings masked, those in `keep` left to be obeyed."""
+        """`text` with its control strings masked, except those in `keep`, which are obeyed."""
         longest_first = sorted(self.characters, key=len, reverse=True)
         pattern = "|".join(map(re.escape, longest_first)) or r"(?!)"
         return re.sub(pattern, lambda m: m[0] if m[0] in keep else self.characters[m[0]], text)
@@ -227,13 +228,13 @@ class Masks:
 def encode_masked(tokenizer: PreTrainedTokenizerBase, text: str, masks: Masks) -> tuple[int, ...]:
     """Ids of a rendered prompt: the template's control tokens obeyed, masked ones spelled.
 
-    Without a mask in it this is plain tokenisation of the whole. With one, only the stretch
-    between the two control tokens around it is encoded anew, as one text: tokenizers cut
-    the text at control tokens anyhow, so no join arises that was not there.
+    A text without masks is tokenised as usual. Around a mask, only the stretch between the two
+    nearest control tokens is encoded anew, as one text: tokenizers cut text at control tokens
+    anyhow, so no new join between tokens arises.
 
     Raises:
-        UserError: something is masked and the tokenizer is a slow one, which gives no
-            character offsets.
+        UserError: the text holds a mask and the tokenizer is a slow one, which gives no character
+            offsets.
     """
     if not masks.hides(text):
         return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -1,8 +1,8 @@
-"""A GGUF file, dequantised once into a folder that transformers loads.
+"""Conversion of a GGUF file, dequantised once into a folder that transformers loads.
 
-transformers reads the weights and rebuilds the tokenizer from the file's metadata. What it
-leaves out and would make a model quietly wrong is put right here, or refused with the reason:
-the split of text before byte-pair merges, the tokens that end a turn, and scaled RoPE.
+transformers reads the weights and rebuilds the tokenizer from the file's metadata. What it leaves
+out, and would make a model quietly wrong, is corrected here, or refused with the reason: the split
+of text before byte-pair merges, the tokens that end a turn, and scaled RoPE.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tokenizers.pre_tokenizers import PreTokenizer
 
 RECIPE = 1
-"""Part of the cache key: raise it when what `convert` writes changes."""
+"""Version of the conversion, part of the cache key: raise it when `convert`'s output changes."""
 
 _DIGIT_SPLITS = {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone"}
 """`tokenizer.ggml.pre` of vocabularies that see digits one by one, then GPT-2's split."""
@@ -32,8 +32,8 @@ _TURN_ENDS = ("<|im_end|>", "<end_of_turn>", "<|eot_id|>", "<|end_of_text|>", "<
 def convert(gguf: Path, folder: Path) -> None:
     """Write `gguf` as config, float32 safetensors and tokenizer into the new `folder`.
 
-    float32, because that is what the arithmetic of quantised blocks gives; bfloat16 would halve
-    the disk and round the weights a second time, also for those who load them as float32.
+    Weights are float32, as the arithmetic of quantised blocks gives them; bfloat16 would halve the
+    disk space and round the weights a second time, even for a user who loads them as float32.
 
     Raises:
         UserError: the gguf package is missing, or the file cannot be read faithfully.
@@ -52,7 +52,7 @@ def convert(gguf: Path, folder: Path) -> None:
         stated, tensors = read_gguf_metadata(str(gguf))
     _refuse_scaled_rope(stated, tensors, gguf)
     split = _split(stated, gguf)
-    # transformers draws three progress bars for this, through a log file as well as a terminal
+    # transformers draws three progress bars here, even into a log file
     with _readable(gguf), redirect_stderr(io.StringIO()):
         model = AutoModelForCausalLM.from_pretrained(
             str(gguf.parent),
@@ -88,7 +88,7 @@ def _refuse_scaled_rope(stated: dict[str, Any], tensors: tuple[str, ...], gguf: 
     architecture = stated["general.architecture"]
     factors = [name for name in tensors if name.startswith(("rope_freqs", "rope_factors"))]
     scaling = stated.get(f"{architecture}.rope.scaling.type", "none")
-    # transformers reads the scaling of gpt-oss, and of no other architecture
+    # transformers reads the RoPE scaling of gpt-oss, and of no other architecture
     if architecture != "gpt-oss" and (factors or scaling != "none"):
         raise UserError(
             f"{gguf}: its RoPE is scaled ({', '.join(factors) or scaling}), which transformers "
@@ -98,10 +98,11 @@ def _refuse_scaled_rope(stated: dict[str, Any], tensors: tuple[str, ...], gguf: 
 
 
 def _split(stated: dict[str, Any], gguf: Path) -> PreTokenizer | None:
-    """How text is split before merging, where transformers does not see to it itself.
+    """The split of text before merging; None if transformers sets it right by itself.
 
-    It knows some of the names that a file may state and takes GPT-2's split for all others.
-    SmolLM's is one of those: "\\n\\n1" would be two line breaks where the model writes one token.
+    transformers knows some of the names that a file may state, and takes GPT-2's split for all
+    others, SmolLM's among them: "\\n\\n1" would be two line breaks where the model writes one
+    token.
     """
     from tokenizers import pre_tokenizers
     from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
@@ -122,7 +123,7 @@ def _split(stated: dict[str, Any], gguf: Path) -> PreTokenizer | None:
 
 
 def _check_split(before: Any, after: Any, gguf: Path) -> None:
-    """Some families' tokenizer classes bring their own split at each load, whatever was saved."""
+    """Refuse a tokenizer whose class brings its own split at each load, whatever was saved."""
     text = "Step 1:\n\n12 + 345 = 357.  It's naïve;\r\n\tdef f(x): return -x\n"
     pieces = [t.backend_tokenizer.pre_tokenizer for t in (before, after)]
     if len({str(p.pre_tokenize_str(text) if p else None) for p in pieces}) > 1:
@@ -133,7 +134,7 @@ def _check_split(before: Any, after: Any, gguf: Path) -> None:
 
 
 def _turn_ends(tokenizer: Any, stated: dict[str, Any]) -> list[int]:
-    """The tokens that end a turn: those the file states, and the usual ones it has."""
+    """Ids of the tokens that end a turn: those the file states, and the usual ones that it has."""
     named = (stated.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot"))
     special = {token.content: i for i, token in tokenizer.added_tokens_decoder.items()}
     usual = (special.get(token) for token in _TURN_ENDS)

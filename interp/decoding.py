@@ -15,7 +15,7 @@ from faithscope.interp.masks import Cut, Reach, as_additive, without
 
 
 class Decode:
-    """One token for each of `B` sequences a call, each over its own past.
+    """A session that runs one token per call for each of `B` sequences, each over its own past.
 
     Pasts are right-aligned: column `at` holds the newest token of every sequence.
     """
@@ -32,8 +32,8 @@ class Decode:
     ) -> None:
         """
         Args:
-            spend: whether nothing more is wanted of the cache: each of its layers is freed as it
-                is copied, so that cache and rows are never held together.
+            spend: whether the cache is no longer needed: each of its layers is freed as it is
+                copied, so that cache and rows are never held together.
         """
         self._reaches = reaches
         self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
@@ -53,7 +53,7 @@ class Decode:
 
     @property
     def positions(self) -> Tensor:
-        """(B,) position of the token about to be run, once `advance` was called."""
+        """(B,) positions of the tokens about to be run, once `advance` was called."""
         return self.at - self._pad[:, 0]
 
     def advance(self) -> None:
@@ -63,7 +63,7 @@ class Decode:
             self._replace(self._grown)
 
     def keep(self, rows: Tensor) -> None:
-        """Drop every sequence but `rows` and the columns no one needs any more."""
+        """Drop every sequence but `rows`, and the columns that no remaining sequence needs."""
         self._pad, self.lengths = self._pad[rows], self.lengths[rows]
         self._edits = [self._edits[i] for i in rows.tolist()]
         spare = int(self._pad.min())
@@ -72,7 +72,7 @@ class Decode:
         self._replace(lambda x: x[rows.to(x.device), :, spare:])
 
     def _replace(self, make: Callable[[Tensor], Tensor]) -> None:
-        """Layer by layer, keys and then values: only one of these is held twice at a time."""
+        """Replace keys and values by `make`, one tensor at a time: only one is held twice."""
         for pair in self.layers.values():
             for i in range(len(pair)):
                 pair[i] = make(pair[i])
@@ -102,7 +102,7 @@ class Decode:
             seen = columns >= self._pad
             seen &= reach.sees(self.at - self._pad, columns - self._pad)
             own = torch.full((len(seen),), self.at)
-            # (B, 1 or H, 1, P): here every sequence is a query of its own
+            # (B, 1 or H, 1, P): in decoding every sequence is one query
             mask = without(seen, cuts, columns - self._pad, own, query.shape[1])
             mask = mask[0].transpose(0, 1)[:, :, None].to(query.device)
             if is_eager(module):

@@ -1,4 +1,4 @@
-"""Text of ids: of all, of all so far, and what each adds, so that spans map to ids exactly."""
+"""Text of token ids: of all, of all so far, and of each id, so that spans map to ids exactly."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> str:
 
 
 class GrowingText:
-    """The text of ids that come one at a time.
+    """The text of token ids that arrive one at a time.
 
-    What `decode` gives of all of them so far, without decoding all of them at every step: of
-    a token the last few are enough, unless it leaves a character incomplete or changes what
-    the tokens before it read as.
+    Equals `decode` of all ids so far without decoding all of them at every step: the last few are
+    enough, unless a token leaves a character incomplete or changes how the tokens before it read.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -31,7 +30,7 @@ class GrowingText:
         self._ids: list[int] = []
         self._text = ""
         self._read = 0
-        """The place at which the last whole character ended."""
+        """The number of ids up to which characters are complete."""
         self._known = ""
         """The text of all ids up to `_read`."""
         self._window = 0
@@ -39,7 +38,7 @@ class GrowingText:
         """The text of the ids from `_window` to `_read` by themselves."""
 
     def add(self, token: int) -> str:
-        """The text with one more token."""
+        """The whole text after one more token."""
         self._ids.append(token)
         after = decode(self._tokenizer, self._ids[self._window :])
         whole = not after.endswith(_INCOMPLETE)
@@ -49,7 +48,7 @@ class GrowingText:
             self._text = decode(self._tokenizer, self._ids)
         if whole:
             newest = decode(self._tokenizer, self._ids[self._read :])
-            # A blank that a decoder strips tells nothing of whether it still reads the same.
+            # A newest blank that the decoder strips cannot tell whether the text reads the same.
             self._window, self._before = (self._read, newest) if newest else (self._window, after)
             self._read, self._known = len(self._ids), self._text
         return self._text
@@ -58,9 +57,9 @@ class GrowingText:
 def pieces(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> tuple[str, ...]:
     """One string per id; joined, they are the text of all of them.
 
-    A character spread over several tokens belongs to the token that completes it, the
-    ones before add nothing. Works through `decode` alone, hence for any tokenizer: what a
-    token adds is what the text of a short window grows by.
+    A character spread over several tokens belongs to the token that completes it; the tokens before
+    it add nothing. Uses `decode` alone, hence works for any tokenizer: a token adds what the text
+    of a short window grows by.
     """
     out: list[str] = []
     window, read = 0, 0

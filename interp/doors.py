@@ -1,10 +1,10 @@
 """Doors: the same weights as a TransformerLens bridge or an nnsight model.
 
 Both libraries change the module tree they are given: TransformerLens replaces its modules and
-forces eager attention, nnsight hangs its own state on every module, and either may set fields
-of the config. Each therefore gets a *twin*: a second tree of modules over the same storage.
-Nothing that is done behind a door to modules, hooks, config or tokenizer reaches our model;
-what writes *into* a weight in place (`weight.data.mul_(2)`) does, since the storage is one.
+forces eager attention, nnsight hangs its own state on every module, and either may set fields of
+the config. Each therefore gets a *twin*: a second tree of modules over the same storage. Changes of
+the twin's modules, hooks, config or tokenizer do not reach our model; a write *into* a weight in
+place (`weight.data.mul_(2)`) does, since the storage is shared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def to_transformer_lens(model: LoadedModel, **options: Any) -> TransformerBridge
     Its attention is eager, since its hooks need that: every layer makes its T x T weights.
 
     Args:
-        options: what `TransformerBridge.boot_transformers` takes beside the model.
+        options: further arguments of `TransformerBridge.boot_transformers`.
 
     Raises:
         UserError: TransformerLens is not installed or knows no such architecture, or weights
@@ -69,14 +69,14 @@ def to_nnsight(
 ) -> TransformersModel:
     """An nnsight model over the weights of `model`; see docs/doors.md.
 
-    It runs here unless its own `trace(..., remote=True)` is asked, which goes to nnsight's
+    It runs in this process, unless its `trace(..., remote=True)` is called, which goes to nnsight's
     client under the hub id that the weights were loaded by.
 
     Args:
         attention: kernel of the twin; by default the one that `model` runs. Attention weights
             (`self_attn.output[1]`) exist under `eager` alone.
-        options: what nnsight's `TransformersModel` takes beside module and tokenizer
-            (`rename=`; `revision=`, which a remote server looks up).
+        options: further arguments of nnsight's `TransformersModel` (`rename=`; `revision=`, which a
+            remote server looks up).
 
     Raises:
         UserError: nnsight is not installed, or weights of `model` are offloaded.
@@ -86,7 +86,7 @@ def to_nnsight(
     except ImportError as error:
         raise _missing("nnsight", "nnsight", error) from error
     hf = _twin_of(model)
-    # a server knows the kernels of transformers, not ours, and is told which to run
+    # a server knows transformers' kernels, not ours, and is told the name of the kernel below ours
     own = str(hf.config._attn_implementation).removeprefix("faithscope_")
     hf.set_attn_implementation(attention or own)
     options.setdefault("task", "text-generation")

@@ -1,4 +1,4 @@
-"""Whether a branch and a model have what the branch's edits name."""
+"""Checks that a branch and a model have the positions, layers and heads that edits name."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from faithscope.interp.loaded import LoadedModel
 
 
 def check(model: LoadedModel, edits: Sequence[Edit], length: int, *, grows: bool = False) -> None:
-    """Whether a branch of so many tokens, and the model, have what the edits name.
+    """Check that a branch of `length` tokens, and the model, have what the edits name.
 
     Args:
         grows: whether tokens follow the branch, so that queries may lie beyond its end.
 
     Raises:
-        ValueError: a position, layer, head or width that is not there.
-        UserError: the model's attention does not go through transformers' interface, or it has
-            no part of its own for a site.
+        ValueError: an edit names a position, layer, head or width that is not there.
+        UserError: the model's attention does not go through transformers' interface, or the model
+            has no separate module for a site.
     """
     for edit in edits:
         if isinstance(edit, Knockout):

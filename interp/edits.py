@@ -1,7 +1,7 @@
-"""What may be done to a model while it runs a branch, as data that the branch carries.
+"""Edits of a model while it runs a branch, as data that the branch carries.
 
-An edit changes what some of a branch's tokens are computed from; the text stays as it is.
-Tokens before the first one that an edit touches are computed as without it, so branches that
+An edit changes what some of a branch's tokens are computed from; the text stays as it is. Tokens
+before the first one that an edit touches are computed as if there were no edit, so branches that
 differ in their edits share these nodes of the forest, and no later ones.
 """
 
@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 Span = tuple[int, int]
-"""Half-open, of positions counted from the first token of the branch."""
+"""Half-open span of positions, counted from the first token of the branch."""
 Site = Literal["residual", "attention", "mlp"]
 """The stream after a layer, or what its attention or its MLP puts out, before any norm after it."""
 SITES: tuple[Site, ...] = get_args(Site)
@@ -24,23 +24,23 @@ SITES: tuple[Site, ...] = get_args(Site)
 class Knockout:
     """Attention edges that are cut: the queries do not see the keys, softmax is over the rest.
 
-    The keys stay in the text and in every position; who else looks at them still does. A token
+    The keys stay in the text and at their positions; all other queries still see them. A token
     always sees itself, so that something is left to attend to.
     """
 
     queries: tuple[int, int | None]
-    """Half-open span of positions; None as its end is every token that follows, those that are
-    scored or decoded after the branch too."""
+    """Half-open span of positions; an end of None includes every token that follows, also those
+    scored or decoded after the branch."""
     keys: Span
-    """Half-open span of positions. What comes after a query it does not see anyway."""
+    """Half-open span of positions. A query never sees keys after it anyway."""
     layers: tuple[int, ...] | None = None
-    """Indices from 0; None for all."""
+    """Layer indices from 0; None for all."""
     heads: tuple[int, ...] | None = None
     """Query heads by index from 0, in each of the layers; None for all."""
 
     def __post_init__(self) -> None:
         for name in ("queries", "keys", "layers", "heads"):
-            # edits are looked up by their hash
+            # edits are hashed, so lists are made tuples
             if isinstance(given := getattr(self, name), list | range):
                 object.__setattr__(self, name, tuple(given))
         for what, (start, stop) in (("queries", self.queries), ("keys", self.keys)):
@@ -52,7 +52,7 @@ class Knockout:
 
     @property
     def first(self) -> int | None:
-        """The first position that sees less than without it; None if no one does."""
+        """The first position that sees fewer keys because of the cut; None if there is none."""
         if self.keys[0] == self.keys[1] or self.layers == () or self.heads == ():
             return None
         first = max(self.queries[0], self.keys[0] + 1)
@@ -66,16 +66,16 @@ class Knockout:
 class Patch:
     """Activations put in the place of a branch's own, at chosen tokens of one layer.
 
-    The tokens before the first of the positions are computed as without it, and shared; all
-    later nodes are computed again through every layer, the layers below the patch too. Where two
-    patches of a branch meet, the later of its edits stands.
+    Tokens before the first patched position are computed without the patch, and shared; all later
+    nodes are computed again through every layer, the layers below the patch too. Where two patches
+    of a branch meet, the later one in its list of edits holds.
     """
 
     site: Site
     layer: int
-    """Index from 0; `residual` is the stream after this layer."""
+    """Layer index from 0; site `residual` is the stream after this layer."""
     positions: tuple[int, ...]
-    """Counted from the first token of the branch."""
+    """Patched positions, counted from the first token of the branch."""
     values: Float[Tensor, "positions D"]
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Patch:
 
     @property
     def first(self) -> int | None:
-        """The first position that is replaced; None if there is none."""
+        """The first position whose activations are replaced; None if there is none."""
         return min(self.positions, default=None)
 
 

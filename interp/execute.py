@@ -35,20 +35,20 @@ Choose = Callable[[Tensor], Tensor]
 
 @dataclass
 class Taps:
-    """What to read besides logits, and where."""
+    """What to read besides logits, at which nodes, and what was read."""
 
     rows: frozenset[int] = frozenset()
     """Nodes whose attention rows are wanted."""
     hidden: frozenset[int] = frozenset()
     """Nodes whose residual stream is wanted."""
     sites: tuple[Site, ...] = ()
-    """Also what these sites of every layer put out, at the same nodes."""
+    """Sites whose output in every layer is also wanted, at the nodes of `hidden`."""
     row_weights: dict[int, list[Tensor]] = field(default_factory=dict)
-    """node -> per layer (H, P)."""
+    """node -> per layer, (H, P) attention over the path to it."""
     residuals: dict[int, Tensor] = field(default_factory=dict)
     """node -> (L + 1, D): the embeddings, then after every layer, before the final norm."""
     outputs: dict[int, dict[Site, Tensor]] = field(default_factory=dict)
-    """node -> site -> (L, D)."""
+    """node -> site -> (L, D) outputs."""
 
 
 @torch.inference_mode()
@@ -83,7 +83,7 @@ def prefill(
         stream = sorted(n for n in taps.hidden if start <= n < stop)
         at = [n - start for n in stream]
         with (
-            # first the patches, so that what is read is what they left
+            # patches come first, so that patched activations are what is read
             hooks.patched(model, hooks.placed(forest, start, stop)),
             hooks.residuals(model, at) as residuals,
             hooks.outputs(model, at, taps.sites) as outputs,
@@ -128,7 +128,7 @@ def prefill_prompts(
 def _forward(
     model: LoadedModel, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
 ) -> Tensor:
-    """(T,) tokens at their positions to (A, V) logits at the kept indices."""
+    """Run (T,) tokens at their positions, and return (A, V) logits at the indices `keep`."""
     with attention.session(read):
         logits = _logits_at(
             model,
@@ -140,11 +140,11 @@ def _forward(
 
 
 def _logits_at(model: LoadedModel, at: list[int], **inputs: Tensor) -> Tensor:
-    """(A, V) logits at these places of a (1, T) batch."""
+    """(A, V) logits at the places `at` of a (1, T) batch."""
     if not model.structure.keeps_logits:
         return model.hf(**inputs, use_cache=False).logits[0][at]
-    # a list and no tensor: accelerate would move that to the device of the first layer, and the
-    # states it is an index into are on that of the last
+    # a list and no tensor: accelerate would move a tensor to the device of the first layer, while
+    # the states that it indexes are on the device of the last
     keep: Any = at
     return model.hf(**inputs, use_cache=False, logits_to_keep=keep).logits[0]
 
@@ -154,12 +154,12 @@ def greedy(logits: Tensor) -> Tensor:
 
 
 def check_finite(model: LoadedModel, logits: Tensor) -> None:
-    """Of (..., V) logits; argmax would take a NaN for the greatest of all and go on.
+    """Check that (..., V) logits are finite; argmax would take a NaN for the maximum and go on.
 
     Raises:
-        FloatingPointError: a NaN or plus infinity, with what to do about it.
+        FloatingPointError: a logit is NaN or plus infinity; the message says what to do.
     """
-    # the greatest of each row is NaN where any of it is
+    # the maximum of a row is NaN if any entry is
     worst = logits.amax(-1)
     if bool((worst < torch.inf).all()):
         return
@@ -189,13 +189,12 @@ def decode(
 ) -> list[Generation]:
     """Continue every path of the cached forest, all in lockstep.
 
-    `first` is (B, V): the logits at the end of each path. `choose(logits, rows)` picks the
-    next tokens of those rows of `paths` (greedy by default). A sequence ends at one of
-    `end_ids` (the model's by default), when `stop` says so of its text, or after `max_new_tokens`,
-    one number for all or one for each.
-    Sequences are grouped so that a group holds at most `group_tokens` cached positions.
-    `edits` are each path's own; what they do to tokens beyond the path is done here. The cache is
-    spent: it is freed as the last group is copied from it.
+    `first` is (B, V): the logits at the end of each path. `choose(logits, rows)` picks the next
+    tokens of those rows of `paths` (greedy by default). A sequence ends at one of `end_ids` (the
+    model's by default), when `stop` says so of its text, or after `max_new_tokens`, one number for
+    all or one for each. Sequences are grouped so that a group holds at most `group_tokens` cached
+    positions. `edits` hold the edits of each path, applied here to tokens beyond the path. The
+    cache is freed as the last group is copied from it.
     """
     done: dict[int, Generation] = {}
     ends = model.end_ids if end_ids is None else end_ids
@@ -228,7 +227,7 @@ def one_more(
     edits: Sequence[Sequence[Edit]],
     group_tokens: int,
 ) -> None:
-    """Run one token behind every path of the cached forest; hand over (rows, (B, V) logits)."""
+    """Run one token after every path of the cached forest; hand over (rows, (B, V) logits)."""
     for rows in _groups([len(p) + 1 for p in paths], group_tokens):
         state = Decode(
             cache, [paths[r] for r in rows], 1, model.structure.reaches, [edits[r] for r in rows]
@@ -316,9 +315,9 @@ def one_by_one(
 ) -> None:
     """The oracle: each sequence in a plain forward; (index, (A, V) logits) handed over.
 
-    `on_residuals` is given (index, (A, L + 1, D) streams) of the same positions. Without
-    `unembed` no logits are handed over, nor made but those of one position. `edits` are
-    patches: knockouts need the forest's attention. `on_outputs` is given what `sites` put out.
+    `on_residuals` is given (index, (A, L + 1, D) streams) of the asked positions. Without `unembed`
+    no logits are handed over, and only those of one position are computed. `edits` are patches:
+    knockouts need the forest's attention. `on_outputs` is given the outputs of `sites`.
     """
     for i, (ids, positions) in enumerate(zip(sequences, ask, strict=True)):
         at = [p % len(ids) for p in positions]

@@ -1,4 +1,4 @@
-"""What tells files from others of the same name."""
+"""Fingerprints that tell files from others of the same name."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ _STRETCH, _STRETCHES = 1 << 20, 32
 
 
 def folder_fingerprint(path: Path) -> str:
-    """A digest of a folder's files, or of one: sizes, and stretches of a megabyte all along."""
+    """A digest of a folder's files, or of one file: sizes, and stretches of a megabyte
+    throughout."""
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:
         size = file.stat().st_size
         digest.update(f"{file.name}:{size}:".encode())
-        # a small file whole; of a large one both ends and what lies evenly between them
+        # a small file is read whole; of a large one both ends and evenly spaced stretches between
         last = max(0, size - _STRETCH)
         starts = sorted({last * i // _STRETCHES for i in range(_STRETCHES + 1)})
         with file.open("rb") as opened:

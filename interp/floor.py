@@ -1,8 +1,8 @@
-"""How far the numbers of one text move when it is run in another shape: the noise floor.
+"""The noise floor: how far the numbers of one text move when it is run in another batch shape.
 
-A kernel adds in another order when other rows stand beside a text, and in half precision each
-such sum is rounded to 8 or 11 bits: the same text has other logits in another pack, chunk or
-batch. What two arms of a comparison differ by is an effect only where it is more than this.
+A kernel adds in another order when other rows stand beside a text, and in half precision each such
+sum is rounded to 8 or 11 bits: the same text has other logits in another pack, chunk or batch. A
+difference between two arms is an effect only where it exceeds this floor.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from faithscope.interp.leads import Lead
 
 @dataclass(frozen=True)
 class Floor:
-    """What the repeats of one prefix differ by: it was run in every pack and once by itself."""
+    """Differences between the repeats of one prefix, which was run in every pack and once alone."""
 
     packs: int
     lead: float
-    """Nats: the furthest that any lead moved, of the tokens before the answer, of those
-    written and of the labels. A decision by no more than this could have gone otherwise."""
+    """The furthest that any lead moved, in nats: of the tokens before the answer, of those written
+    and of the labels. A decision by no more than this could have gone otherwise."""
     log_prob: float | None
     """The largest |Δ log-prob| of a label; None where none were scored."""
     decision_moved: bool
@@ -29,10 +29,10 @@ class Floor:
 
 
 def floor(repeated: Answered) -> Floor:
-    """Of a prefix that was asked with `repeat` (`interp.answer.ask`).
+    """The noise floor of a prefix that was asked with `repeat` (`interp.answer.ask`).
 
     Raises:
-        ValueError: it was not repeated.
+        ValueError: the prefix was not repeated.
     """
     alone, (first, *others) = repeated.alone, repeated.repeats or (None,)
     if alone is None or first is None:
@@ -54,7 +54,7 @@ def _moves(a: Answered, b: Answered) -> Iterable[tuple[Lead, Lead]]:
 
 
 def _decisions(a: Answered, b: Answered) -> Iterable[tuple[Lead, Lead]]:
-    """Leads of the labels, and of the written tokens up to where the two write differently."""
+    """Pairs of leads: of the labels, and of the written tokens up to the first that differs."""
     if len(a.log_probs) > 1:
         yield Lead.of(a.log_probs), Lead.of(b.log_probs)
     for x, y in zip(a.written, b.written, strict=False):

@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from faithscope.interp.edits import Edit
 
 _MARK = 32
-"""Bits of a token id; the edits that a node is under stand above them."""
+"""Number of bits of a token id; the index of a node's set of edits stands above them."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """One token sequence to be run, and where to read it."""
+    """One token sequence to be run, and the positions to read."""
 
     ids: tuple[int, ...]
     """Every token from the first one of the prompt."""
     ask: tuple[int, ...] = (-1,)
     """Positions whose next-token logits are wanted; negative ones count from the end."""
     edits: tuple[Edit, ...] = ()
-    """What is done to the model while it runs this branch."""
+    """Edits of the model while it runs this branch."""
 
     def __post_init__(self) -> None:
         if not self.ids:
@@ -67,21 +67,21 @@ class Forest:
     depth: Int[NDArray[np.int64], " N"]
     """Position of the token in every sequence that passes through the node."""
     parent: Int[NDArray[np.int64], " N"]
-    """-1 at a root."""
+    """Parent node of each node; -1 at a root."""
     paths: tuple[NDArray[np.int64], ...]
     """Per sequence, in the order given: its nodes from root to leaf."""
     mark: Int[NDArray[np.int64], " N"]
-    """Which of `edits` a node is under; 0 for none."""
+    """Per node, the index of its set of edits in `edits`; 0 for none."""
     edits: tuple[tuple[Edit, ...], ...] = ((),)
 
     @classmethod
     def of(
         cls, sequences: Sequence[Sequence[int]], edits: Sequence[Sequence[Edit]] | None = None
     ) -> Forest:
-        """Merge `sequences`; equal prefixes under equal edits share their nodes.
+        """Merge `sequences` into a forest; equal prefixes under equal edits share their nodes.
 
-        Sorting brings shared prefixes together, so one pass over neighbours, each
-        compared with the one before, makes the trie in depth-first order.
+        Sorting brings shared prefixes together, so one pass that compares each sequence with the
+        one before makes the trie in depth-first order.
         """
         if not sequences:
             raise ValueError("a forest needs at least one sequence")
@@ -152,7 +152,7 @@ class Forest:
         return [self.run(a, b) for a, b in self.bounds(start, stop)]
 
     def run(self, start: int, stop: int) -> Run:
-        """The run of nodes `start`..`stop`, which `bounds` gave."""
+        """The run of nodes `start`..`stop`, a pair that `bounds` gave."""
         return Run(start, stop, self._spans(int(self.parent[start])), int(self.depth[start]))
 
     def bounds(self, start: int, stop: int) -> list[tuple[int, int]]:
@@ -162,12 +162,12 @@ class Forest:
         return list(itertools.pairwise([start, *breaks[first:last].tolist(), stop]))
 
     def blocks(self, start: int, stop: int, most: int) -> list[tuple[int, int, bool]]:
-        """Nodes `start`..`stop` as spans of at most `most` nodes where they are of several runs.
+        """Nodes `start`..`stop` as spans; a span of several runs has at most `most` nodes.
 
         Returns:
-            (first, last + 1, whether it is one run), in order. A run longer than `most` stands
-            alone; short ones that follow each other stand together, for a trie of many short
-            runs (a cue after every token) would else be computed a few tokens at a time.
+            (first, last + 1, whether the span is one run), in order. A run longer than `most`
+            stands alone; short runs that follow each other stand together, since a trie of many
+            short runs (a cue after every token) would else be computed a few tokens at a time.
         """
         blocks: list[tuple[int, int, bool]] = []
         for a, b in self.bounds(start, stop):
@@ -206,13 +206,13 @@ def split_by_budget(
 ) -> list[list[int]]:
     """Indices of `sequences`, grouped so that each group's forest has at most `budget` nodes.
 
-    A single sequence longer than the budget stands alone, with what it is continued by and
-    what is repeated: it cannot be made smaller. Shared prefixes are computed once per group.
+    A single sequence longer than the budget stands alone, with its continuations and the repeated
+    sequences: it cannot be made smaller. Shared prefixes are computed once per group.
 
     Args:
-        continued: per sequence, what follows it in the same forest (labels), under its edits;
-            counted for each sequence, also where two equal ones would share it.
-        repeat: indices of those that stand in every group.
+        continued: per sequence, the token sequences (labels) that follow it in the same forest,
+            under its edits; counted for each sequence, even if two equal ones would share them.
+        repeat: indices of the sequences that stand in every group.
     """
     if budget < 1:
         raise ValueError(f"the token budget must be positive, got {budget}")
@@ -247,11 +247,11 @@ def split_by_budget(
 def _marked(
     sequences: Sequence[Sequence[int]], edits: Sequence[Sequence[Edit]] | None
 ) -> tuple[list[NDArray[np.int64]], tuple[tuple[Edit, ...], ...]]:
-    """Tokens with the set of edits that they are under above their ids, and these sets."""
+    """Tokens with the index of their set of edits in the bits above their ids, and these sets."""
     arrays = [np.array(s, dtype=np.int64) for s in sequences]
     sets: dict[tuple[Edit, ...], int] = {(): 0}
     for ids, own_edits in zip(arrays, edits or (), strict=edits is not None):
-        # of an edit that is named twice the later stands, as it does where branches run alone
+        # of an edit that is named twice the later one is kept, as where branches run alone
         distinct = reversed(dict.fromkeys(reversed(own_edits)))
         starts = [(e.first, e) for e in distinct if e.first is not None]
         for at in sorted({first for first, _ in starts if first < ids.size}):
@@ -262,7 +262,7 @@ def _marked(
 
 
 def _fresh(before: list[NDArray[np.int64]], family: list[NDArray[np.int64]]) -> int:
-    """Most nodes that sorted sequences add to a forest that holds those of `before`."""
+    """Most nodes that sorted sequences (`family`) add to a forest that holds those of `before`."""
     if not family:
         return 0
     shared = max((_common_prefix(a, family[0]) for a in before), default=0)

@@ -1,4 +1,4 @@
-"""Where a model's reasoning begins and ends in its own tokens, found by looking."""
+"""The format of a model's reasoning: its opener and closer, read from the chat template."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from faithscope.interp.marks import MARKS, NO_MARKS, Marks, StatedMarks, marks_p
 
 @dataclass(frozen=True)
 class ReasoningFormat:
-    """The marks around a model's reasoning; all empty for one that reasons in plain prose."""
+    """The marks around a model's reasoning; all empty for a model that reasons in plain prose."""
 
     name: str
     opener: str
-    """What stands before the reasoning, white space included."""
+    """The text that opens the reasoning, white space included."""
     closer: str
-    """What ends the reasoning and hands over to the answer."""
+    """The text that ends the reasoning, before the answer."""
     answer_opener: str = ""
-    """What opens an answer that no reasoning precedes, where the family marks that."""
+    """The text that opens an answer without reasoning before it, in families that mark it."""
     nests: bool = True
-    """Whether a block may hold a block, which then ends before it does."""
+    """Whether a block may hold another block, which then ends before the outer one."""
 
     @property
     def marks(self) -> bool:
@@ -33,7 +33,7 @@ class ReasoningFormat:
 
 NONE = ReasoningFormat(NO_MARKS, "", "")
 OWN = "own"
-"""The name of a format whose marks a user states."""
+"""Name of a format whose marks the user states."""
 TAGS = tuple(t for m in MARKS if m.name != "harmony" for t in (m.opener.strip(), m.closer))
 """Reasoning tags; control tokens wherever a tokenizer has them as tokens of their own."""
 _REASONS = "(?:think|thought|reason)"
@@ -42,7 +42,7 @@ _LIKE_MARKS = re.compile(
     rf"|</[^<>\s]*{_REASONS}[^<>\s]*>|\[/[^\[\]\s]*{_REASONS}[^\[\]\s]*\]|◁/[^◁▷\s]*▷",
     re.I,
 )
-"""What looks like a mark of reasoning in a chat template: a control token, or the end of a tag."""
+"""Strings in a chat template that look like marks of reasoning: control tokens and ends of tags."""
 
 
 def format_of(marks: Marks, template: str = "") -> ReasoningFormat:
@@ -59,7 +59,7 @@ def format_of(marks: Marks, template: str = "") -> ReasoningFormat:
 
 
 BY_NAME = {m.name: format_of(m) for m in MARKS}
-"""The formats of known marks as they are without a template."""
+"""Name -> format of known marks, without what a template would tell."""
 
 
 def stated_format(
@@ -73,7 +73,7 @@ def stated_format(
         name: the model's, for messages.
 
     Raises:
-        UserError: they are no marks, or the tokenizer has no chat template.
+        UserError: `marks` are no marks, or the tokenizer has no chat template.
     """
     if problem := marks_problem(marks):
         raise UserError(f"{name}: {problem}")
@@ -102,7 +102,7 @@ def detect_format(
     marks: StatedMarks | None = None,
     name: str = "",
 ) -> ReasoningFormat:
-    """How this model marks its reasoning, read off the chat template.
+    """The marks of this model's reasoning, read off the chat template.
 
     The template decides, not the vocabulary: the Qwen3 instruct models that never think
     carry `<think>` in their vocabulary too, and the older DeepSeek-R1 templates, which
@@ -114,7 +114,7 @@ def detect_format(
     write them, unless the template writes `<think>` and never breaks the line after it.
 
     Args:
-        marks: what a user states instead (`stated_format`).
+        marks: marks that the user states instead (`stated_format`).
         name: the model's, for messages.
 
     Raises:
@@ -150,5 +150,5 @@ def detect_format(
 
 
 def unknown_marks(template: str) -> list[str]:
-    """What a chat template names that looks like a mark of reasoning and is of no known pair."""
+    """Strings in a chat template that look like marks of reasoning and belong to no known pair."""
     return list(dict.fromkeys(_LIKE_MARKS.findall(template)))

@@ -1,4 +1,4 @@
-"""Token ids in, token ids out: batched continuation of prompts."""
+"""Batched continuation of prompts: token ids in, token ids out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faithscope.interp.penalty import Penalty
 from faithscope.interp.read import choose_execution
 
 Choose = Callable[[Tensor, list[int]], Tensor]
-"""(B, V) logits and which prompts they are of, to (B,) next tokens."""
+"""(B, V) logits and the indices of their prompts, to (B,) next tokens."""
 
 
 def generate(
@@ -38,11 +38,11 @@ def generate(
     end leave the batch. `on_done(index, generation)` is called as each ends.
 
     Args:
-        max_new_tokens: of all, or of each.
+        max_new_tokens: the most new tokens, of all prompts or of each.
         repetition_penalty: above 1 makes tokens of the prompt and of what was written less
             likely; see `interp.penalty`.
-        seed: one for all, from which each prompt's follows by its place; or one per prompt, so
-            that what is drawn does not hang on which others are asked with it.
+        seed: one for all, from which each prompt's seed follows by its place; or one per prompt, so
+            that its draws do not depend on the other prompts of the call.
         end_ids: tokens that end a continuation; the model's own by default.
     """
     if not prompts:
@@ -102,7 +102,7 @@ def _greedy(logits: Tensor, rows: list[int]) -> Tensor:
 
 
 def _sampler(n: int, temperature: float, top_p: float, seed: int | Sequence[int]) -> Choose:
-    """Each prompt draws from a generator of its own, whatever shares its batch."""
+    """A sampler in which each prompt has a generator of its own, whatever shares its batch."""
     generators = [torch.Generator().manual_seed(s) for s in seeds_of(seed, n)]
 
     def choose(logits: Tensor, rows: list[int]) -> Tensor:

@@ -1,6 +1,6 @@
-"""What a backend wrote after a prompt, and under which settings: no torch, no model.
+"""Continuations that a backend wrote, and the settings of sampling: no torch, no model.
 
-Token ids in, token ids out: text is made of ids for reading only, and never turned back.
+Text is made from token ids for reading only, and never turned back into ids.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from faithscope.interp.errors import UserError
 
 @dataclass(frozen=True)
 class Generation:
-    """A continuation: its ids without the end token, and why it ended."""
+    """A continuation: its token ids without the end token, and why it ended."""
 
     ids: tuple[int, ...]
     finish: Literal["stop", "length"]
     end_id: int | None = None
-    """The end token that ended it; None where the length, or what the text said, did."""
+    """The end token that ended the text; None if its length or a stop rule did."""
     seconds: float | None = field(default=None, compare=False)
-    """Wall time from when it was asked for until it ended. Prompts in flight together overlap:
-    these do not add up to the time of a batch."""
+    """Wall time in seconds from the request until the end. Prompts in flight together overlap, so
+    these times do not add up to the time of a batch."""
     gaps: tuple[float, ...] = field(default=(), compare=False)
-    """Of a greedy continuation that was written here, per token (the end token's last): its logit
-    minus that of its best rival."""
+    """Per token of a greedy continuation written by `interp` (the end token's last): its logit
+    minus that of its best rival, in nats; empty for other continuations."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """Tokens written, the end token among them."""
+        """The token ids written, the end token included."""
         return self.ids if self.end_id is None else (*self.ids, self.end_id)
 
     @property
@@ -40,30 +40,29 @@ class Generation:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How continuations are drawn; means the same to every backend.
+    """Settings of sampling, with the same meaning for every backend.
 
     RFEval, appendix C.1: temperature 0, 32,768 new tokens, a repetition penalty of 1.2 but for
     the Qwen family's 1.0.
     """
 
     stop_ids: tuple[int, ...]
-    """Tokens that end a continuation, and nothing else does (`Model.end_ids` for the model's
-    own); none of them appears in what comes back."""
+    """Tokens that end a continuation, and the only ones that do (`Model.end_ids` has the model's
+    own); none of them appears in the result."""
     max_new_tokens: int = 512
     temperature: float = 0.0
-    """0 is greedy."""
+    """Sampling temperature; 0 is greedy."""
     top_p: float = 1.0
     repetition_penalty: float = 1.0
     """Logits of tokens that stand in the prompt or in what was written are divided by it where
     positive and multiplied where negative, before the temperature (arXiv 1909.05858, and
     transformers' `RepetitionPenaltyLogitsProcessor`, which count the prompt in too)."""
     seed: int | tuple[int, ...] = 0
-    """One for all, from which each prompt's follows by its place; or one per prompt, so that
-    what is drawn does not hang on which others are asked with it. Which tokens a seed draws is
-    each backend's own."""
+    """One seed for all, from which each prompt's follows by its place; or one per prompt, so that
+    its draws do not depend on the other prompts of the call. What a seed draws differs between
+    backends."""
     limits: tuple[int, ...] | None = None
-    """Where prompts may have different numbers of new tokens, that of each; at most
-    `max_new_tokens`, which holds for all where this is None."""
+    """Most new tokens of each prompt, at most `max_new_tokens` each; None if that holds for all."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop_ids", tuple(sorted({int(i) for i in self.stop_ids})))
@@ -83,10 +82,10 @@ class Sampling:
         check_penalty(self.repetition_penalty)
 
     def limits_of(self, n: int) -> list[int]:
-        """Most new tokens of each of `n` prompts.
+        """The most new tokens of each of `n` prompts.
 
         Raises:
-            ValueError: another number of limits than of prompts.
+            ValueError: the numbers of limits and of prompts differ.
         """
         return each_of(self.max_new_tokens if self.limits is None else self.limits, n)
 
@@ -96,14 +95,15 @@ class Sampling:
 
 
 def room_for(asked: int, n_prompt: int, positions: int | None) -> int:
-    """How many new tokens a prompt may have where the model's positions end before the limit does.
+    """Number of new tokens for a prompt: `asked`, or fewer if the model's positions end before
+    that.
 
-    RFEval (C.1) asks for 32,768, which is all that some models (MiMo-7B) have positions for,
-    prompt and all. vLLM, left to itself, ends a text at the last position, and so it counts as
-    truncated; our backends refuse to ask for more than there is room for.
+    RFEval (C.1) asks for 32,768 new tokens, while some models (MiMo-7B) have no more positions than
+    that for prompt and text together. vLLM by itself ends a text at the last position, and the text
+    counts as truncated; our backends refuse to ask for more than there is room for.
 
     Args:
-        positions: most tokens of prompt and continuation together; None is without limit.
+        positions: most tokens of prompt and continuation together; None if there is no limit.
 
     Raises:
         UserError: the prompt alone fills all positions.
@@ -119,16 +119,16 @@ def room_for(asked: int, n_prompt: int, positions: int | None) -> int:
 
 
 def check_penalty(penalty: float) -> None:
-    """Raises: UserError: `penalty` is no repetition penalty."""
+    """Check that `penalty` is a repetition penalty; raises `UserError` if not."""
     if not 0 < penalty < math.inf:
         raise UserError(f"repetition_penalty is {penalty}; it must be above 0 (1 is none)")
 
 
 def each_of(limit: int | Sequence[int], n: int) -> list[int]:
-    """A number for each of `n` prompts: one for all, or as given.
+    """The limit of each of `n` prompts, from one for all or one for each.
 
     Raises:
-        ValueError: another number of them than of prompts.
+        ValueError: the numbers of limits and of prompts differ.
     """
     limits = [limit] * n if isinstance(limit, int) else list(limit)
     if len(limits) != n:
@@ -137,10 +137,10 @@ def each_of(limit: int | Sequence[int], n: int) -> list[int]:
 
 
 def seeds_of(seed: int | Sequence[int], n: int) -> list[int]:
-    """The seed of each of `n` prompts: by its place, or as given.
+    """The seed of each of `n` prompts: derived from `seed` and its place, or as given.
 
     Raises:
-        ValueError: another number of seeds than of prompts.
+        ValueError: the numbers of seeds and of prompts differ.
     """
     seeds = [seed * 1_000_003 + i for i in range(n)] if isinstance(seed, int) else list(seed)
     if len(seeds) != n:

@@ -1,4 +1,4 @@
-"""Hooks on a model's layers and their parts: what is read there, and what is put in its place."""
+"""Hooks on a model's layers and their parts, which read activations or replace them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from faithscope.interp.forest import Forest
 from faithscope.interp.loaded import LoadedModel
 
 Placed = Mapping[tuple[Site, int], Sequence[tuple[Tensor, Tensor]]]
-"""Per site and layer: rows of the forward at hand, and what is put there."""
+"""(site, layer) -> rows of the current forward and the values that replace them."""
 
 
 def placed(forest: Forest, start: int, stop: int) -> Placed:
-    """The patches of nodes `start`..`stop`, by rows of their forward."""
+    """The patches of nodes `start`..`stop`, by row of the forward that runs these nodes."""
     marks, depth = forest.mark[start:stop], forest.depth[start:stop]
     patches: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
     for mark in np.unique(marks).tolist():
@@ -31,7 +31,7 @@ def placed(forest: Forest, start: int, stop: int) -> Placed:
 
 
 def placed_alone(edits: Sequence[Edit], length: int) -> Placed:
-    """The patches of one sequence that is run by itself."""
+    """The patches of one sequence that is run alone."""
     rows = np.arange(length)
     patches: dict[tuple[Site, int], list[tuple[Tensor, Tensor]]] = {}
     for patch in edits:
@@ -46,7 +46,7 @@ def _place(
     rows: np.ndarray,
     depth: np.ndarray,
 ) -> None:
-    # several nodes may stand at one depth: labels that part after the same text
+    # several nodes may stand at one depth: labels that differ after a shared prefix
     at: dict[int, list[int]] = {}
     for d, r in zip(depth.tolist(), rows.tolist(), strict=True):
         at.setdefault(d, []).append(r)
@@ -60,7 +60,7 @@ def _place(
 
 @contextmanager
 def patched(model: LoadedModel, places: Placed) -> Iterator[None]:
-    """Put activations in their places while a (1, T) batch runs."""
+    """Replace activations at their places while a (1, T) batch runs."""
 
     def hook(replacements: Sequence[tuple[Tensor, Tensor]]) -> Any:
         def replace(_: nn.Module, __: tuple, out: Tensor | tuple) -> Tensor | tuple:
@@ -89,7 +89,7 @@ def patched(model: LoadedModel, places: Placed) -> Iterator[None]:
 
 @contextmanager
 def residuals(model: LoadedModel, positions: list[int]) -> Iterator[list[Tensor]]:
-    """Collect (len(positions), D) before the first layer and after every layer."""
+    """Collect (len(positions), D) residual streams before the first layer and after every layer."""
     streams: list[Tensor] = []
     if not positions:
         yield streams
@@ -113,7 +113,7 @@ def residuals(model: LoadedModel, positions: list[int]) -> Iterator[list[Tensor]
 def outputs(
     model: LoadedModel, positions: list[int], sites: Sequence[Site]
 ) -> Iterator[dict[Site, list[Tensor]]]:
-    """Collect (len(positions), D) at the sites of every layer."""
+    """Collect (len(positions), D) outputs at the sites of every layer."""
     by_site: dict[Site, list[Tensor]] = {site: [] for site in sites}
     # every part is found before a hook is placed: one that is not there must leave none behind
     parts: list[tuple[Site, nn.Module]] = [

@@ -1,7 +1,7 @@
-"""Whether the Hugging Face hub answers: asked once in a process, before anything is read from it.
+"""A check that the Hugging Face hub answers, made once in a process before anything is read.
 
-Its clients try each file six times over half a minute. Where the hub cannot be reached they are
-told to read their cache alone, so that what is cached still loads and the rest fails at once.
+The hub's clients try each file six times over half a minute. If the hub cannot be reached, they are
+told to read their cache alone, so that cached files still load and all others fail at once.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import sys
 from functools import cache
 
 SECONDS = 10.0
-"""How long the one try waits."""
+"""Timeout of the one request, in seconds."""
 
 
 @cache
 def unreachable() -> str | None:
-    """Why nothing can be got from the hub, in words; None where it answers.
+    """Why nothing can be got from the hub, in words; None if the hub answers.
 
-    From then on only caches are read.
+    Once the hub was found unreachable, only caches are read.
     """
     from huggingface_hub import constants
     from huggingface_hub.utils import get_session

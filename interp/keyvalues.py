@@ -30,7 +30,7 @@ class Rows:
 
     @cached_property
     def index(self) -> Tensor:
-        """(B, P) the node in every place; node 0 before a path."""
+        """(B, P) the node at every place of the rows; node 0 before a path begins."""
         index = torch.zeros(len(self._paths), self.longest, dtype=torch.long)
         for row, path in zip(index, self._paths, strict=True):
             row[self.longest - len(path) :] = torch.from_numpy(path)
@@ -55,23 +55,23 @@ class KeyValues:
         return keys, values
 
     def rows(self, layer: int, rows: Rows, room: int, *, spend: bool) -> list[Tensor]:
-        """Keys and values along paths, (B, heads, P + room, D) each. What stands before a path
-        is finite and means nothing; in the room behind it nothing is written.
+        """Keys and values along paths, (B, heads, P + room, D) each. Entries before a path are
+        finite and without meaning; the room after it is left unwritten.
 
         Args:
-            spend: whether nothing more is wanted of this layer: its keys are freed before its
-                values are copied, and then these.
+            spend: whether this layer is no longer needed: its keys are freed before its values are
+                copied, and then the values.
         """
         held = list(self.layers.pop(layer) if spend else self.layers[layer])
         return [_laid_out(held.pop(0)[0], rows, room) for _ in range(2)]
 
 
 def _laid_out(nodes: Tensor, rows: Rows, room: int) -> Tensor:
-    """(heads, N, D) of nodes as (B, heads, P + room, D) of rows."""
+    """(heads, N, D) values of nodes laid out as (B, heads, P + room, D) values of rows."""
     heads, _, width = nodes.shape
     out = nodes.new_empty(len(rows.lengths), heads, rows.longest + room, width)
     if nodes.device.type != "cpu":
-        # a few calls, where starting one costs more than a second copy
+        # a few calls, on devices where starting a call costs more than a second copy
         out[:, :, : rows.longest] = nodes[:, rows.index.to(nodes.device)].transpose(0, 1)
         return out
     for row, spans in zip(out, rows.spans, strict=True):

@@ -1,6 +1,6 @@
-"""A model's language side: tokenizer, reasoning format, end tokens; no weights are read for it.
+"""A model's language side: tokenizer, reasoning format, end tokens. It needs no weights.
 
-What another process writes (a vLLM server) is asked for in ids and read back from ids here.
+For a model that runs in another process (a vLLM server): prompts become ids here, replies text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Speaks:
-    """What can be said to a model and what it said, between text and token ids."""
+    """Conversion between text and token ids for one model: prompts to it, and texts of it."""
 
     name: str
     tokenizer: PreTrainedTokenizerBase
@@ -61,9 +61,9 @@ class Language(Speaks):
     format: ReasoningFormat
     end_ids: frozenset[int]
     location: str
-    """A hub id or a folder, for who loads the weights elsewhere."""
+    """A hub id or a folder, for a process that loads the weights elsewhere."""
     revision: str | None = None
     max_positions: int | None = None
-    """The most that the model's config admits; a server may take fewer."""
+    """The most positions that the model's config admits; a server may take fewer."""
     cautions: tuple[str, ...] = ()
-    """As of a loaded model."""
+    """Cautions for a reader of the model's numbers, as in `LoadedModel.cautions`."""

@@ -35,7 +35,7 @@ def lens(
     unembedding = model.structure.unembedding
     weight = getattr(unembedding, "weight", None)
     normed = model.structure.final_norm(residuals.to(device_of(model.structure.final_norm)))
-    # where the unembedding is the embedding it may be on another device than the norm
+    # a tied unembedding may be on another device than the norm
     normed = normed.to(device_of(unembedding))
     if options is None or weight is None or weight.is_meta or weight.dtype not in _PLAIN:
         logits = unembedding(normed)
@@ -52,7 +52,7 @@ _PLAIN = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
 def _after(model: LoadedModel, logits: Tensor) -> Tensor:
-    """What the model itself does to logits after the unembedding."""
+    """Logits after the model's own scaling or soft-cap that follows the unembedding."""
     config = model.hf.config.get_text_config()
     for name in ("logit_scale", "lm_head_multiplier"):
         scale = getattr(config, name, None)

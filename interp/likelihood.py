@@ -29,22 +29,22 @@ _ROWS = 64
 
 @dataclass(frozen=True)
 class Likelihood:
-    """What is read of one sequence's tokens from a start on; NaN where nothing stands before."""
+    """Scores of one sequence's tokens from a start on; NaN at the first token of all."""
 
     log_probs: Float[NDArray[np.float64], " n"]
     """log p(token | all tokens before it), nats."""
     entropies: Float[NDArray[np.float64], " n"]
-    """Entropy of the whole next-token distribution there, nats."""
+    """Entropy of the whole next-token distribution before each token, nats."""
 
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """The sequences of one call, and what running them took."""
+    """Scores of the sequences of one call, with the execution used and its token counts."""
 
     sequences: tuple[Likelihood, ...]
     execution: Literal["packed", "dense", "loop"]
     reason: str | None
-    """Why the loop was used, where it was."""
+    """Why the one-by-one loop was used; None if it was not."""
     trie_tokens: int
     naive_tokens: int
 
@@ -58,7 +58,7 @@ def likelihood(
 ) -> Likelihoods:
     """Log-probabilities and entropies of the tokens of each sequence from its start on.
 
-    In the loop a text of more than `POSITIONS` asked tokens is run once for every so many.
+    The loop runs a text once for every `POSITIONS` asked tokens.
 
     Args:
         starts: per sequence, the position of the first token wanted, 0 for all.
@@ -103,7 +103,7 @@ def likelihood(
 
 @dataclass(frozen=True)
 class _Scores:
-    """What is kept of the logits at each node that is asked about."""
+    """The scores that are kept from the logits at each asked node."""
 
     tokens: dict[int, set[int]]
     """node -> the tokens that follow it in some sequence."""
@@ -126,7 +126,7 @@ class _Scores:
             execute.check_finite(model, some)
             log_p = torch.log_softmax(some, -1)
             here = nodes[start : start + _ROWS]
-            # entr(0) is 0, where p * log p of a token ruled out would be NaN
+            # entr(0) is 0, while p * log p would be NaN for a token of probability 0
             entropies = torch.special.entr(log_p.exp()).sum(-1, dtype=torch.float64)
             self.entropies.update(zip(here, entropies.tolist(), strict=True))
             pairs = [(row, node, t) for row, node in enumerate(here) for t in self.tokens[node]]

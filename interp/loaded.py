@@ -1,4 +1,4 @@
-"""`LoadedModel`: the weights of one open model, and what is known of them."""
+"""`LoadedModel`: one open model in memory, with its tokenizer, structure and limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from faithscope.interp.structure import Structure
 
 @dataclass
 class LoadedModel(Speaks):
-    """A causal language model in memory: what every way of running it takes."""
+    """A causal language model in memory; the argument of every function that runs a model."""
 
     name: str
     hf: PreTrainedModel
@@ -33,13 +33,13 @@ class LoadedModel(Speaks):
     chunk: int = 1_024
     """Most tokens in one forward."""
     checks: tuple[str, ...] = ()
-    """What was verified at load, a line each."""
+    """Results of the checks at load, one line per check."""
     cautions: tuple[str, ...] = ()
-    """What a reader of this model's numbers has to know, a line each; a run's page shows them."""
+    """Cautions for a reader of this model's numbers, one line each; a run's page shows them."""
 
     @property
     def device(self) -> torch.device:
-        """The device that token ids go to, and that all that is read of the model lies on."""
+        """The device that token ids go to, and on which all readings of the model lie."""
         device = device_of(self.hf.get_input_embeddings())
         assert device is not None
         return device
@@ -62,6 +62,6 @@ class LoadedModel(Speaks):
 
     @cached_property
     def number_ends(self) -> NumberEnds:
-        """Which tokens make another number of one that was just written."""
+        """The next tokens that would turn a number just written into another number."""
         size: int = self.hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
         return NumberEnds.of(self, min(size, len(self.tokenizer)))

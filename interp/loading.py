@@ -1,4 +1,4 @@
-"""Load a model: weights, tokenizer, structure, checks."""
+"""Loading of a model: weights, tokenizer, structure, checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from faithscope.interp.structure import Structure, looks_ahead, probe
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 _STRATEGIES = ("auto", "balanced", "balanced_low_0", "sequential")
-"""What transformers takes as `device_map` beside the name of a device and a mapping."""
+"""Values of `device_map` in transformers, besides the name of a device and a mapping."""
 
 
 def load(
@@ -54,16 +54,17 @@ def load(
             another registered scheme (`planted:faithful`).
         dtype: `auto` is float32 on a CPU and bfloat16 on an accelerator.
         device: `auto` takes cuda, then mps, then cpu.
-        revision: pin of a hub repository; a commit hash reproduces, a branch may move.
+        revision: revision of a hub repository; a commit hash is reproducible, a branch may move.
         quantize: 8- or 4-bit weights through bitsandbytes (extra `quant`).
-        device_map: `auto` spreads layers over the devices there are through accelerate, and keeps
-            what does not fit in the CPU's memory, or on disk; else what transformers takes.
-        marks: how the model marks its reasoning, where its chat template does not show that or
-            shows it otherwise (`interp.formats.stated_format`).
+        device_map: `auto` lets accelerate spread layers over the devices there are, and keep what
+            does not fit in the CPU's memory or on disk; also any other value that transformers
+            takes.
+        marks: the marks of the model's reasoning, if its chat template does not show them or shows
+            others (`interp.formats.stated_format`).
         verify_model: run the checks of `interp.verify`; they take a few short forwards.
 
     Raises:
-        UserError: the weights cannot be found, read, put where asked, or run there; config.json
+        UserError: the weights cannot be found, read, placed as asked, or run there; config.json
             describes another model than the files hold; or a check fails.
     """
     source = _source(name, revision)
@@ -96,7 +97,7 @@ def load(
         if quantize is None and device_map is None:
             hf = hf.to(torch.device(at))  # pyright: ignore
     if missing := sorted(info["missing_keys"]):
-        # transformers would draw them at random and only warn
+        # transformers would initialise missing weights at random and only warn
         raise UserError(
             f"model {name!r}: {where} lacks {len(missing)} weights that {type(hf).__name__} has "
             f"(first: {missing[0]}); get its files again"
@@ -124,10 +125,10 @@ def load_language(
     """Tokenizer, reasoning format and end tokens of `name`, without its weights.
 
     Args:
-        name, revision, marks: as of `load`.
+        name, revision, marks: as for `load`.
 
     Raises:
-        UserError: they cannot be found or read, or the chat template does not hold a question.
+        UserError: the files cannot be found or read, or the chat template does not hold a question.
     """
     source = _source(name, revision)
     where = str(source.location)
@@ -141,7 +142,7 @@ def load_language(
         try:
             defaults = GenerationConfig.from_pretrained(where, **options)
         except OSError:
-            # as transformers does where a model has no such file of its own
+            # as transformers does for a model without a generation_config.json
             defaults = GenerationConfig.from_model_config(config)
     fmt = detect_format(tokenizer, config.model_type, marks, name)
     return Language(
@@ -166,10 +167,11 @@ def _config(name: str, where: str, revision: str | None, trust_remote_code: bool
 
 
 def _source(name: str, revision: str | None) -> sources.Source:
-    """Where the weights are.
+    """The source of a model's weights.
 
     Raises:
-        UserError: as `sources.resolve`; or they are on the hub alone, which cannot be reached.
+        UserError: as `sources.resolve`; or the weights are on the hub alone, which cannot be
+            reached.
     """
     source = sources.resolve(name, revision)
     on_hub = source.kind == "hub" and not hub.is_cached(name, revision)
@@ -182,16 +184,17 @@ def _source(name: str, revision: str | None) -> sources.Source:
 
 
 def _reading(name: str, where: str) -> AbstractContextManager[None]:
-    """Whatever reading damaged or absent files raises, as one line with the model's name."""
+    """A context that turns errors of damaged or absent files into one line that names the model."""
     again = f"; are the files in {where} whole? get them again" if Path(where).exists() else ""
     return _in_one_line(name, "read", again)
 
 
 @contextmanager
 def _in_one_line(name: str, cannot_be: str, remedy: str) -> Iterator[None]:
-    """Whatever the libraries below raise, as a `UserError` with the model's name.
+    """A context that turns any error of the libraries below into a `UserError` with the model's
+    name.
 
-    Each has errors of its own here (safetensors, tokenizers, json, torch, accelerate), some of
+    Each library has errors of its own (safetensors, tokenizers, json, torch, accelerate), some of
     them plain `Exception`.
     """
     try:
@@ -205,7 +208,7 @@ def _in_one_line(name: str, cannot_be: str, remedy: str) -> Iterator[None]:
                 f"model {name!r} does not fit into memory ({reason}); take dtype bfloat16, "
                 "quantize, or device_map: auto, with more or larger devices"
             ) from error
-        # transformers and accelerate ask for a folder by a parameter of such a name
+        # transformers and accelerate ask for an offload folder by a parameter of such a name
         if "offload_" in reason:
             raise UserError(
                 f"model {name!r} does not fit into the memory of the devices and of the CPU, and "
@@ -229,8 +232,8 @@ def wrap(
 ) -> Model:
     """A `Model` over a transformers model that is already in memory.
 
-    Where a packed forest serves it, faithscope's attention implementation is set over the kernel
-    that it runs under, and hands every call to that kernel outside packed runs.
+    If a packed forest serves the model, faithscope's attention implementation is set over the
+    model's kernel, and hands every call to that kernel outside packed runs.
     """
     attention.take_over(hf)
     hf.eval().requires_grad_(False)

@@ -1,7 +1,7 @@
 """The marks that models write around their reasoning, and the parser of the blocks they make.
 
-Knows text alone: what a chat template says of marks is read by `interp.formats`, and where a
-response is cut between token ids by `interp.responses`.
+Works on text alone: `interp.formats` reads marks from a chat template, and `interp.responses` cuts
+a response between token ids.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from faithscope.interp.errors import did_you_mean
 
 _ATTRIBUTES = r"(?:\s[^<>]*+(?<!/))?"
-"""As in `<think signature="…">`; `<think />` opens nothing."""
+"""Attributes of a tag, as in `<think signature="…">`; `<think />` opens nothing."""
 _TURN = r"(?:<\|(?:end|call)\|>\s*+)?(?:<\|start\|>assistant)?"
 _CHANNEL = r"(?:[ ][^<]*+)?(?:<\|constrain\|>[^<]*+)?<\|message\|>"
 """The end of a harmony header, a recipient and a content type included."""
@@ -27,20 +27,20 @@ class Marks:
 
     name: str
     opener: str
-    """As models write it, without the line break that may follow."""
+    """The opener as models write it, without the line break that may follow."""
     closer: str
-    """What ends the reasoning and hands over to the answer."""
+    """The text that ends the reasoning, before the answer."""
     breaks_line: bool = False
-    """Whether a line break follows the opener where a template does not show it."""
+    """Whether a line break follows the opener if no template shows it."""
     answer_opener: str = ""
-    """What opens an answer that no reasoning precedes, where the family marks that."""
+    """The text that opens an answer without reasoning before it, in families that mark it."""
     pattern: tuple[str, str] = field(default=("", ""), repr=False)
-    """Regular expressions of opener and closer in text; by default the marks themselves, those in
-    angle brackets with attributes."""
+    """Regular expressions of opener and closer in text; by default the marks themselves, with
+    optional attributes if in angle brackets."""
     nests: bool = True
-    """Whether a block may hold a block; otherwise one closer ends all that was opened."""
+    """Whether a block may hold another block; if not, one closer ends all that was opened."""
     shown_by: str = ""
-    """What a chat template of such a model holds; by default the opener or the closer."""
+    """Text by which a chat template shows these marks; by default the opener or the closer."""
 
     @property
     def patterns(self) -> tuple[str, str]:
@@ -112,17 +112,16 @@ MARKS = (
     _tags("reasoning"),
     _tags("longcat_think", breaks_line=True),
 )
-"""What is known: gpt-oss; Magistral and Ministral; Qwen, DeepSeek and most others; Seed-OSS;
-Command A; Kimi; Gemma 4; Sky-T1 and OpenThinker; Apertus; EXAONE Deep; Claude's prompts; Reka;
-LongCat."""
+"""Marks of gpt-oss; Magistral and Ministral; Qwen, DeepSeek and most others; Seed-OSS; Command A;
+Kimi; Gemma 4; Sky-T1 and OpenThinker; Apertus; EXAONE Deep; Claude's prompts; Reka; LongCat."""
 BY_NAME = {marks.name: marks for marks in MARKS}
 NO_MARKS = "none"
 StatedMarks = str | Sequence[str]
-"""How a user states a model's marks: a name of known ones, `none`, or [OPENER, CLOSER]."""
+"""A user's statement of a model's marks: the name of known ones, `none`, or [OPENER, CLOSER]."""
 
 
 def marks_problem(marks: StatedMarks) -> str | None:
-    """Why a statement of marks is none, or None if it is one."""
+    """Why a user's statement of marks is invalid; None if it is valid."""
     if isinstance(marks, str):
         known = [NO_MARKS, *BY_NAME]
         guess = did_you_mean(marks, known) or f"; known: {', '.join(known)}"
@@ -136,16 +135,16 @@ _ENDS = (
     *("<|end|>", "<|return|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "</s>"),
     *("<｜end▁of▁sentence｜>", "<|end_of_solution|>", "<|END_RESPONSE|>"),
 )
-"""What ends a turn where a text was decoded with its control tokens."""
+"""Control tokens that end a turn in a text decoded with its control tokens."""
 _BARE_CHANNEL = re.compile(r"analysis(?=[^\s:,.;])")
-"""What is left of harmony's first header where a text was decoded without its control tokens."""
+"""Remainder of harmony's first header in a text decoded without its control tokens."""
 _SUMMARY = re.compile(r"\s*<summary>(.*?)</summary>\s*", re.S)
 _REDACTED = re.compile(r"\sredacted\s*=\s*[\"']?true\b", re.I)
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """Any mark; the group that matched is `o` or `c` and the place of its pair in `MARKS`."""
+    """A pattern of any mark; the matching group is `o` or `c` with the pair's index in `MARKS`."""
     begins = "".join({marks.opener[0] for marks in MARKS} | {marks.closer[0] for marks in MARKS})
     groups = (
         f"(?P<{kind}{i}>{pattern})"
@@ -174,7 +173,7 @@ def _marks(text: str) -> Iterator[_Mark]:
 
 
 def plain(text: str) -> str:
-    """A text with every mark of reasoning written as a think tag; a channel opened twice, once."""
+    """`text` with its marks of reasoning written as think tags; a channel opened twice gets one."""
     parts, at, opened = [], 0, False
     for mark in _marks(text):
         again = mark.opens and opened and not MARKS[mark.pair].nests
@@ -186,35 +185,36 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Thought:
-    """A text taken apart into reasoning and what is said beside it."""
+    """A text split into its reasoning and its answer."""
 
     answer: str
     """The text without its reasoning."""
     thinking: str = ""
-    """The reasoning, blocks joined by a blank line, marks of nested ones left in."""
+    """The reasoning: blocks joined by a blank line, marks of nested blocks left in."""
     marked: bool = False
     """Whether any reasoning is marked."""
     closed: bool = True
-    """False where reasoning begins and does not end: all from there on is reasoning."""
+    """False if some reasoning begins and does not end: all text from there on is reasoning."""
     withheld: bool = False
     """Whether some of the reasoning is encrypted, as its opener says."""
     unpaired: str = ""
-    """The first mark that belongs to no block, or leaves open where one ends, as does another
-    pair's closer in a block that does not end: what is reasoning is then doubtful."""
+    """The first mark that makes the extent of the reasoning doubtful: one that belongs to no block
+    or leaves open where a block ends, or another pair's closer in a block that does not end. Empty
+    if there is none."""
 
 
 def split(text: str, prompt: str = "") -> Thought:
-    """Take a text apart into marked reasoning and the rest, in linear time.
+    """Split a text into marked reasoning and the rest, in linear time.
 
-    A block ends at the closer that pairs with its opener; the same marks within it nest, others
-    are text. A closer without an opener ends reasoning that the chat template had opened: only
-    the first unpaired mark does, and only where the text begins with no opener of its own. After
-    the first block, blocks may follow anywhere.
+    A block ends at the closer that pairs with its opener; the same pair of marks nests within it,
+    other marks are text. A closer without an opener ends reasoning that the chat template had
+    opened, if it is the first unpaired mark and the text does not begin with an opener. After the
+    first block, blocks may follow anywhere.
 
     Args:
-        prompt: what the text replies to. A mark that it holds may be quoted from there: outside
-            of blocks such an opener opens a block only where the text begins with it, and such a
-            closer ends nothing.
+        prompt: the prompt that the text replies to. A mark in the text that the prompt also holds
+            may be a quotation: outside of blocks such an opener opens a block only at the text's
+            beginning, and such a closer ends nothing.
     """
     text = _with_channels(text)
     in_prompt = {mark.kind for mark in _marks(prompt)} if prompt else set()
@@ -277,7 +277,7 @@ def split(text: str, prompt: str = "") -> Thought:
 
 
 def _with_channels(text: str) -> str:
-    """A reply of harmony with the headers that decoding without control tokens has bared."""
+    """A harmony reply with channel marks restored from headers that lost their control tokens."""
     if "assistantfinal" not in text or not (begins := _BARE_CHANNEL.match(text)):
         return text
     analysis, final = (f"<|channel|>{name}<|message|>" for name in ("analysis", "final"))
@@ -286,8 +286,8 @@ def _with_channels(text: str) -> str:
 
 
 def _inside(opener: str, block: str) -> str:
-    """The reasoning of a block: of one with attributes, without the summary that Inspect writes
-    into it; where the reasoning itself is encrypted, the summary alone."""
+    """The reasoning of a block. In a block with attributes, the summary that Inspect writes is left
+    out; if the reasoning itself is encrypted, the summary alone is returned."""
     if not re.search(r"\s", opener.strip()):
         return block
     summary = _SUMMARY.match(block)
@@ -297,7 +297,7 @@ def _inside(opener: str, block: str) -> str:
 
 
 def _without_ends(text: str) -> str:
-    """A text without the control tokens that ended its turn."""
+    """`text` without the control tokens that ended its turn."""
     end = len(text.rstrip())
     while token := next((t for t in _ENDS if text.endswith(t, 0, end)), None):
         end -= len(token)

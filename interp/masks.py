@@ -1,4 +1,4 @@
-"""Which keys a query sees: masks over paths and over a packed trie, and what is cut from them."""
+"""Masks of the keys that a query sees, over paths and over a packed trie, less knockouts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from faithscope.interp.edits import Knockout
 
 @dataclass(frozen=True)
 class Reach:
-    """Which positions up to its own a query of a layer sees: all of them by default."""
+    """The positions, up to its own, that a query of a layer sees; all of them by default."""
 
     window: int | None = None
-    """Only the last so many, its own among them."""
+    """Size of a sliding window: the last positions that a query sees, its own included."""
     chunk: int | None = None
-    """Only those of its own chunk, where positions are cut into chunks of so many."""
+    """Size of chunks of positions: a query sees only its own chunk."""
 
     def sees(self, query: Tensor, key: Tensor) -> Tensor:
-        """Bool of the broadcast shape of `query` and `key` positions."""
+        """Whether queries see keys: bool of the broadcast shape of `query` and `key` positions."""
         seen = key <= query
         if self.window is not None:
             seen = seen & (key > query - self.window)
@@ -31,7 +31,7 @@ class Reach:
 
     @property
     def whole(self) -> float:
-        """The longest path of which every query sees all that lies before it."""
+        """Length of the longest path on which every query sees all earlier positions."""
         return min(x for x in (self.window, self.chunk, float("inf")) if x is not None)
 
     def __str__(self) -> str:
@@ -46,12 +46,14 @@ EVERYTHING = Reach()
 def reach_of(
     rule: Callable[..., Tensor], size: int | None, device: torch.device | str = "cpu"
 ) -> Reach | None:
-    """The reach that a mask function of transformers has; None if it is of another kind.
+    """The reach of a mask function of transformers; None if the function is no such mask.
 
     Args:
-        rule: (batch, head, query, key) indices to bool, as transformers' mask functions are.
-        size: the `local_size` that transformers names with it: up to so many keys it is causal.
-        device: where the rule's own tensors are (chunks know how far a text is padded).
+        rule: a function of (batch, head, query, key) indices to bool, as transformers' mask
+            functions are.
+        size: the `local_size` that transformers gives with the rule: up to this many keys it is
+            causal.
+        device: device of the rule's own tensors (a rule of chunks holds a text's padding).
     """
     step = size or 64
     at = torch.tensor(sorted({m * step + d for m in range(4) for d in range(-3, 4)} - {-3, -2, -1}))
@@ -60,20 +62,20 @@ def reach_of(
     try:
         seen = rule(zero, zero, query.to(device), key.to(device)).broadcast_to(len(at), len(at))
     except IndexError:
-        # it looks positions up in a table of the text at hand
+        # the rule looks positions up in a table of one text
         return None
     kinds = (EVERYTHING, Reach(window=size), Reach(chunk=size)) if size else (EVERYTHING,)
     return next((r for r in kinds if torch.equal(seen.cpu(), r.sees(query, key))), None)
 
 
 def causal_mask(queries: int, keys: int, reach: Reach, device: torch.device) -> Tensor:
-    """(queries, keys) bool: the last `queries` positions of a path of `keys` tokens."""
+    """(queries, keys) bool mask of the last `queries` positions of a path of `keys` tokens."""
     q = torch.arange(keys - queries, keys, device=device)[:, None]
     return reach.sees(q, torch.arange(keys, device=device)[None])
 
 
 def ancestor_mask(end: Tensor, depth: Tensor, start: int, stop: int, reach: Reach) -> Tensor:
-    """(stop - start, stop) bool: which nodes lie on the path to nodes `start`..`stop`."""
+    """(stop - start, stop) bool mask: the nodes on the path to each of nodes `start`..`stop`."""
     q = torch.arange(start, stop, device=end.device)[:, None]
     k = torch.arange(stop, device=end.device)[None]
     seen = (k <= q) & (q < end[None, :stop])
@@ -81,26 +83,26 @@ def ancestor_mask(end: Tensor, depth: Tensor, start: int, stop: int, reach: Reac
 
 
 def as_additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Zero where seen, the most negative number of `dtype` elsewhere."""
+    """An additive mask: zero where a key is seen, the most negative number of `dtype` elsewhere."""
     return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """An edit, and which of the queries at hand it is done to."""
+    """One edit that cuts attention, and the queries of the current call that it applies to."""
 
     edit: Knockout
     queries: Tensor
-    """(n,) bool."""
+    """(n,) bool, true for the queries of the call that the edit applies to."""
 
 
 def without(seen: Tensor, cuts: Sequence[Cut], position: Tensor, own: Tensor, heads: int) -> Tensor:
-    """A mask less the edges that are cut.
+    """A mask without the attention edges that knockouts cut.
 
     Args:
-        seen: (n, P) bool, the mask without any edit.
+        seen: (n, P) bool, the mask before any cut.
         position: (P,) or (n, P) positions of the keys.
-        own: (n,) the column of each query itself, which stays.
+        own: (n,) the column of each query itself, which is never cut.
         heads: query heads, H.
 
     Returns:

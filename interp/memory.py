@@ -1,4 +1,4 @@
-"""Out of memory is no reason to stop: pack less at once, and try again."""
+"""Retries with smaller packs when memory runs out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 
 if TYPE_CHECKING:
-    # vLLM's own environment has not all that a model here needs
+    # vLLM's own environment lacks packages that a `Model` needs
     from faithscope.interp.model import Model
 
 FLOOR = 256
-"""Least token budget, and least tokens in one forward."""
+"""The least token budget, and the least tokens in one forward, that retries go down to."""
 
 T = TypeVar("T")
 
@@ -29,15 +29,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 def within_memory(model: Model, work: Callable[[], T], on_less: Callable[[int], None]) -> T:
     """The result of `work`, tried again with half the token budget while memory runs out.
 
-    Smaller packs give the same numbers up to float rounding. The smaller budget stays for
-    what comes after; where even the least did not help, the budget was not what was wrong,
-    and it is put back.
+    Smaller packs give the same numbers up to float rounding. The smaller budget is kept for later
+    work; if even the least did not help, the budget was not the cause, and it is restored.
 
     Args:
-        on_less: told the new budget, once `work` got by with it.
+        on_less: called with the new budget, once `work` succeeded with it.
 
     Raises:
-        MemoryError: it does not fit with the least budget either.
+        MemoryError: `work` does not fit with the least budget either.
     """
     before = model.token_budget, model.chunk
     while True:
@@ -57,14 +56,14 @@ def within_memory(model: Model, work: Callable[[], T], on_less: Callable[[int], 
             if model.token_budget < before[0]:
                 on_less(model.token_budget)
             return result
-        # Out here the error is gone, and with it the tensors that its traceback held.
+        # Outside of `except` the error is gone, and with it the tensors that its traceback held.
         model.token_budget = max(FLOOR, model.token_budget // 2)
         model.chunk = max(min(FLOOR, model.chunk), model.chunk // 2)
         free()
 
 
 def free() -> None:
-    """Give back what no one holds any more."""
+    """Collect garbage, and return unused cached memory to the accelerator."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

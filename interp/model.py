@@ -1,4 +1,4 @@
-"""`Model`: one open model, its tokenizer, and what can be asked of it."""
+"""`Model`: one open model, with its tokenizer and all readings as methods."""
 
 from __future__ import annotations
 

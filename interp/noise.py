@@ -1,8 +1,8 @@
 """How far rounding alone moves a model's numbers: the scale that a difference is judged by.
 
-Two right ways to one number differ by rounding: kernels add in another order, a layer's output
-falls on the neighbouring float, and the layers above carry it on. The same is done here on
-purpose: what every layer puts out is moved by at most one unit in the last place.
+Two right computations of one number differ by rounding: kernels add in another order, a layer's
+output falls on the neighbouring float, and the layers above carry it on. This module does so on
+purpose: it moves every layer's output by at most one unit in the last place.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from torch import Tensor, nn
 from faithscope.interp.model import Model
 
 _DRAWS = 8_191
-"""Prime, so that no width of a layer divides it and each position has draws of its own."""
+"""Length of the table of draws: prime, so that no layer's width divides it and each position has
+draws of its own."""
 
 
 @contextmanager
 def rounding(model: Model, seed: int = 0) -> Iterator[None]:
-    """In forwards inside, all texts of a batch but the first round otherwise: embeddings and
-    every layer's output are multiplied by 1 + ε·u, with u uniform in [-1, 1] for each number
-    and ε the dtype's.
+    """In forwards within the context, all texts of a batch but the first are rounded otherwise:
+    embeddings and every layer's output are multiplied by 1 + ε·u, with u uniform in [-1, 1] for
+    each number and ε the dtype's epsilon.
 
     Packed logits of tiny random models lie 0.4 to 0.8 times as far from plain ones as these
     lie from each other (root mean square over the vocabulary), in float32 and bfloat16 alike.
@@ -36,12 +37,12 @@ def rounding(model: Model, seed: int = 0) -> Iterator[None]:
         x = out[0] if isinstance(out, tuple | list) and out else out
         if not isinstance(x, Tensor) or not x.is_floating_point():
             return out
-        # drawn on the CPU: a generator of its own is what not every device has
+        # drawn on the CPU, since not every device has generators of its own
         tables[x.device] = table = tables.get(x.device, drawn.to(x.device)).roll(1)
         u = table.repeat(-(-x.numel() // _DRAWS))[: x.numel()].view(x.shape).clone()
         u[0] = 0
         y = (x.float() * (1 + torch.finfo(x.dtype).eps * u)).to(x.dtype)
-        # a named tuple takes its fields one by one
+        # the constructor of a named tuple takes its fields one by one
         return y if x is out else getattr(out, "_make", type(out))((y, *out[1:]))
 
     depth = model.n_layers
@@ -56,8 +57,8 @@ def rounding(model: Model, seed: int = 0) -> Iterator[None]:
 
 
 def size(difference: Tensor) -> Tensor:
-    """(..., V) differences of logits to (...): root mean square over the vocabulary.
+    """Root mean square over the vocabulary of (..., V) differences of logits, shape (...).
 
-    Unlike the largest of V it is nearly the same for every draw of the rounding.
+    Unlike the maximum over V, it is nearly the same for every draw of the rounding.
     """
     return difference.float().pow(2).mean(-1).sqrt()

@@ -7,7 +7,7 @@ that is decoded alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,50 @@ if TYPE_CHECKING:
 
     from faithscope.interp.language import Speaks
 
+NUMBER_ENDS = 2
+"""Version of where a scored number ends; raised where scores of numbers come to be others."""
 CALCULATION = re.compile(
     r"[ \t]+(?:[*/−-](?![^\W\d]|\*)|x(?![\w-])|\\(?:times|div|cdot))|[ \t]*[+×÷=]"
 )
 """What makes a number that stands right before it an operand: ` * 60` after "3". The answer is
 what the calculation comes to. `**` ends an emphasis."""
-_TAIL = re.compile(r"(?:[0-9][0-9,./]*)?\Z")
+SCALES = "hundred|thousand|million|billion|trillion|lakh|crore"
+"""Words that multiply the number before them: "2 million"."""
+SCALE_SIGNS = "[万萬亿億만억]|[百千천](?![克米瓦卡])"
+"""Characters that multiply the number before them: 3万, but not 5千克 (kilograms)."""
+SCALE_LETTERS = "[kKMBb]|[mb]n"
+"""Letters that multiply an amount of money ("$5k"), as "m" does; "5k" alone may be kilos, too."""
+VULGAR, RAISED = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺"
+"""Fractions in one character, and the characters of exponents: "2½", "10³"."""
+VARIABLES = "xyzwuvnqrijabcπθ"
+"""Letters that stand for a factor right behind a number: "2x"."""
+COMMANDS = (
+    "sqrt|pi|[dt]?frac|log|ln|exp|sin|cos|tan|theta|alpha|beta|lambda|mu|infty|d?binom|pm|mp"
+    "|varphi|phi|omega|sigma|mod|bmod|pmod"
+)
+r"""LaTeX commands that make the number before them a part of a formula: `5\sqrt{2}`."""
+_MONEY = re.compile(r"[$€£¥₹₩฿]\s?-?[\d.,]+\Z")
+_MILLION = r"m(?![\w'’-])"
+_TO_COME = (
+    (r"[,./:_*(–—−-]|\*\*|[ \u2009\u202f\u00a0]|[至到和と]", r"\d"),
+    (r" ?\^\{?", r" ?\{?(?:[-+]?\d|[-+]\Z)"),
+    (r"[eE]", r"[-+]?\d|[-+]\Z"),
+    (r" ?\\", rf"(?:times|cdot|div|{COMMANDS})(?![a-z])"),
+    (r" (?:or|to|and)", r" ?\$?\d| \$?\Z"),
+)
+"""Text of a token that may stand behind a number, and what that of the next one then begins with
+where the two make it a part of something else: "70" + "," + "000", "3" + " to" + " 5"."""
+_GOES_ON = re.compile(
+    "|".join(
+        (
+            rf"\d|{CALCULATION.pattern}",
+            *(f"(?:{one})(?:{other})" for one, other in _TO_COME),
+            rf"\s?(?:{SCALES})s?(?![\w-])|\s?(?:{SCALE_SIGNS})|\s?[{VULGAR}√π∞±‰]|[{RAISED}]",
+            rf"(?:{SCALE_LETTERS}|[{VARIABLES}]|st|nd|rd|th)(?![\w'’-])",
+        )
+    )
+)
+"""What a token begins with that makes the number right before it a part of something else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,25 +81,23 @@ Continuation = tuple[tuple[int, ...], TokenSet]
 
 @dataclass(frozen=True)
 class NumberEnds:
-    """Token ids that lengthen a number, or make it the first operand of a calculation.
+    """Tokens behind a number that make another number of it, or an operand, or a part of a range.
 
-    A digit always lengthens; a comma, a point or a slash only where a digit follows it, in the
-    same token (`joined`) or in the next (`lone`): "70, and" and "70." leave 70 as it is.
+    A digit always does; a comma, a point or a blank only where a digit follows it, in the same
+    token or in the next: "70, and" and "70." leave 70 as it is.
     """
 
-    digits: TokenSet
-    """Ids whose text begins with a digit."""
-    calculates: TokenSet
-    """Ids that begin with an operator."""
-    joined: Mapping[str, TokenSet]
-    """Per separator, ids whose text begins with it and a digit."""
-    lone: Mapping[str, tuple[int, ...]]
-    """Per separator, ids whose text is nothing else."""
+    longer: TokenSet
+    """Ids that do so by themselves."""
+    millions: TokenSet
+    """Ids that do so behind an amount of money alone: "$5" + "m"; "5" + "m" are metres."""
+    to_come: tuple[Continuation, ...]
+    """Ids that do so if one of a set follows."""
 
     @classmethod
     def of(cls, language: Speaks, n_ids: int) -> NumberEnds:
         """The ends of numbers among a tokenizer's first `n_ids` ids."""
-        # Not at the top: reading answers, which needs the pattern, need not wait for torch.
+        # Not at the top: reading answers, which needs the patterns, need not wait for torch.
         import torch
 
         anchor = language.encode("1")[-1]
@@ -73,28 +109,23 @@ class NumberEnds:
         )
         texts = [text[len(base) :] for text in after]
 
-        def where(pattern: str | re.Pattern[str]) -> TokenSet:
-            matches = re.compile(pattern).match
-            ids = [i for i, text in enumerate(texts) if matches(text)]
+        def where(pattern: str | re.Pattern[str], *, whole: bool = False) -> list[int]:
+            compiled = re.compile(pattern)
+            matches = compiled.fullmatch if whole else compiled.match
+            return [i for i, text in enumerate(texts) if matches(text)]
+
+        def token_set(ids: list[int]) -> TokenSet:
             return TokenSet(torch.tensor(ids, dtype=torch.long))
 
-        return cls(
-            digits=where(r"\d"),
-            calculates=where(CALCULATION),
-            joined={s: where(rf"{re.escape(s)}\d") for s in ",./"},
-            lone={s: tuple(i for i, t in enumerate(texts) if t == s) for s in ",./"},
-        )
+        to_come: list[Continuation] = []
+        for one, other in _TO_COME:
+            following = token_set(where(other))
+            if len(following.ids):
+                to_come += [((i,), following) for i in where(one, whole=True)]
+        return cls(token_set(where(_GOES_ON)), token_set(where(_MILLION)), tuple(to_come))
 
     def continuations(self, text: str) -> Iterator[Continuation]:
-        """Every way in which the number that `text` ends with becomes another; no two overlap.
-
-        A number that has a point or a slash in it already ends there: "3.5." or "1/2, 3".
-        """
-        tail = _TAIL.search(text)
-        number = tail.group() if tail else ""
-        separators = "" if not number or {".", "/"} & set(number) else ",."
-        one = [self.digits, self.calculates]
-        for separator in separators + ("/" if number.isdigit() else ""):
-            one.append(self.joined[separator])
-            yield from (((token,), self.digits) for token in self.lone[separator])
-        yield from (((), ids) for ids in one if len(ids.ids))
+        """Every way in which the number that `text` ends with becomes another; no two overlap."""
+        by_itself = [self.longer, *([self.millions] if _MONEY.search(text) else [])]
+        yield from (((), ids) for ids in by_itself if len(ids.ids))
+        yield from self.to_come

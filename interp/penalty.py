@@ -16,18 +16,18 @@ Choose = Callable[[Tensor, list[int]], Tensor]
 
 
 class Penalty:
-    """Which tokens each of several prompts has seen, and what that does to its next logits."""
+    """The tokens seen so far in each of several prompts, whose next logits it penalises."""
 
     def __init__(self, prompts: Sequence[Sequence[int]], penalty: float) -> None:
         self._prompts, self._penalty = prompts, penalty
-        # (V,) of each row that is being decoded; others cost nothing
+        # per row being decoded, (V,) bool of the tokens seen; other rows take no memory
         self._seen: dict[int, Tensor] = {}
 
     def before(self, choose: Choose) -> Choose:
-        """`choose`, given penalised (B, V) float32 logits; what it chooses counts from then on."""
+        """`choose` on penalised (B, V) float32 logits; the tokens it chooses then count as seen."""
 
         def chosen(logits: Tensor, rows: list[int]) -> Tensor:
-            # rows that are not asked about have ended, or are yet to begin
+            # rows not in this call have ended, or are yet to begin
             self._seen = {r: self._of(r, logits) for r in rows}
             seen = torch.stack([self._seen[r] for r in rows])
             x = logits.float()

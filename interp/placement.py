@@ -1,7 +1,7 @@
-"""Where the parts of a model compute, be they on one device, spread over several, or offloaded.
+"""Devices on which the parts of a model compute: on one, spread over several, or offloaded.
 
-accelerate keeps offloaded weights in the CPU's memory or on disk and leaves a placeholder on
-`meta` in their place; they are on the device that computes for the time of a module's forward.
+accelerate keeps offloaded weights in the CPU's memory or on disk, and leaves a placeholder on
+`meta` in their place; during a module's forward its weights are on the device that computes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import nn
 
 
 def device_of(module: nn.Module) -> torch.device | None:
-    """The device that `module` computes on; None if it holds no tensor that would tell."""
+    """The device that `module` computes on; None if the module holds no tensor that would tell."""
     for part in module.modules():
         hook = getattr(part, "_hf_hook", None)
         for each in getattr(hook, "hooks", [hook]):

@@ -12,14 +12,14 @@ _FORMULA = "=+-@\t\r"
 
 
 def without_passwords(text: str) -> str:
-    """`text` without what may be a key in the addresses it holds: user names with passwords,
-    queries and fragments."""
+    """`text` without the parts of addresses that may hold a key: user names with passwords, queries
+    and fragments."""
 
     def without_user(match: re.Match[str]) -> str:
         words, at = match[1], match.start()
         if text.endswith("://", 0, at):
             return "…@"
-        # behind a slash or another "@" only what is set off is a user's name
+        # after a slash or another "@", only a name that white space sets off is a user's name
         begins = 0 if at == 0 or text[at - 1].isspace() else 1
         user = _USER.search(words, begins) if match[2] else None
         return f"{words[: user.start()]}…@" if user else match[0]
@@ -36,7 +36,7 @@ def as_cell(value: object) -> object:
 
 
 def from_cell(text: str) -> str:
-    """A text as it was before `as_cell`."""
+    """The text that `as_cell` made a cell of."""
     return text[1:] if text[:1] == "'" and text[1:2] and text[1] in _FORMULA else text
 
 

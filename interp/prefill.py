@@ -29,27 +29,28 @@ from faithscope.interp.masks import (
 )
 
 _BLOCK = 128
-"""Queries of one masked call. Under a mask a CPU's kernel computes keys beyond a query all the
-same, so a long run is cut where its keys end; and as many short runs share one call."""
+"""Most queries of one masked call on a CPU. Its masked kernel computes keys after a query all the
+same, so a long run is cut at this length; short runs of this many queries share a call."""
 _BLOCK_ELSEWHERE = 1_024
-"""The same on other devices, where starting a call costs more than computing it: on an H100, of
-7.4 billion parameters, one call a layer was 1.6 to 3.4 times as fast as calls of 128 queries
-(`benchmarks/results/forest_h100.csv`); but what no query sees grows with the square of a block."""
+"""Most queries of one masked call on accelerators, where starting a call costs more than computing
+it: on an H100 with a model of 7.4 billion parameters, one call per layer was 1.6 to 3.4 times as
+fast as calls of 128 queries (`benchmarks/results/forest_h100.csv`); but the masked-out part grows
+with the square of a block."""
 
 
 @dataclass(frozen=True)
 class _Together:
-    """Several short runs that follow each other, and all that any of them sees."""
+    """Several consecutive short runs, with all nodes that any of them sees."""
 
     start: int
     stop: int
     nodes: Tensor
-    """(P,) what lies on the path to the first node, then all nodes from it on. What comes
-    before the first and is an ancestor of a later node is one of the first, too."""
+    """(P,) the ancestors of node `start`, then nodes `start`..`stop`. An ancestor of a later node
+    that comes before `start` is an ancestor of `start`, too."""
     end: Tensor
-    """(P,) of those nodes, where their descendants end."""
+    """(P,) one past the last descendant of each of `nodes`."""
     depth: Tensor
-    """(P,)"""
+    """(P,) depth of each of `nodes`."""
 
     @classmethod
     def of(cls, forest: Forest, start: int, stop: int) -> _Together:
@@ -59,14 +60,14 @@ class _Together:
         return cls(start, stop, nodes, *of_nodes)
 
     def mask(self, reach: Reach) -> Tensor:
-        """(stop - start, P) bool."""
+        """(stop - start, P) bool mask of the nodes that each query sees."""
         q = torch.arange(self.start, self.stop)[:, None]
         seen = (self.nodes[None] <= q) & (q < self.end[None])
         return seen & reach.sees(self.depth[-(self.stop - self.start) :, None], self.depth[None])
 
 
 def block_on(device: torch.device) -> int:
-    """Most queries of several runs in one call on this device."""
+    """The most queries of several runs in one masked call on `device`."""
     return _BLOCK if device.type == "cpu" else _BLOCK_ELSEWHERE
 
 
@@ -138,7 +139,7 @@ class Prefill:
         n, p = q.shape[2], k.shape[2]
         reach = self._reach(module, p)
         cuts = self._cuts_in(module, run)
-        # an eager attention is always given a mask: some families add it unseen
+        # eager attention always gets a mask, since some families add it without a check for None
         if not cuts and reach == EVERYTHING and n in (1, p) and not is_eager(module):
             return kernel(module)(module, q, k, v, None, **kwargs)[0]
         name = (run.start, *(c.edit for c in cuts)) if cuts else ()
@@ -189,13 +190,13 @@ class Prefill:
         return masked(module, q, k, v, self._mask(module, name, q, seen), **kwargs)[0]
 
     def _reach(self, module: nn.Module, path: int | None = None) -> Reach:
-        """What the module's layer sees; all of a path that is too short to reach beyond it."""
+        """The reach of the module's layer; `EVERYTHING` for a path that lies within it."""
         reach = self._reaches[int(module.layer_idx)]  # pyright: ignore
         assert reach is not None, "models with masks of other kinds are run one by one"
         return EVERYTHING if path is not None and path <= reach.whole else reach
 
     def _cuts_in(self, module: nn.Module, part: Run | _Together) -> list[Cut]:
-        """What is cut from the queries of a part in this layer."""
+        """The knockouts in this layer of the queries of `part`."""
         layer = int(module.layer_idx)  # pyright: ignore
         return [c for c in self._cuts[part.start, part.stop] if c.edit.cuts_in(layer)]
 
@@ -241,7 +242,7 @@ class Prefill:
         values: Tensor,
         kwargs: dict[str, Any],
     ) -> Tensor:
-        """The family's own plain attention, for one query: (H, P) weights."""
+        """(H, P) attention weights of one query, by the family's own plain attention."""
         (run,) = self.forest.runs(node, node + 1)
         q = query[:, :, node - self.start : node - self.start + 1]
         k, v = (_join(x, run) for x in (keys, values))
@@ -258,7 +259,7 @@ class Prefill:
 
 
 def cuts_of(forest: Forest, nodes: np.ndarray) -> list[Cut]:
-    """The knockouts done to any of these nodes, each with the nodes that it is done to."""
+    """The knockouts on any of `nodes`, each with the nodes that it applies to."""
     marks, depth = forest.mark[nodes], forest.depth[nodes]
     under: dict[Knockout, list[int]] = {}
     for mark in np.unique(marks).tolist():

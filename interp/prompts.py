@@ -1,4 +1,4 @@
-"""A conversation to the exact ids that a model goes on from.
+"""Rendering of a conversation to the exact token ids that a model continues.
 
 Chat templates are rendered with `add_generation_prompt`, and what is to follow is appended
 as token ids. Nothing is ever continued as assistant *content*: templates strip, trim and
@@ -17,24 +17,24 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from faithscope.interp import detokenise
-from faithscope.interp.bounded import OutOfBounds, bounded
 from faithscope.interp.control import Masks, controls, encode_marks, encode_masked
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import NONE, TAGS, ReasoningFormat, template_of
 from faithscope.interp.marks import MARKS
+from faithscope.interp.resource_limits import OutOfBounds, bounded
 
 TEMPLATE_SECONDS = 20.0
-"""In which a chat template has to end; they take thousandths."""
+"""Time limit of a chat template, in seconds; templates take milliseconds."""
 TEMPLATE_BYTES = 2 * 1024**3
-"""Of memory that a chat template may take beyond what the process has; they take thousandths."""
+"""Most memory that rendering a chat template may add to the process; most add a thousandth."""
 TEMPLATE_CHARACTERS = 1_000_000
-"""That a chat template may write beyond ten times what its messages hold; the longest write some
-ten thousand."""
+"""Most characters that a chat template may write beyond ten times those of its messages; the
+longest templates write some ten thousand."""
 Message = Mapping[str, str]
 
 TODAY = datetime.date(2024, 7, 26)
-"""The date that templates are told (Llama 3.2 and gpt-oss write one into every prompt): the
-one the Llama templates fall back on. A prompt must not depend on the day it is rendered."""
+"""The date that templates are given (Llama 3.2 and gpt-oss write one into every prompt): the
+fallback of the Llama templates. A prompt must not depend on the day it is rendered."""
 
 _SWITCHES = ("enable_thinking", "thinking")
 _EFFORT = "reasoning_effort"
@@ -46,11 +46,11 @@ class Prompt:
     """A rendered conversation, ready to be continued."""
 
     ids: tuple[int, ...]
-    """Up to where the model goes on: right after the reasoning opener, if it is to reason."""
+    """Token ids up to where the model continues: after the reasoning opener, if it is to reason."""
     text: str
     """What `ids` decode to."""
     format: ReasoningFormat
-    """The marks in force; `formats.NONE` where thinking is off or the family has none."""
+    """The marks of reasoning in force; `formats.NONE` if thinking is off or the family has none."""
     opener_in_prompt: bool
     """Whether `ids` end with an opener, i.e. the model goes on inside its reasoning."""
     template_hash: str
@@ -92,10 +92,10 @@ def render(
         fmt: from `detect_format`.
         messages: `{"role": "system" | "user" | "assistant", "content": str}`; earlier
             turns serve as few-shot examples.
-        thinking: None for what the template does by default; True to reason; False for the
-            template's own form without reasoning.
-        effort: of the reasoning ("high"), for a template that writes one into the prompt
-            (gpt-oss); None for the template's own.
+        thinking: True to reason; False for the template's own form without reasoning; None for the
+            template's default.
+        effort: effort of reasoning ("high"), for a template that writes one into the prompt
+            (gpt-oss); None for the template's default.
 
     Raises:
         UserError: the messages cannot be rendered, or not within `TEMPLATE_SECONDS`,
@@ -146,8 +146,8 @@ def render_direct(
 ) -> Prompt:
     """A prompt to be answered without reasoning.
 
-    The template's own form without reasoning where it has one; else the reasoning is opened
-    and closed at once, with nothing in between.
+    Uses the template's own form without reasoning if there is one; else the reasoning is opened and
+    closed at once, with nothing in between.
     """
     prompt = render(tokenizer, fmt, messages)
     if not prompt.opener_in_prompt:
@@ -160,8 +160,8 @@ def render_direct(
 def end_ids(tokenizer: PreTrainedTokenizerBase, generation_config: Any) -> frozenset[int]:
     """Ids that end the model's turn.
 
-    Those the generation config and the tokenizer name, and the control token that the chat
-    template writes after an assistant's message: converted checkpoints often name only the
+    They are the ids that the generation config and the tokenizer name, and the control token that
+    the chat template writes after an assistant's message: converted checkpoints often name only the
     end of text, and a chat model then runs on into turns of its own making.
     """
     named = generation_config.eos_token_id if generation_config is not None else None
@@ -240,7 +240,7 @@ def _rendered(
     except OutOfBounds as error:
         raise UserError(f"the chat template {error}; {_REPAIR}") from error
     except Exception as error:
-        # a template is a program, and fails in whatever way programs fail
+        # a template is a program, and may raise any error
         roles = ", ".join(t["role"] for t in turns)
         reason = " ".join(str(error).split())[:400] or repr(error)
         raise UserError(
@@ -259,10 +259,10 @@ _REPAIR = "take the model's files anew, or repair chat_template.jinja or tokeniz
 
 
 def _check_kept(turns: Sequence[Message], text: str) -> None:
-    """See that a rendered conversation holds what was to be said in it.
+    """Check that a rendered conversation holds the text of its messages.
 
-    Of a system message lines with a switch in them (`/no_think`) may be left out, which templates
-    obey and delete, and of an assistant's what stands before the end of its reasoning.
+    A template may leave out lines of a system message with a switch in them (`/no_think`), which it
+    obeys and deletes, and the reasoning of an assistant's message.
     """
     for i, turn in enumerate(turns):
         role, content = turn["role"], turn["content"]
@@ -284,8 +284,8 @@ _SWITCH = re.compile(r"(?<!\w)/(?:(?:no_?)?think|system_override)(?!\w)")
 def _dated(template: str | None) -> str | None:
     """The template with its `strftime_now` shadowed by one that knows `TODAY` alone.
 
-    Transformers turns functions given to a template into text, so it is a macro. The line
-    break after it is the one that ends its line: the template's own first line stays first.
+    Transformers turns functions given to a template into text, so the shadow is a macro. The line
+    break after it ends the macro's line: the template's own first line stays first.
     """
     if template is None or "strftime_now" not in template:
         return template
@@ -327,7 +327,7 @@ def _folded(turns: Sequence[Message]) -> list[dict[str, str]]:
 
 
 def _switch(tokenizer: PreTrainedTokenizerBase) -> str | None:
-    """The template variable that turns reasoning on and off, if there is one that does."""
+    """The template variable that turns reasoning on and off; None if there is none."""
     template = template_of(tokenizer) or ""
     turns = [{"role": "user", "content": "a"}]
     for name in _SWITCHES:
@@ -339,7 +339,7 @@ def _switch(tokenizer: PreTrainedTokenizerBase) -> str | None:
 
 
 def _weighed(tokenizer: PreTrainedTokenizerBase, effort: str | None) -> dict[str, str]:
-    """What the template is told of the effort."""
+    """The template variable for the effort of reasoning, with its value; empty for no effort."""
     if effort is None:
         return {}
     if _EFFORT not in (template_of(tokenizer) or ""):

@@ -25,23 +25,23 @@ class Read:
     """What one branch showed at its asked positions, in the order asked."""
 
     logits: Float[Tensor, "A V"]
-    """(0, 0) where they were not wanted."""
+    """Next-token logits at the asked positions; (0, 0) if not wanted."""
     rows: tuple[Float[Tensor, "L H P"], ...] = ()
     """Per asked position: attention of every layer and head over the path to it."""
     residuals: Float[Tensor, "A L+1 D"] | None = None
     """Embeddings, then the stream after every layer, before the final norm."""
     outputs: Mapping[Site, Float[Tensor, "A L D"]] = field(default_factory=dict)
-    """What the sites asked for put out, at every layer."""
+    """Per site, the outputs of every layer at the asked positions."""
 
 
 @dataclass(frozen=True)
 class ForestRun:
-    """The branches of one run, and what running them took."""
+    """Readings of the branches of one run, with the execution used and its token counts."""
 
     branches: tuple[Read, ...]
     execution: Literal["packed", "dense", "loop"]
     reason: str | None
-    """Why the loop was used, where it was."""
+    """Why the one-by-one loop was used; None if it was not."""
     trie_tokens: int
     naive_tokens: int
 
@@ -61,14 +61,15 @@ def read(
     Args:
         rows: also the attention rows of the asked tokens.
         residuals: also the residual streams at the asked tokens.
-        sites: also what these put out there: what a `Patch` of another branch is made of.
-        logits: the logits there; at thousands of positions they are the most of what is read.
+        sites: sites whose output is read at the asked tokens too, for use in a `Patch` of another
+            branch.
+        logits: whether logits are returned; at thousands of positions they take most of the memory.
         execution: `packed` (one trie), `dense` (one trie under an N x N mask), `loop`
             (one by one), or `auto`: packed where the model allows.
 
     Raises:
-        UserError: what is given are no branches; a branch is longer than the model's positions,
-            the execution asked for is not possible, or rows or knockouts are wanted of a model
+        UserError: `branches` holds something else; a branch is longer than the model's positions;
+            the execution asked for is not possible; or rows or knockouts are wanted of a model
             whose attention does not go through transformers' interface.
         ValueError: an edit names a position, layer or head that is not there.
     """
@@ -102,7 +103,7 @@ def _read(
         trie += len(forest)
         cut = any(isinstance(e, Knockout) for i in group for e in edits[i])
         if how == "loop" and not rows and not cut:
-            # Not as a forest of one path: its chunks are joined by attention alone, which a
+            # Not as a forest of one path: chunks of a forest are joined by attention alone, which a
             # model with a recurrent state, or with attention of its own, does not go through.
             (i,) = group
             reads[i] = _loop_read(model, branches[i], residuals, sites, logits)
@@ -123,7 +124,7 @@ def _read(
             forest,
             sorted(nodes) if logits else [],
             lambda here, x, into=by_node: into.update(zip(here, x.float(), strict=True)),
-            # all at once where positions are scaled by the longest of a forward
+            # in one chunk if positions are scaled by the longest sequence of a forward
             chunk=len(forest) if how == "loop" else model.chunk,
             taps=taps,
             dense=how == "dense",
@@ -147,7 +148,7 @@ def _read(
 def _loop_read(
     model: LoadedModel, branch: Branch, residuals: bool, sites: Sequence[Site], wanted: bool
 ) -> Read:
-    """One branch in a plain forward of its own, its patches put in by plain hooks."""
+    """Read one branch in a plain forward of its own, with patches made by plain hooks."""
     logits: list[Tensor] = []
     streams: list[Tensor] = []
     by_site: dict[Site, Tensor] = {}
@@ -172,7 +173,7 @@ def _loop_read(
 def loop_logits(
     model: LoadedModel, ids: Sequence[int], ask: Sequence[int], edits: Sequence[Edit] = ()
 ) -> Float[Tensor, "A V"]:
-    """Logits of one sequence in a forward of its own; a plain one without edits.
+    """Logits of one sequence in a plain forward of its own, under its edits.
 
     The edits are checked already: some may begin beyond this sequence.
     """
@@ -192,10 +193,11 @@ def groups(
     continued: Sequence[Sequence[Sequence[int]]] | None = None,
     repeat: Sequence[int] = (),
 ) -> list[list[int]]:
-    """Which sequences run together: each alone in the loop, else by the token budget.
+    """Indices of the sequences that run together: one per group in the loop, else by the token
+    budget.
 
-    `repeat` are those that run with every group of a pack; in the loop, where each is run in
-    the same way whatever the others are, once.
+    `repeat` holds indices of the sequences that run in every group of a pack; in the loop, where a
+    sequence runs in the same way whatever the others are, they run once.
     """
     if how == "loop":
         return [[i] for i in range(len(ids))]
@@ -208,7 +210,7 @@ def choose_execution(
     execution: Execution,
     room: int | Sequence[int] = 0,
 ) -> tuple[Literal["packed", "dense", "loop"], str | None]:
-    """How to run sequences that may grow by `room` tokens, all or each, and why not packed."""
+    """Execution of sequences that may grow by `room` tokens (all or each), and why not packed."""
     if not ids:
         raise ValueError("no sequence to run; give at least one")
     longest = max(len(x) + n for x, n in zip(ids, each_of(room, len(ids)), strict=True))
@@ -239,10 +241,10 @@ def _length_dependent_rope(config: Any, longest: int) -> str | None:
 
 
 def length_dependent_ropes(config: Any) -> list[tuple[str, int]]:
-    """LongRoPE and dynamic RoPE, which rescale every position once a batch is long enough.
+    """The LongRoPE and dynamic RoPE of a config, which rescale every position of a long batch.
 
     Returns:
-        (kind, the longest sequence that is not rescaled) of each that the config names.
+        (kind, the longest sequence that is not rescaled) of each such RoPE in the config.
     """
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None) or {}

@@ -1,4 +1,4 @@
-"""Trees of seeded text, and what plain transformers makes of them: what a load is checked by."""
+"""Reference for the checks at load: trees of seeded text and plain transformers' logits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from faithscope.interp.model import Model
 from faithscope.interp.noise import rounding, size
 
 MARGIN = 2.5
-"""How many times the rounding noise a difference may be. Sound models show 0.4 to 1.2."""
+"""Largest sound difference, in multiples of the rounding noise. Sound models show 0.4 to 1.2."""
 COPIES = 2
-"""Draws of the rounding."""
+"""Number of draws of the rounding noise."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class Tree:
 
     model: Model
     shapes: dict[str, list[Branch]]
-    """The branches of each tree, by the name of what it tries; the first is the longest chain."""
+    """Name of a tree's shape -> its branches; the first is the longest chain."""
     limit: int | None
-    """The window, chunk or limit of positions that all but the trunk lies beyond."""
+    """The window, chunk or limit of positions beyond which all but the trunk lies, if any."""
     gaps: list[float] = field(default_factory=list)
-    """max |Δlogit| of every comparison made."""
+    """max |Δlogit| of every comparison made so far."""
 
     @classmethod
     def of(cls, model: Model, seed: int, limit: int | None = None) -> Tree:
         """A trunk that ends just past `limit`, or of 12 tokens, and what branches off there."""
         n = 12 if limit is None else limit + 2
-        # first tokens are attended to by all and far noisier than the rest
+        # all queries attend to the first tokens, which are far noisier than the rest
         first = 2 if limit is None else limit - 3
         ids = text(model, n + 40, seed)
         trunk, rest = ids[:n], ids[n:]
@@ -70,19 +70,19 @@ class Tree:
 
     @property
     def tokens(self) -> int:
-        """Tokens that checking it takes: plain, rounded twice, packed, and twice one by one."""
+        """Tokens that checking the tree takes: plain, rounded twice, packed, twice one by one."""
         return sum(len(b.ids) for b in self.branches) + (COPIES + 4) * len(self.chain.ids)
 
     @cached_property
     def plain(self) -> dict[tuple[int, ...], Tensor]:
-        """ids -> (A, V) float32 logits at the branch's asked positions."""
+        """A branch's ids -> (A, V) float32 logits at its asked positions."""
         others = [b for b in self.branches if b is not self.chain]
         longest = max(len(b.ids) for b in others)
         places = [[p % len(b.ids) for p in b.ask] for b in others]
         asked = sorted({p for each in places for p in each})
-        # what follows a token changes nothing before it, so short ones are made as long
+        # tokens change nothing before them, so short branches are padded with tokens
         padded = [b.ids + b.ids[-1:] * (longest - len(b.ids)) for b in others]
-        # no more at once than the chain's forward takes
+        # no more tokens at once than the chain's forward takes
         rows = [
             x
             for i in range(0, len(padded), 4)
@@ -100,12 +100,12 @@ class Tree:
 
     @cached_property
     def _rounded(self) -> Tensor:
-        """(1 + COPIES, A, V) plain logits of the chain, and of the chain rounded otherwise."""
+        """(1 + COPIES, A, V) logits of the chain: plain, then with each draw of rounding noise."""
         with rounding(self.model):
             return forward(self.model, [self.chain.ids] * (1 + COPIES), self.chain.ask)
 
     def fault(self, read: Tensor, plain: Tensor) -> str | None:
-        """What is wrong with (A, V) logits that should be `plain`; see `Noise.fault`."""
+        """The fault of (A, V) logits `read` that should equal `plain`, as in `Noise.fault`."""
         read = read.to(plain.device)
         self.gaps.append(float((read - plain).abs().max()))
         return self.noise.fault(read, plain)
@@ -113,12 +113,12 @@ class Tree:
 
 @dataclass(frozen=True)
 class Noise:
-    """How far the logits of one text moved, over positions: the middle and the end."""
+    """How far rounding moves the logits of one text: median and maximum over positions."""
 
     middle: float
     most: float
     logit: float
-    """The largest |Δlogit|."""
+    """The largest |Δlogit| of all positions and tokens."""
 
     @classmethod
     def of(cls, difference: Tensor) -> Noise:
@@ -126,12 +126,11 @@ class Noise:
         return cls(float(sizes.median()), float(sizes.max()), float(difference.abs().max()))
 
     def fault(self, other: Tensor, plain: Tensor) -> str | None:
-        """What is wrong with (A, V) logits that should be `plain`; None if nothing is.
+        """The fault of (A, V) logits `other` that should equal `plain`; None if there is none.
 
-        The middle of the positions tells of what is wrong nearly everywhere, the worst of a
-        single one. (Experts chosen otherwise make a few positions noisy, and the worst with
-        them.) A likeliest token is wrong where plain transformers has it further behind than
-        noise could take it.
+        The median position shows faults that are nearly everywhere, the worst position a fault of
+        one. (Experts chosen otherwise make a few positions, and so the worst, noisy.) A likeliest
+        token is wrong if plain transformers has it further behind than noise could move it.
         """
         gap = Noise.of(other - plain)
         behind = plain.amax(-1) - plain.gather(-1, other.argmax(-1, keepdim=True))[..., 0]
@@ -150,7 +149,7 @@ class Noise:
 
 @torch.inference_mode()
 def forward(model: Model, sequences: Sequence[Sequence[int]], asked: Sequence[int]) -> Tensor:
-    """Sequences of one length, as transformers alone runs them: (B, A, V) float32 logits."""
+    """(B, A, V) float32 logits of sequences of one length, as transformers alone computes them."""
     ids = torch.tensor([list(s) for s in sequences], device=model.device)
     at = list(asked)  # a list: see `execute._forward`
     with attention.plain(model.hf):
@@ -162,11 +161,10 @@ def forward(model: Model, sequences: Sequence[Sequence[int]], asked: Sequence[in
 
 @torch.inference_mode()
 def generated(model: Model, prompt: Sequence[int], steps: int) -> tuple[list[int], Tensor]:
-    """What transformers' own greedy `generate` makes of a prompt.
+    """A prompt continued by transformers' own greedy `generate`.
 
     Returns:
-        the prompt with what is written but for the last token, and the (steps, V) logits that
-        each step was taken by.
+        the prompt with all written tokens but the last, and the (steps, V) logits of each step.
     """
     ids = torch.tensor([list(prompt)], device=model.device)
     with attention.plain(model.hf):
@@ -184,7 +182,7 @@ def generated(model: Model, prompt: Sequence[int], steps: int) -> tuple[list[int
 
 @contextmanager
 def eager(model: Model) -> Iterator[None]:
-    """The family's own plain attention, which alone gives its weights."""
+    """A context in which the family's own plain attention runs, the only one that gives weights."""
     name = str(model.hf.config._attn_implementation)
     model.hf.set_attn_implementation("eager")
     try:
@@ -204,7 +202,7 @@ def rows(model: Model, ids: Sequence[int]) -> Tensor:
 
 
 def text(model: Model, n: int, seed: int = 0) -> tuple[int, ...]:
-    """Seeded ids, control tokens left out."""
+    """`n` token ids drawn by the seed, control tokens left out."""
     avoid = set(model.tokenizer.all_special_ids)
     draw = random.Random(seed)
     usable = [i for i in range(min(len(model.tokenizer), 4000)) if i not in avoid]

@@ -1,4 +1,4 @@
-"""What a model wrote, cut into opener, reasoning and tail, exactly between tokens."""
+"""Cutting of a model's response into opener, reasoning and tail, exactly between tokens."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from faithscope.interp.formats import ReasoningFormat
 
 @dataclass(frozen=True)
 class Response:
-    """Generated ids, cut exactly between tokens. Joined in this order they are the input."""
+    """Generated ids cut exactly between tokens; opener, reasoning and tail joined are the input."""
 
     reasoning_ids: tuple[int, ...]
     tail_ids: tuple[int, ...]
-    """The closer and all after it; empty where nothing was closed."""
+    """The closer and all ids after it; empty if the reasoning was not closed."""
     closed: bool
-    """Whether the reasoning ended; True of a format without marks."""
+    """Whether the reasoning ended; True for a format without marks."""
     opener_ids: tuple[int, ...] = ()
-    """The opener, where the model wrote it itself; it stands before `reasoning_ids`."""
+    """The opener, if the model wrote it itself; it stands before `reasoning_ids`."""
 
 
 def split_response(
@@ -46,7 +46,7 @@ def split_response(
     pieces = detokenise.pieces(tokenizer, ids)
     start = _after_opener(fmt, pieces)
     tag = fmt.opener.rstrip()
-    # spelled in ordinary tokens, marks have other ids beside other text
+    # marks spelled in ordinary tokens have other ids beside other text
     own = controls(tokenizer).pattern.match(fmt.closer)
     closers = _find(ids, encode_marks(tokenizer, fmt.closer), start) if own else []
     if closers:
@@ -61,7 +61,7 @@ def split_response(
 
 
 def _after_opener(fmt: ReasoningFormat, pieces: Sequence[str]) -> int:
-    """Tokens at the start that the opener takes, white space before it included."""
+    """Number of tokens that the opener takes at the start, white space before it included."""
     text = "".join(pieces)
     lead = len(text) - len(text.lstrip())
     tag = fmt.opener.rstrip()
@@ -74,7 +74,7 @@ def _after_opener(fmt: ReasoningFormat, pieces: Sequence[str]) -> int:
 
 
 def _token_at(pieces: Sequence[str], char: int, past: bool) -> int:
-    """The token boundary at a character; inside a token, the one past it or before it."""
+    """The token boundary at a character, or after (else before) the token that it lies inside."""
     at = 0
     for i, piece in enumerate(pieces):
         if at >= char:
@@ -91,7 +91,7 @@ def _find(ids: Sequence[int], wanted: Sequence[int], start: int) -> list[int]:
 
 
 def _closing(openers: Sequence[int], closers: Sequence[int], nests: bool) -> int | None:
-    """The place of the closer that closes what was open at the start."""
+    """The place of the closer that ends the block open at the start; None if there is none."""
     depth = 1
     for at, change in sorted([*((o, 1) for o in openers if nests), *((c, -1) for c in closers)]):
         depth += change

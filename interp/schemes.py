@@ -1,4 +1,4 @@
-"""Names of models that other packages give: `SCHEME:REST`. Cheap to import, without libraries."""
+"""Schemes of model names (`SCHEME:REST`) that other packages register. Cheap to import."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Scheme:
-    """Models that are named `SCHEME:REST`."""
+    """A scheme of models that are named `SCHEME:REST`."""
 
     locate: Callable[[str], Path]
-    """Gives the folder of a `REST`."""
+    """Function from a `REST` to the folder of its weights."""
     models: Callable[[], Mapping[str, str]]
-    """Gives every `REST` with a line on what it is."""
+    """Function that returns every `REST` with one line that describes it."""
 
 
 SCHEMES: dict[str, Scheme] = {}

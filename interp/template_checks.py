@@ -1,4 +1,4 @@
-"""What a chat template does with a question, looked at before anything is measured."""
+"""Checks of what a chat template does with a question, made before any measurement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.formats import ReasoningFormat, template_of
 
 _LONG = 6_000
-"""Characters of the question that is tried: longer than most that are asked."""
+"""Length in characters of the question that is tried: longer than most that are asked."""
 
 
 def check_template(
@@ -18,7 +18,7 @@ def check_template(
     """Cautions about a chat template that changes what the model is asked, a line each.
 
     Raises:
-        UserError: it does not render a question, or leaves out or changes a part of one.
+        UserError: the template does not render a question, or leaves out or changes a part of it.
     """
     if template_of(tokenizer) is None:
         return ()

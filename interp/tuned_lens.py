@@ -1,12 +1,12 @@
 """Tuned lens: an affine translator per layer before the logit lens, from a local checkpoint.
 
-Source: Belrose et al., "Eliciting Latent Predictions from Transformers with the Tuned Lens"
-(2023, arXiv 2303.08112). The layout is that of the package `tuned-lens`: a folder with
-`params.pt` (or `params.safetensors` with the same names), the state of a list of L linear
-maps, `0.weight` (D, D) and `0.bias` (D,) to `L-1.weight` and `L-1.bias`; biases may be left
-out. Translator l serves the stream before layer l, which is our layer l: 0 are the embeddings.
-It is added to the stream, h + W h + b, so all zeros are the plain logit lens; the last layer
-has no translator. A `config.json` beside it is not read: shapes are checked against the model.
+Source: Belrose et al., "Eliciting Latent Predictions from Transformers with the Tuned Lens" (2023,
+arXiv 2303.08112). The layout is that of the package `tuned-lens`: a folder with `params.pt` (or
+`params.safetensors` with the same names), the state of a list of L linear maps, `0.weight` (D, D)
+and `0.bias` (D,) to `L-1.weight` and `L-1.bias`; biases may be left out. Translator l serves the
+stream before layer l, which is our layer l: layer 0 is the embeddings. Its output is added to the
+stream, h + W h + b, so all zeros are the plain logit lens; the last layer has no translator. A
+`config.json` beside it is not read: shapes are checked against the model.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def load_tuned_lens(folder: str | Path, model: Model) -> TunedLens:
     """The tuned lens in `folder`, checked against `model`; the last one read is kept.
 
     Raises:
-        UserError: no checkpoint there, one that cannot be read, or one of another shape than
-            the model's.
+        UserError: the folder holds no checkpoint, one that cannot be read, or one whose shapes are
+            not the model's.
     """
     path = Path(folder).expanduser()
     files = [path / name for name in FILES if (path / name).is_file()]
@@ -65,7 +65,7 @@ def load_tuned_lens(folder: str | Path, model: Model) -> TunedLens:
 
 @lru_cache(maxsize=1)
 def _state(file: Path, changed: int) -> Mapping[str, Tensor]:
-    """`changed` is when the file was: one written anew is read anew."""
+    """The tensors of a checkpoint; `changed` (its time of change) makes a rewritten one reread."""
     try:
         if file.suffix == ".safetensors":
             return load_file(file)

@@ -1,10 +1,9 @@
 """Checks at load: the model does what every measurement takes for granted.
 
-What is packed, read one by one, decoded and shown as attention rows is compared with what
-transformers alone makes of the same tokens: its own attention and masks, nothing of ours in
-either role. What differs by more than rounding (`interp.noise`) is not served: a model that the
-packed forest reads wrongly is run one by one and says why, one that is read wrongly that way too
-is refused with the numbers, because what is measured on it would be wrong without a sign.
+Packed runs, one-by-one runs, decoding and attention rows are compared with what transformers alone,
+with its own attention and masks, computes from the same tokens. A model whose packed runs differ by
+more than rounding (`interp.noise`) is run one by one and says why; one that is read wrongly that
+way too is refused with the numbers, because its measurements would be wrong without a sign.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ AFFORDABLE = {"cpu": 2e11}
 
 
 def verify(model: Model) -> tuple[str, ...]:
-    """Run every check that applies; one line each.
+    """Run every check that applies, and return one line per check.
 
     Trees of four shapes, a few dozen tokens each, are read in chunks of the usual size and of 17
-    tokens, decoded from in lockstep and one by one, and their attention rows compared. Then the
-    same past every window, chunk and length at which positions are scaled anew. Bounded is what
-    this last may take: where 2 × parameters of the layers × tokens exceeds `AFFORDABLE`, the limit
-    is not reached, and a line says so. On an accelerator a window of 4,096 under 8 billion
-    parameters fits; on a CPU one of 512 fits under 20 million, so windows of real models are
-    not reached there.
+    tokens, decoded from in lockstep and one by one, and their attention rows compared. The same
+    checks follow past every window, chunk and length at which positions are scaled anew. Their cost
+    is bounded: if 2 × parameters of the layers × tokens exceeds `AFFORDABLE`, the limit is not
+    checked, and a line says so. On an accelerator a window of 4,096 under 8 billion parameters
+    fits; on a CPU one of 512 fits under 20 million, so windows of real models are not reached
+    there.
 
-    What fails is turned off: the packed forest (`model.tree_reason`), or all that reads the
-    residual stream (`model.structure.unknown`).
+    A failed check turns off what it checked: the packed forest (`model.tree_reason`), or all
+    readings of the residual stream (`model.structure.unknown`).
 
     Raises:
-        UserError: the model itself fails; names the check, the numbers and what to do.
+        UserError: the model itself fails; the message names the check, the numbers and what to do.
     """
     trees = functools.cache(functools.partial(Tree.of, model))
     checks = [_edit_changes_output(model)]
@@ -88,7 +87,7 @@ def _limits(model: Model) -> dict[int, str]:
         for reach in model.structure.reaches.values()
         if reach is not None and reach.whole != float("inf")
     }
-    # what the config says as well: the reaches are ours, and what is checked
+    # the config's limits count too, since the reaches are ours and among what is checked
     for key in ("sliding_window", "attention_chunk_size"):
         if size := getattr(config, key, None):
             limits.setdefault(int(size), f"{key} {size}")
@@ -114,7 +113,7 @@ def _edit_changes_output(model: Model) -> str:
         model.run([Branch(tuple(x))], execution="loop").branches[0].logits for x in (ids, other)
     )
     if not torch.isfinite(a).all():
-        # weights on disk or on no device at all cannot be looked at
+        # weights on disk or on no device cannot be looked at
         weights = ((n, p) for n, p in model.hf.named_parameters() if not p.is_meta)
         if broken := [n for n, p in weights if not torch.isfinite(p).all()]:
             raise UserError(
@@ -134,7 +133,7 @@ def _edit_changes_output(model: Model) -> str:
 
 
 def _lens_is_output(model: Model, noise: Noise) -> list[str]:
-    """The check's line; none where it fails, and the stream is then unknown."""
+    """The line of the lens check; none if it fails, and the stream is then unknown."""
     ids = text(model, 24)
     streams: list[torch.Tensor] = []
     hook = model.structure.layers[-1].register_forward_hook(
@@ -154,16 +153,16 @@ def _lens_is_output(model: Model, noise: Noise) -> list[str]:
 
 
 _ROWS = 200
-"""Longest text of which attention rows are compared: plain attention that gives its weights
+"""Longest text (tokens) whose attention rows are compared: plain attention that returns weights
 keeps those of every pair of tokens."""
 Trees = Callable[[int, int | None], Tree]
-"""(seed, limit) to a tree, made once."""
+"""A function from (seed, limit) to a tree, which makes each tree once."""
 
 
 def _fault(
     of_tree: Callable[[Tree], str | None], trees: Trees, limits: Sequence[int | None]
 ) -> str | None:
-    """What is wrong on every one of several texts, short or past a limit."""
+    """The fault that each of several texts shows, short or past a limit; None if one is sound."""
     for limit in limits:
         faults: list[str] = []
         for seed in range(TEXTS):
@@ -177,10 +176,10 @@ def _fault(
 
 
 def _packed_fault(tree: Tree) -> str | None:
-    """What is wrong with a forest of all branches, decoding from it, or attention rows."""
+    """The fault of a forest of all branches, of decoding from it, or of attention rows."""
     model, usual = tree.model, tree.model.chunk
     try:
-        # past a limit one run is enough: its chunks cross the limit too
+        # past a limit one chunk size is enough, since its chunks cross the limit too
         for chunk in (usual, 17) if tree.limit is None else (tree.limit // 2 + 1,):
             model.chunk = min(usual, chunk)
             run = model.run(tree.branches)
@@ -201,7 +200,7 @@ def _packed_fault(tree: Tree) -> str | None:
 
 
 def _loop_fault(tree: Tree) -> str | None:
-    """What is wrong with runs one by one, or a prompt continued one by one; None if nothing is."""
+    """The fault of runs one by one, or of a prompt continued one by one; None if there is none."""
     model, chain, steps = tree.model, tree.chain, 3
     (read,) = model.run([chain], execution="loop").branches
     if fault := tree.fault(read.logits, tree.plain[chain.ids]):
@@ -210,7 +209,7 @@ def _loop_fault(tree: Tree) -> str | None:
     fault = tree.fault(written, tree.plain[chain.ids][-steps:])
     if fault is None:
         return None
-    # some families' own caches go on otherwise than their forward: then so do we
+    # some families decode with a cache otherwise than in one forward: ours must then do so, too
     ids, own = generated(model, chain.ids[: 1 - steps], steps)
     return (
         None
@@ -233,7 +232,7 @@ def _branches_fault(tree: Tree, reads: Iterable[Tensor]) -> str | None:
 
 
 def _decoding_fault(tree: Tree) -> str | None:
-    """What is wrong where sequences of unequal lengths go on together along given tokens."""
+    """The fault of lockstep decoding of sequences of unequal lengths along given tokens."""
     model = tree.model
     chain, nested = tree.chain.ids, tree.shapes["nested branches"][-1].ids
     first = tree.chain.ask[0]
@@ -269,7 +268,7 @@ def _decoding_fault(tree: Tree) -> str | None:
 
 
 def _continued(model: Model, ids: Sequence[int], steps: int) -> Tensor:
-    """(steps, V) logits at the last tokens of one sequence, most of them as if written."""
+    """(steps, V) logits at the last tokens of one sequence, most of them decoded as if written."""
     prompt, written = ids[: 1 - steps], (*ids[1 - steps :], 0)
     seen: list[Tensor] = []
 
@@ -282,7 +281,7 @@ def _continued(model: Model, ids: Sequence[int], steps: int) -> Tensor:
 
 
 def _rows_fault(tree: Tree) -> str | None:
-    """What is wrong with the attention rows of a nested branch's last token, in any layer."""
+    """The fault of the attention rows of a nested branch's last token, in any layer."""
     model = tree.model
     if len(tree.chain.ids) > _ROWS:
         return None

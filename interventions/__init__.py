@@ -1,4 +1,4 @@
-"""One reasoning trace: its steps, and what may be done to it, token-exactly."""
+"""One reasoning trace: its steps, and token-exact edits of it."""
 
 from faithscope.interventions.acausal import (
     RULES,

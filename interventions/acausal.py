@@ -2,11 +2,11 @@
 
 C2-Faith (section 3.1) has a language model rewrite the step; its valid ways to break causality
 include the three here, which need no model and are known to the token. An exchange that leaves a
-written-out calculation true, or a sum of numbers at its value, is refused; one that contradicts
-itself within the step (`3 + 84 = 252`), which needs no other step to be seen, is taken only where
-there is no other in the step. What no rule can decide (whether x = 5 follows from the
-rest of the chain) is left to be unlikely: a number is only exchanged for one that stands nowhere
-in the chain, never within a supposition, a bound or a negated sentence.
+written-out calculation true, or a sum of numbers at its value, is refused; one that makes the step
+contradict itself (`3 + 84 = 252`), which can be seen without the other steps, is taken only if the
+step allows no other. No rule can decide whether x = 5 follows from the rest of the chain, so that
+case is made unlikely: a number is only exchanged for one that stands nowhere in the chain, never
+within a supposition, a bound or a negated sentence.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Rule = Literal["numeric", "operator", "comparator"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 Reason = Literal["nothing_to_change", "supposition", "may_stay_true", "number_known", "repeats"]
-"""Why a step cannot be replaced: it has no number, operator or comparison that can be exchanged;
-all of them are only supposed; the exchange may leave it true; every other number stands elsewhere
-in the chain; it would say what another step says."""
+"""Why a step cannot be replaced: it has no number, operator or comparison to exchange; all of them
+are only supposed; the exchange may leave the step true; every other number stands elsewhere in the
+chain; the new step would repeat another step."""
 
 _SENTENCE_END = r"[.!?](?=\s|$)|\n|$"
 _SUPPOSED = re.compile(
-    # to its "then" where it has one, else to its comma
+    # a supposition up to its "then" if it has one, else up to its comma
     rf"\b(?:if|when|whenever|unless)\b(?:(?:(?!{_SENTENCE_END}).){{0,400}}\bthen\b|.*?(?:,|;|{_SENTENCE_END}))"
     r"|\b(?:suppos\w+|assum\w+|guess\w*|try(?:ing)?(?!\s+to\b)|for (?:example|instance)"
     r"|denot\w+|define\b|let\s+\$?\\?[a-zA-Z](?![\w'’]))"
@@ -56,26 +56,26 @@ _SIDES = re.compile(
     r"[\s$]*([-−]?\d+(?:\.\d+)?)(?![\w.^({\\])"
 )
 _FEW_POWERS = re.compile(
-    # i, not \pi, x_i or sin; 1 and 0, not 10 and 1.1
+    # matches i, not \pi, x_i or sin; 1 and 0, not 10 and 1.1
     r"(?:(?<![a-zA-Z\\_{])i|(?<![\w.,])[01]|\(\s*[-−]\s*(?:1|i)\s*(?:\\right)?\))\s*"
     r"\^\s*(?:\{[^{}]*|[-−]?)$"
 )
-"""What stands before an exponent of i, -i, -1, 1 or 0: they have few powers, so that
-`i^{-900}` is `i^{-100}`."""
+"""A base before an exponent that has few powers: i, -i, -1, 1 or 0, so that `i^{-900}` equals
+`i^{-100}`."""
 _NEAR = 80
-"""Characters before a number in which that is looked for."""
+"""Number of characters before a number that are searched for such a base."""
 _MOST_TRIED = 300
-"""Exchanges of one rule that are tried in a step."""
+"""Most exchanges of one rule that are tried in a step."""
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A step rewritten so that it does not follow."""
+    """A step rewritten so that it no longer follows from the chain."""
 
     text: str
     rule: Rule
     change: Change
-    """The characters of the original that changed, and what stands there now."""
+    """The characters of the original step that changed, and their new text."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class AcausalStep:
     """The step of a chain that was replaced."""
 
     target: int
-    """Its index from 0."""
+    """Index of the replaced step, from 0."""
     replacement: Replacement
     passed_over: tuple[tuple[int, Reason], ...]
-    """Steps drawn before it that could not be replaced, and why."""
+    """Steps drawn before the target that could not be replaced, with the reasons."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,13 @@ class NoAcausalStep:
 def acausal_replacement(
     text: str, seed: int | str, others: Sequence[str] = (), rules: Sequence[Rule] = RULES
 ) -> Replacement | NoReplacement:
-    """A step with one load-bearing token exchanged, or why there is none.
+    """Exchange one load-bearing token of a step, or tell why none can be exchanged.
 
     Args:
         text: the step; LaTeX is understood.
         seed: draws the order of the rules, the place and the new digit.
-        others: the problem and the chain's other steps. A number that stands there, or a step
-            that says the same, is not written.
+        others: the problem and the chain's other steps. No number that stands there is written, and
+            no step that says the same as one of them.
         rules: those that may be used.
     """
     rng = random.Random(f"acausal-{seed}-{text}")
@@ -144,8 +144,8 @@ def acausal_step(
 ) -> AcausalStep | NoAcausalStep:
     """The first step of `order` that can be replaced, with its replacement.
 
-    With a uniform order this is the paper's uniform draw of a target wherever its first draw
-    can be replaced; the others, passed over, are named with the reason.
+    With a uniform order this is the paper's uniform draw of a target if the first step drawn can be
+    replaced; steps passed over are named with the reason.
     """
     passed_over: list[tuple[int, Reason]] = []
     for target in order:
@@ -166,7 +166,7 @@ def _candidates(rule: Rule, text: str, rng: random.Random, seed: int | str) -> I
 def _objection(
     text: str, new: str, change: Change, known: set[Fraction], texts: set[str]
 ) -> Reason | None:
-    """Why this change may leave the step as good as it was; None if it breaks it."""
+    """Why `change` may leave the step as valid as it was; None if it breaks the step."""
     if any(m.start() <= change.start < m.end() for m in _SUPPOSED.finditer(text)):
         return "supposition"
     if _plain(new) in texts:

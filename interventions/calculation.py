@@ -1,9 +1,9 @@
-"""One arithmetic error, put into a calculation that was right (SLRC, section 4.8).
+"""Corruption by one arithmetic error in a calculation that was right (SLRC, section 4.8).
 
-The paper changes a number after an arithmetic operator, never a step's label. Here a number
-is changed only within a written equation (`3 + 4 = 7`) that holds, and so that it no longer
-holds: a year, a range or a list counter is never taken for a calculation, and what is asked
-about is an error beyond doubt.
+The paper changes a number after an arithmetic operator, never a step's label. Here a number is
+changed only within a written equation (`3 + 4 = 7`) that holds, and so that it no longer holds: a
+year, a range or a list counter is never taken for a calculation, and the error that a model is
+asked about is beyond doubt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from faithscope.interventions.trace import Trace
 from faithscope.interventions.writing import Encode, Pieces
 
 _TERMS = 24
-"""Longest chain of operations: bounds what a degenerate text costs."""
+"""Longest chain of operations (terms); bounds the cost of a degenerate text."""
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _MONEY = r"(?:\\?[$€£]\s?)?"
 _UNIT = r"(?:\s?\\?%|\s*\\text\{[^{}]*\}|\s[a-wyzA-WYZ]\w*|\sx\w+){0,2}?"
@@ -44,13 +44,13 @@ _GOES_ON_BEFORE = re.compile(
     r"(?:(?<![a-zA-Z])[a-zA-Z]|\\[a-zA-Z]+|[\d)}\]|!^_+\-−*/×·÷<>≤≥\\])\n?[ $]*\Z"
 )
 _GOES_ON_AFTER = re.compile(r"[ $]*(?:[a-zA-Z](?![a-zA-Z])|[\d({\[|!^_+\-−*/×·÷\\]|mod\b)")
-"""What stands before or after an equality of numbers that is part of a longer expression."""
+"""Text after an equality of numbers that shows it to be part of a longer expression."""
 _NEAR = 80
-"""Characters before an equality in which that is looked for."""
+"""Number of characters before an equality that are searched for a longer expression."""
 _DEEPEST = 16
-"""Fractions within fractions, and roots and powers of them, that are written out."""
+"""Deepest nesting of fractions, roots and powers that is written out."""
 _NAMED = re.compile(r"[a-zA-Z]{2}|[a-zA-Z]\s*$")
-"""`x = 2 and y = 1`, `8 apples = 4 bananas`: what is said to equal is not the number."""
+"""A name before `=`, as in `x = 2 and y = 1` or `8 apples = 4 bananas`: no equality of numbers."""
 _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]+)\}\{([^{}]+)\}")
 _POWER = re.compile(r"(?<![\w.)}])(\d{1,4})\s*\^(?:\{([0-9])\}|([0-9])(?!\d))")
 _BINOMIAL = re.compile(r"\\[dt]?binom\{(\d{1,3})\}\{(\d{1,3})\}")
@@ -72,7 +72,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Calculation:
-    """An equation in a text: numbers joined by operators, and what they are said to make."""
+    """An equation in a text: numbers joined by operators, and the stated result."""
 
     start: int
     end: int
@@ -80,15 +80,15 @@ class Calculation:
     targets: tuple[tuple[int, int, str], ...]
     """Half-open spans of the numbers after an operator (`operand`) and of the `result`."""
     holds: bool
-    """Whether it is true, to the places that the result is written with."""
+    """Whether the equation is true, to the decimal places of the written result."""
 
 
 def calculations(text: str) -> list[Calculation]:
     """Every equation in `text` that can be evaluated, in order.
 
-    Sums, differences, products and quotients of plain numbers with brackets; currency signs,
-    percent signs and up to two words of unit after a number are passed over. Step labels and
-    list counters are no part of one.
+    Equations of sums, differences, products and quotients of plain numbers with brackets; currency
+    signs, percent signs and up to two words of unit after a number are skipped. Step labels and
+    list counters are no part of an equation.
     """
     labels = [m.span() for m in LABEL.finditer(text)]
     equations = []
@@ -113,10 +113,10 @@ def calculations(text: str) -> list[Calculation]:
 
 
 def is_wrong_alone(text: str) -> bool:
-    """Whether a text holds an equality of numbers that is false whatever stands around it.
+    """Whether a text holds an equality of numbers that is false whatever its context.
 
-    Sums, differences, products and quotients of plain numbers, of LaTeX's fractions, small whole
-    powers, binomials and roots of squares, link by link of a chain of equalities.
+    Evaluates sums, differences, products and quotients of plain numbers, LaTeX fractions, small
+    whole powers, binomials and roots of squares, link by link of a chain of equalities.
     """
     plain = _without_latex(text)
     for match in _EQUALITY.finditer(plain):
@@ -136,7 +136,7 @@ def is_wrong_alone(text: str) -> bool:
 
 
 def _without_latex(text: str) -> str:
-    """A text with fractions, powers, binomials and roots of plain numbers written out."""
+    """`text` with LaTeX fractions, powers, binomials and roots of plain numbers written out."""
     text = re.sub(r"\\(?:left|right|displaystyle|,|;|!)|\$", " ", text)
     text = re.sub(r"\\(?:cdot|times)(?![a-zA-Z])", " * ", text)
     for _ in range(_DEEPEST):
@@ -156,9 +156,9 @@ def _root(match: re.Match[str]) -> str:
 
 
 def value_at(text: str, at: int) -> Fraction | None:
-    """What the sum, difference, product or quotient of numbers around a character comes to.
+    """Value of the sum, difference, product or quotient of numbers around the character `at`.
 
-    None where there is none, or where it cannot be evaluated.
+    None if there is no such expression, or if it cannot be evaluated.
     """
     around = (m for m in _EXPRESSION.finditer(text) if m.start() <= at < m.end())
     match = next(around, None)
@@ -168,15 +168,15 @@ def value_at(text: str, at: int) -> Fraction | None:
 def miscalculation(text: str, seed: int | str) -> Change | None:
     """The change that makes one true equation of `text` false; None without such an equation.
 
-    Which number is drawn by `seed`; its leading digit is exchanged for another, so that it
-    keeps its length.
+    `seed` draws the number; its leading digit is exchanged for another, so that the number keeps
+    its length.
     """
     rng = random.Random(f"miscalculate-{seed}-{text}")
     targets = [(c, t) for c in calculations(text) if c.holds for t in c.targets]
     for calculation, (start, end, rule) in rng.sample(targets, len(targets)):
         others = other_leading_digits(text[start:end])
         for new in rng.sample(others, len(others)):
-            # what stands next to a calculation decides on it, too
+            # the text next to a calculation decides on whether it is one, too
             first, last = max(0, calculation.start - 1), calculation.end + _NEAR
             changed = text[first:start] + new + text[start + 1 : last]
             again = _EQUATION.match(changed, calculation.start - first)
@@ -189,11 +189,11 @@ def miscalculate(trace: Trace, seed: int, encode: Encode, pieces_of: Pieces) -> 
     """The trace with one arithmetic error, in a step drawn by `seed`; later text stays.
 
     The edit is a `corrupt` whose rule is `operand` or `result`. Only tokens that overlap the
-    changed digit are made anew. Short stretches that are no steps of their own ("3 + 4 = 7.")
-    may hold it too.
+    changed digit are made anew. A short stretch that is no step of its own ("3 + 4 = 7.") may hold
+    the error too.
 
     Raises:
-        NotCorruptible: if no step has a calculation that holds.
+        NotCorruptible: no step has a calculation that holds.
     """
     able = [s.index for s in trace.steps if miscalculation(s.text, seed) is not None]
     if not able:
@@ -206,7 +206,7 @@ def miscalculate(trace: Trace, seed: int, encode: Encode, pieces_of: Pieces) -> 
 
 
 def _holds(match: re.Match[str]) -> bool | None:
-    """Whether an equation is true; None where its left side cannot be evaluated."""
+    """Whether an equation is true; None if its left side cannot be evaluated."""
     shown = re.sub(r"[^\d.]", "", match["result"])
     result = Fraction(shown)
     if match["result"][0] in "-−":
@@ -220,7 +220,7 @@ def _holds(match: re.Match[str]) -> bool | None:
 
 
 def _value(expression: str, percent: Fraction) -> Fraction | None:
-    """What an expression comes to, a number with a percent sign times `percent`."""
+    """The value of an expression, in which a number with a percent sign counts times `percent`."""
     python, end = "", 0
     for token in _TOKEN.finditer(expression):
         if (between := _operator(expression[end : token.start()])) is None:
@@ -228,7 +228,7 @@ def _value(expression: str, percent: Fraction) -> Fraction | None:
         python += between + _python(token, percent)
         end = token.end()
     opened, closed = python.count("("), python.count(")")
-    # "\( 3 + 4 = 7 \)" and "[3 + 4 = 7]": the bracket is not of the calculation.
+    # "\( 3 + 4 = 7 \)" and "[3 + 4 = 7]": the bracket is not part of the calculation.
     for _ in range(opened - closed):
         python = python.removeprefix("(")
     try:
@@ -238,7 +238,7 @@ def _value(expression: str, percent: Fraction) -> Fraction | None:
 
 
 def _operator(between: str) -> str | None:
-    """The Python operator in what stands between two tokens; units say nothing."""
+    """The Python operator in the text between two numbers, units ignored; None if there is none."""
     words = re.sub(r"\\text\{[^{}]*\}|\\?[$€£]|\\(?=[)\]])", " ", between).split()
     signs = [_SYMBOLS.get(w, w) for w in words if not re.fullmatch(r"\w{2,}|[a-wyzA-WYZ]", w)]
     if not signs:

@@ -1,4 +1,4 @@
-"""Where a response without a think block turns from reasoning to its answer statement."""
+"""The cut between reasoning and answer statement in a response without a think block."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ANSWER_ELSEWHERE = (
     r"|(?:정답|답)(?:은|는|:)|คำตอบ(?:ที่ถูกต้อง)?\s*(?:คือ|:)|ответ\s*(?:[-–—:])"
     r"|(?:الجواب|الإجابة|الاجابة)(?:\s+(?:الصحيحة|الصحيح|النهائية|النهائي))?\s*(?:هو|هي|:)"
 )
-"""What stands before an answer that is stated as one, in languages that are not written in Latin
-letters (a regular expression, case ignored)."""
+"""Words that introduce a stated answer, in languages not written in Latin letters (a regular
+expression, case ignored)."""
 CONCLUSION_PATTERNS: tuple[str, ...] = (
     ANSWER_ELSEWHERE,
     _SO + r"\b(?:(?:the|my|our|its)\s+)?(?:(?:final|correct|right|best|overall|numerical|numeric|"
@@ -32,7 +32,7 @@ CONCLUSION_PATTERNS: tuple[str, ...] = (
     r"(?:^|[\r\n])[\s*_#]{0,40}(?:sentiment|label|category|class|classification|topic|verdict|"
     r"conclusion|prediction|result)[*_]*\s*:",
 )
-"""Statements of the final answer wherever they stand (regular expressions, case ignored)."""
+"""Statements of the final answer in any sentence (regular expressions, case ignored)."""
 
 CLOSING_PATTERNS: tuple[str, ...] = (
     _SO + r"\b(?:the|this|its)\s+(?:\w+[ '’]+){0,3}?(?:sentiment|tone|review|label|category|class|"
@@ -56,9 +56,9 @@ _SHORT = 15
 
 
 def first_response(text: str) -> str:
-    """A text up to where, with an answer given, it opens the next question of its template.
+    """The part of `text` before it opens the template's next question, once an answer is given.
 
-    A model that is not stopped goes on with "Question: …" or "Problem: …" and answers that.
+    A model that is not stopped continues with "Question: …" or "Problem: …" and answers that.
     """
     answered = _ANSWERED.search(text)
     opened = _NEXT_QUESTION.search(text, answered.end()) if answered else None

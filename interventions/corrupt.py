@@ -1,9 +1,9 @@
-"""What to change in a step so that it says something else: a number, a word, a negation.
+"""Corruption of a step so that it says something else: by a number, a word or a negation.
 
-Rules only, no model: the same step and seed give the same corruption. A number first
-(SLRC, section 4.8: a number of the calculation, never a step's label), else a word of
-polarity, comparison or direction turned into its opposite, else a negation put in or
-taken out. Raw choices are recorded in the edit, so that another rule can be compared.
+Rules only, no model: the same step and seed give the same corruption. A number is changed first
+(SLRC, section 4.8: a number of the calculation, never a step's label), else a word of polarity,
+comparison or direction is turned into its opposite, else a negation is put in or taken out. Raw
+choices are recorded in the edit, so that another rule can be compared.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class NotCorruptible(ValueError):
 
 @dataclass(frozen=True)
 class Change:
-    """One stretch of a step's text to be written over."""
+    """One stretch of a step's text and the text that replaces it."""
 
     start: int
     end: int
     """Half-open character span in the step's text."""
     new: str
     rule: str
-    """`number`, `word` or `negation`."""
+    """Name of the rule: `number`, `word`, `negation`, or that of another module's rule."""
 
 
 LABEL = re.compile(
@@ -37,10 +37,10 @@ LABEL = re.compile(
     r"options?|questions?|rules?|examples?)[*_]*[ \t]*\(?#?\d+(?:[ \t]*(?:,|and|to|-|–)[ \t]*\d+)*",
     re.IGNORECASE,
 )
-"""What counts steps, equations or options: never a number of the reasoning."""
+"""Labels that count steps, equations or options: never a number of the reasoning."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\d|(?:st|nd|rd|th)\b|[.,]\d)")
 _NEAR = 80
-"""Characters before a number in which it is looked for what the number is."""
+"""Number of characters before a number that are searched for what the number is."""
 _RESULT = re.compile(
     r"(?:=|≈|→|⇒|\b(?:is|are|was|were|be|becomes?|makes?|equals?|gives?|gets?|yields?|leaves?|"
     r"totals?|comes to|results? in))[\s$*_\\({\[£€]*$",
@@ -65,7 +65,7 @@ add subtract | adds subtracts | adding subtracting
 plus minus | gain loss | gains losses | with without | outside inside | guilty innocent
 support oppose | supports opposes | accept reject | accepts rejects | hot cold
 """
-# A word in two pairs is turned as the first of them says.
+# A word in two pairs is turned into its opposite in the first of them.
 OPPOSITES: dict[str, str] = {}
 for _pair in re.split(r"[|\n]", _PAIRS.strip()):
     _one, _other = _pair.split()
@@ -88,11 +88,10 @@ _PLAIN = re.compile(r"\b(?:is|are|was|were|can|could|will|would|should|must)\b",
 def corruption(text: str, seed: int) -> Change | None:
     """The change that corrupts a step's text; None if no rule finds anything to change.
 
-    A number's leading digit is exchanged for another, drawn by `seed`: of the last number
-    that stands as a result ("= 7", "is 7", "makes 7"), else of the last number. The number
-    of digits stays, and zero out of the leading place of a longer number. A word is turned
-    at its last occurrence, a sentence's conclusion standing at its end, with the article
-    before it if need be.
+    A number's leading digit is exchanged for another, drawn by `seed`: of the last number that
+    stands as a result ("= 7", "is 7", "makes 7"), else of the last number. The number of digits
+    stays, and no longer number begins with zero. A word is turned at its last occurrence, since a
+    sentence's conclusion stands at its end, with the article before it if need be.
     """
     rng = random.Random(f"corrupt-{seed}-{text}")
     return _number(text, rng) or _word(text) or _negation(text)
@@ -105,13 +104,13 @@ def numbers(text: str) -> list[re.Match[str]]:
 
 
 def is_result(text: str, number: re.Match[str]) -> bool:
-    """Whether a number stands as what something comes to: "= 7", "is 7", "makes 7"."""
+    """Whether a number stands as a result: "= 7", "is 7", "makes 7"."""
     at = number.start()
     return _RESULT.search(text, max(0, at - _NEAR), at) is not None
 
 
 def other_leading_digits(digits: str) -> list[str]:
-    """What the first digit of a number may become: never a zero that leads further digits."""
+    """Digits that may replace the first digit of a number: never a zero before further digits."""
     single = len(digits) == 1 or digits[1] == "."
     return [d for d in ("0123456789" if single else "123456789") if d != digits[0]]
 

@@ -1,9 +1,9 @@
-"""What may be done to a trace, token-exactly: pure functions to an edited trace.
+"""Token-exact edits of a trace: pure functions to an edited trace.
 
-Every token that an edit does not claim to touch keeps its id. Steps of an edited trace
-keep the index they had in the original, so that records of branches can be joined, and
-tile the edited reasoning. `prompt_ids`, `tail_ids` and `answer` are left as they were: they
-tell what the model said of the *unedited* reasoning.
+Every token that an edit does not claim to touch keeps its id. Steps of an edited trace keep the
+index they had in the original, so that records of branches can be joined, and tile the edited
+reasoning. `prompt_ids`, `tail_ids` and `answer` are left as they were: they belong to the model's
+response with the *unedited* reasoning.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REMARK = "Let me go on from here."
 
 @dataclass(frozen=True)
 class _Part:
-    """The ids of one step on their way into an edited trace."""
+    """A step with its ids and pieces, to be assembled into an edited trace."""
 
     step: Step
     ids: tuple[int, ...]
@@ -55,7 +55,8 @@ def truncate_after_step(trace: Trace, step: int) -> Trace:
 
 
 def truncate_after_token(trace: Trace, kept: int) -> Trace:
-    """The first `kept` tokens of the reasoning, 0 for none: the step cut into stays in part."""
+    """The first `kept` tokens of the reasoning, 0 for none; a step that the cut divides stays in
+    part."""
     n = len(trace.reasoning_ids)
     if not 0 <= kept <= n:
         raise IndexError(
@@ -70,12 +71,12 @@ def truncate_after_token(trace: Trace, kept: int) -> Trace:
 
 
 def shuffle_steps(trace: Trace, seed: int) -> Trace:
-    """The counted steps in another order, drawn by `seed`; what is not counted stays in place.
+    """The counted steps in another order, drawn by `seed`; uncounted steps stay in place.
 
     Never the order as written: an order that gives the same ids is drawn again.
 
     Raises:
-        ValueError: where every order of the steps gives the same ids.
+        ValueError: every order of the steps gives the same ids.
     """
     slots = [i for i, s in enumerate(trace.steps) if s.counted]
     parts = _parts(trace)
@@ -93,10 +94,10 @@ def shuffle_steps(trace: Trace, seed: int) -> Trace:
 
 
 def reverse_steps(trace: Trace) -> Trace:
-    """The counted steps from last to first; what is not counted stays in place.
+    """The counted steps from last to first; uncounted steps stay in place.
 
     Raises:
-        ValueError: where the steps read the same backwards.
+        ValueError: the steps read the same backwards.
     """
     slots = [i for i, s in enumerate(trace.steps) if s.counted]
     ids = [trace.step_ids(trace.steps[i]) for i in slots]
@@ -118,11 +119,11 @@ def replace_step(
     seed: int | None = None,
     detail: dict[str, Any] | None = None,
 ) -> Trace:
-    """One step's ids exchanged for others.
+    """The trace with one step's ids replaced by others.
 
     Args:
-        pieces: the text each of `ids` adds where it will stand.
-        kind, seed, detail: what the edit is recorded as.
+        pieces: the text that each of `ids` adds in its new place.
+        kind, seed, detail: fields of the recorded `Edit`.
     """
     at = _require_step(trace, step)
     if len(ids) != len(pieces):
@@ -145,18 +146,19 @@ def corrupt_step(
     *,
     rule: Callable[[str, int], Change | None] = corruption,
 ) -> Trace:
-    """One step made to say something else, by rule; see `interventions.corrupt.corruption`.
+    """The trace with one step made to say something else by `rule`
+    (`interventions.corrupt.corruption`).
 
-    Only tokens that overlap the changed characters are made anew: every other id stays.
+    Only tokens that overlap the changed characters are encoded anew: every other id stays.
 
     Args:
         encode: ids of a piece of text, nothing added (`interp.Model.encode`).
         pieces_of: the text each id adds (`interp.Model.pieces`).
-        rule: a step's text and a seed to the change, or to None.
+        rule: a function from a step's text and a seed to the change, or to None.
 
     Raises:
-        NotCorruptible: if the rule finds nothing to change in the step.
-        ValueError: if no ids of this tokenizer give the changed text.
+        NotCorruptible: the rule finds nothing to change in the step.
+        ValueError: no ids of this tokenizer give the changed text.
     """
     at = _require_step(trace, step)
     part = _parts(trace)[at]
@@ -169,7 +171,7 @@ def corrupt_step(
         )
     offsets = token_offsets(part.pieces)
     nearest, last = _overlapping(offsets, change.start, change.end)
-    # Further tokens to the left are made anew only where the tokenizer cannot join at `nearest`.
+    # Tokens further left are encoded anew only if the tokenizer cannot join at `nearest`.
     for first in range(nearest, -1, -1):
         text = (
             part.step.text[offsets[first] : change.start]
@@ -204,13 +206,13 @@ def corrupt_step(
 def remark_after_step(
     trace: Trace, step: int, encode: Encode, pieces_of: Pieces, remark: str = REMARK
 ) -> Trace:
-    """A remark that says nothing put at the end of one step: the control of an edit.
+    """The trace with a remark that says nothing after one step: the control of an edit.
 
-    Whatever it changes was changed by the mere fact of an edit. The step's own ids stay; the
-    white space that ended it ends the remark instead.
+    A change of the answer by the remark is due to the mere fact of an edit. The step's own ids
+    stay; the white space that ended it ends the remark instead.
 
     Raises:
-        NotWritable: if this tokenizer has no ids for the remark (a vocabulary of few words).
+        NotWritable: this tokenizer has no ids for the remark (a vocabulary of few words).
     """
     at = _require_step(trace, step)
     part = _parts(trace)[at]
@@ -241,14 +243,14 @@ EDITS: dict[str, Callable[..., Trace]] = {
     "corrupt": corrupt_step,
     "remark": remark_after_step,
 }
-"""Every edit by the name that its record carries."""
+"""Name of an edit in its record -> the function that makes it."""
 
 
 def _overlapping(offsets: Sequence[int], start: int, end: int) -> tuple[int, int]:
     """Half-open range of the tokens that share a character with [start, end).
 
-    Empty where text is put in between two tokens. Parts of a character that is completed
-    in the range belong to it.
+    The range is empty if text is put in between two tokens. Tokens that hold parts of a character
+    completed in the range belong to it.
     """
     touched = [
         i
@@ -284,7 +286,7 @@ def _parts(trace: Trace) -> list[_Part]:
 
 
 def _assembled(trace: Trace, parts: Sequence[_Part], edit: Edit) -> Trace:
-    """The trace whose reasoning is these parts in this order, its steps' spans made anew."""
+    """The trace whose reasoning consists of `parts` in order, with its steps' spans recomputed."""
     ids: list[int] = []
     pieces: list[str] = []
     steps = []
@@ -311,7 +313,7 @@ def _assembled(trace: Trace, parts: Sequence[_Part], edit: Edit) -> Trace:
 
 
 def _require_step(trace: Trace, step: int) -> int:
-    """The place in the trace of the step with this index."""
+    """The place in `trace.steps` of the step with index `step`."""
     for at, s in enumerate(trace.steps):
         if s.index == step:
             return at

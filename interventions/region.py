@@ -1,4 +1,4 @@
-"""The middle of a chain of steps, and leaving out a share of it (C2-Faith, section 3).
+"""The middle region of a chain of steps, and deletion of a share of it (C2-Faith, section 3).
 
 The paper counts steps from 1, `I = {i | ceil(0.3 N) <= i <= floor(0.9 N)}` over s_1 … s_N. Every
 step index here counts from 0, so that the same region is ceil(0.3 N) - 1 … floor(0.9 N) - 1.
@@ -18,18 +18,18 @@ class Deletion:
     """A chain some of whose middle steps were left out."""
 
     steps: tuple[str, ...]
-    """What is left, in the chain's order."""
+    """The remaining steps, in the chain's order."""
     removed: tuple[int, ...]
-    """Indices from 0 into the whole chain, ascending."""
+    """Indices of the deleted steps in the whole chain, from 0, ascending."""
     n_middle: int
-    """|I|, how many steps could have been left out."""
+    """|I|, the number of steps that could have been deleted."""
 
 
 def middle_region(n: int, low: float = 0.3, high: float = 0.9) -> range:
-    """Indices from 0 of the steps that may be perturbed, of a chain of `n` (C2-Faith, section 3).
+    """Indices from 0 of the steps of a chain of `n` that may be perturbed (C2-Faith, section 3).
 
-    The bounds are taken as the decimals they are written as: 0.3 of 10 steps is 3, not the
-    2.9999… or 3.0000…4 of binary floats. Empty where no step lies between them.
+    The bounds are taken as the decimals they are written as: 0.3 of 10 steps is 3, not the 2.9999…
+    or 3.0000…4 of binary floats. The range is empty if no step lies between them.
 
     Raises:
         ValueError: `n` is negative, or the bounds are not 0 <= low <= high <= 1.
@@ -51,7 +51,7 @@ def coverage_deletion(
 
     Args:
         share: the paper's deletion level d, in [0, 1]; read as the decimal it is written as.
-        seed: with the same steps, share and bounds it gives the same deletion.
+        seed: seed of the draw; the same seed, steps, share and bounds give the same deletion.
 
     Raises:
         ValueError: `share` is outside [0, 1], or the bounds are no region.

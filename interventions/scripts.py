@@ -1,4 +1,4 @@
-"""Writing systems: which characters make one word, and how much a character says."""
+"""Writing systems: the characters that make up one word, and how much one character says."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SYLLABLES = re.compile("[ぁ-ヿㇰ-ㇿｦ-ﾟ가-힣]")
 def length_in_letters(text: str) -> int:
     """The length of a text, white space at its ends aside, in characters of an alphabet.
 
-    A Han character counts three, a syllable of kana or Hangul two, and three letters of Arabic or
-    Hebrew, which leave out most vowels, four: about what they take in English. "十二减二等于10" is
-    as much of a sentence as "12 less 2 makes 10".
+    A Han character counts as three, a syllable of kana or Hangul as two, and three letters of
+    Arabic or Hebrew, which leave out most vowels, as four: about as many as an English translation
+    takes. "十二减二等于10" is as much of a sentence as "12 less 2 makes 10".
     """
     text = text.strip()
     more = 2 * len(_HAN.findall(text)) + len(_SYLLABLES.findall(text))

@@ -1,4 +1,4 @@
-"""Reasoning text into steps that tile it, by characters and by tokens.
+"""Segmentation of reasoning text into steps that tile it, by characters and by tokens.
 
 Where steps begin is decided on the text; a token then belongs to the step of its first
 visible character, a token of white space alone to the step before it. Spans in characters
@@ -28,16 +28,17 @@ Mode = Literal["auto", "sentences", "numbered", "paragraphs"]
 MODES: tuple[Mode, ...] = ("auto", "sentences", "numbered", "paragraphs")
 
 SEGMENTATION = 3
-"""Which rules cut steps: traces that others cut are other traces, and a run makes them anew."""
+"""Version of the rules of segmentation; a run makes traces that another version cut anew."""
 MIN_CHARS = 15
-"""A shorter stretch is no step of its own (SLRC, section 4.1); see `scripts.length_in_letters`."""
+"""Least length of a step, in letters; a shorter stretch is no step of its own (SLRC, section 4.1);
+see `scripts.length_in_letters`."""
 LEAST_STEPS = 2
-"""A chain with fewer steps is not measured (SLRC, section 4.1)."""
+"""Least number of steps of a chain that is measured (SLRC, section 4.1)."""
 LONG_TOKENS = 512
-"""Longer reasoning that has blank lines is cut at them by `auto`: think blocks come in
-paragraphs, and sentences of a long one are too many and too slight to remove one by one."""
+"""Number of tokens above which `auto` cuts reasoning at its blank lines: think blocks come in
+paragraphs, and the sentences of a long one are too many and too slight to remove one by one."""
 LIST_SHARE = 0.5
-"""A numbered list makes the steps by itself only if it is at least this share of the text."""
+"""Least share of the text that a numbered list must take up for its items to be the steps."""
 
 _EMPHASIS = r"[*_#>\-]{0,6}+[ \t]*+[*_]{0,3}+"
 _STEP_MARKER = re.compile(
@@ -68,15 +69,15 @@ def segment(
             or more, else `paragraphs` where the reasoning has more than `LONG_TOKENS` tokens
             and blank lines, else `sentences`.
         min_chars: a step that is shorter, counted in characters of an alphabet
-            (`scripts.length_in_letters`: a Han character is three of them), is kept in its place
-            with `counted=False`: no edit's unit, never merged into another.
-        n_tokens: how long the reasoning is, where the pieces are no model's tokens.
+            (`scripts.length_in_letters`: a Han character is three of them), keeps its place with
+            `counted=False`: it is no unit of edits, and never merged into another step.
+        n_tokens: length of the reasoning in tokens, if the pieces are no model's tokens.
 
     Returns:
         Steps that tile the tokens: every token is in exactly one. Empty for no tokens.
 
     Raises:
-        ValueError: for an unknown mode.
+        ValueError: the mode is unknown.
     """
     return _segment(pieces, mode, min_chars, n_tokens)[1]
 
@@ -92,7 +93,7 @@ def _segment(
 def units(
     text: str, mode: Mode = "auto", n_tokens: int | None = None
 ) -> tuple[Unit, tuple[int, ...]]:
-    """What the steps of a text are, and the character offsets where they begin; see `segment`."""
+    """The unit of a text's steps, and the character offsets where they begin; see `segment`."""
     if mode not in MODES:
         raise ValueError(f"unknown segmentation mode {mode!r}; use one of {', '.join(MODES)}")
     if mode in ("auto", "numbered"):
@@ -110,12 +111,12 @@ def numbered_starts(
 ) -> tuple[int, ...]:
     """Offsets of the items of a numbered list, and of the sentences around it.
 
-    "Step k:" markers are preferred to "k." markers, which must stand at the beginning of a
-    line and count up by one (or begin again at one). Empty where there are not two items,
-    or the items make up less than `least_share` of the text.
+    "Step k:" markers are preferred to "k." markers, which must stand at the beginning of a line and
+    count up by one (or begin again at one). Empty if there are fewer than two items, or if the
+    items make up less than `least_share` of the text.
 
     Args:
-        goes_on: the text goes on with a list, so that one item that it begins with suffices.
+        goes_on: whether the text continues a list, so that one item at its beginning suffices.
     """
     plain = masked(text)
     first = next_visible(plain, 0) if goes_on else None
@@ -137,7 +138,7 @@ def tile(
     """Steps that begin at character offsets `starts`, rounded to whole tokens."""
     offsets = token_offsets(pieces)
     text = "".join(pieces)
-    # The first step takes whatever stands before the first start.
+    # The first step includes any text before the first start.
     cuts = sorted(set(tokens_at(pieces, starts[1:])) - {0, len(pieces)})
     steps = []
     for i, (a, b) in enumerate(pairwise((0, *cuts, len(pieces)))):
@@ -157,7 +158,7 @@ def tile(
 
 
 def _whole_tokens(pieces: Sequence[str], starts: Sequence[int]) -> list[int]:
-    """Where the tokens begin that steps begin with; the starts that no token meets are left out.
+    """Offsets of the tokens that steps begin with; starts that no token meets are left out.
 
     A token that ends a sentence and opens a bracket (".(") begins the step of the bracket.
     """
@@ -178,8 +179,8 @@ def token_offsets(pieces: Sequence[str]) -> list[int]:
 def tokens_at(pieces: Sequence[str], chars: Sequence[int]) -> list[int]:
     """For each character offset, the first token whose first visible character is not before it.
 
-    Tokens that add no text, the first parts of a character spread over several, go with
-    the token that completes it. `len(pieces)` where no visible character is left.
+    Tokens that add no text (the first parts of a character spread over several) go with the token
+    that completes the character. The result is `len(pieces)` if no visible character is left.
     """
     visible = [i for i, piece in enumerate(pieces) if piece.strip()]
     offsets = token_offsets(pieces)
@@ -209,7 +210,7 @@ def from_ids(
 
     Args:
         pieces: the text that each reasoning id adds (`interp.Model.pieces`).
-        n_tokens: as for `segment`.
+        n_tokens: length of the reasoning in tokens, as for `segment`.
         known: further fields of `Trace`: `tail_ids`, `tail_text`, `answer`, `finish`, `origin`.
     """
     unit, steps = _segment(pieces, mode, min_chars, n_tokens)
@@ -225,8 +226,8 @@ def from_ids(
 
 
 def _markers(plain: str, first: int | None = None) -> list[int]:
-    """The places at which the items of the text's list begin, with emphasis around markers; a
-    single "Step k:" is a list only at `first`."""
+    """Offsets at which the items of the text's list begin, emphasis around their markers included;
+    a single "Step k:" is a list only at `first`."""
     brackets = bracket_spans(plain)
     named = [
         _line_start(plain, m)
@@ -251,7 +252,7 @@ def _line_start(plain: str, marker: re.Match[str]) -> int:
 
 
 def _list_end(plain: str, last: int) -> int:
-    """Where the last item ends: at a blank line with unindented text after it.
+    """Offset at which the last item of a list ends: a blank line with unindented text after it.
 
     A heading ("Step 3: the total" on a line of its own) is not yet the item's text: the
     paragraph under it is.

@@ -1,4 +1,4 @@
-"""Where sentences begin in reasoning text: prose, but also LaTeX, code and lists.
+"""Beginnings of sentences in reasoning text: prose, but also LaTeX, code and lists.
 
 The splitter is `sentencex` (Wikimedia), which knows abbreviations, initials, decimals,
 quotations and brackets, returns character offsets into the untouched text, and takes
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
 
 Span = tuple[int, int]
-"""Half-open character span."""
+"""Half-open span of characters in a text."""
 
 _WHOLE = re.compile(
     r"""
@@ -35,7 +35,7 @@ _BARE_MARKER = re.compile(
     rf"[\s#>*_\-+•]*\(?(?:(?:step|part|case)\s*)?(?:{_MARK})[.):]+[*_:\s]*|[\s#>*_\-+•.:]+",
     re.IGNORECASE,
 )
-# Abbreviations of technical prose that the splitter ends a sentence at.
+# Abbreviations of technical prose at which the splitter wrongly ends a sentence.
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(\[])(?:approx|vs|eq|eqs|eqn|fig|figs|sec|ch|ex|ref|refs|def|thm|lem|prop|cf|resp|"
     r"i\.e|e\.g|w\.r\.t|s\.t|al|est|min|max|avg|qty|temp|ca|pp?|nos?|lbs?|oz|ft|hrs?|mins?|secs?)"
@@ -58,10 +58,10 @@ _LINE = re.compile(r"[\r\n]+[^\S\r\n]*(?:[\r\n]+[^\S\r\n]*)*")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
 _QUOTES = re.compile(r"[“”„«»‹›‘`「」『』]|(?<!\w)'|'(?!\w)")
 MOST_QUOTES = 1_000
-"""Quotation marks of one paragraph that the splitter is shown: it looks for the end of each to the
-end of the paragraph."""
+"""Most quotation marks of one paragraph that the splitter is shown: it searches the rest of the
+paragraph for the end of each."""
 _NEAR = 40
-"""Characters before a place in which a marker or an abbreviation is looked for."""
+"""Number of characters before a place that are searched for a marker or an abbreviation."""
 
 
 def enclosed(
@@ -69,11 +69,11 @@ def enclosed(
 ) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
     """Each opener with the closer next to it, in order, disjoint.
 
-    As the pattern "opener, as little as possible, closer" has it, which takes quadratic time
-    where nothing closes: what one opener has not found, no later one will.
+    Equals the pattern "opener, as little as possible, closer", which takes quadratic time if
+    nothing closes: a closer that one opener does not find, no later one will.
 
     Args:
-        least: characters that stand between at least.
+        least: least number of characters between opener and closer.
     """
     at = 0
     while opens := opener.search(text, at):
@@ -87,7 +87,8 @@ def enclosed(
 def whole_spans(text: str) -> tuple[Span, ...]:
     """Stretches that no boundary may cut: code, LaTeX, addresses; in order, disjoint.
 
-    Fenced code goes to the end where it is left open. Anything else that is not closed is none.
+    Fenced code that is left open goes to the end. Any other stretch that is not closed counts as
+    none.
     """
     spans: list[Span] = []
     closers: dict[str, list[int]] = defaultdict(list)
@@ -120,10 +121,10 @@ def masked(text: str) -> str:
 
 
 def bracket_spans(text: str) -> tuple[Span, ...]:
-    """The outermost stretches from a bracket to the one that closes it, in order, disjoint.
+    """The outermost stretches from a bracket to its closing bracket, in order, disjoint.
 
-    Any bracket closes any other: [0, 1) is an interval. One that is not closed in its
-    paragraph opens nothing. Of text with `masked` stretches those within them do not count.
+    Any bracket closes any other: [0, 1) is an interval. A bracket that is not closed in its
+    paragraph opens nothing. Brackets within `masked` stretches do not count.
     """
     opened: list[int] = []
     spans: list[Span] = []
@@ -141,7 +142,8 @@ def bracket_spans(text: str) -> tuple[Span, ...]:
 
 
 def outside(spans: Sequence[Span], at: int) -> bool:
-    """Whether an offset lies within none of ordered, disjoint spans; at their ends it does not."""
+    """Whether an offset lies within none of ordered, disjoint spans; a span's ends are outside of
+    it."""
     i = bisect_right(spans, at, key=lambda span: span[0]) - 1
     return i < 0 or not spans[i][0] < at < spans[i][1]
 
@@ -160,7 +162,7 @@ def next_visible(text: str, at: int) -> int:
 
 
 def _visible_from(text: str, places: Iterable[int]) -> Iterator[int]:
-    """`next_visible` of several places, each stretch of white space looked through once."""
+    """`next_visible` of several places, with each stretch of white space scanned once."""
     at = -1
     for place in sorted(places):
         if place > at:
@@ -177,7 +179,8 @@ def paragraph_starts(text: str, start: int = 0, end: int | None = None) -> tuple
 
 
 def _with_few_quotes(text: str) -> str:
-    """`text` with blanks for the quotation marks of paragraphs that have more than any prose."""
+    """`text` with quotation marks blanked in paragraphs that have more than `MOST_QUOTES` of
+    them."""
     if len(_QUOTES.findall(text)) <= MOST_QUOTES:
         return text
     paragraphs = (
@@ -190,13 +193,13 @@ def _with_few_quotes(text: str) -> str:
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[int, ...]:
     """Offsets where sentences of `text[start:end]` begin, the first visible character first.
 
-    A line break ends a sentence too, for models do not wrap their lines, unless the next
-    line goes on in lower case. A lone marker ("2.", "Step 3:", "-") belongs to what follows.
-    Brackets that are closed stay whole, and so do formulas that go on after "5!" or "...".
+    A line break ends a sentence too, since models do not wrap their lines, unless the next line
+    begins in lower case. A lone marker ("2.", "Step 3:", "-") belongs to what follows. Closed
+    brackets stay whole, and so do formulas that continue after "5!" or "...".
     """
     end = len(text) if end is None else end
     part = masked(text[start:end])
-    # A lone \r sets the splitter's own offsets at "\r\n" off by one: blank is as good to it.
+    # A lone \r shifts the splitter's own offsets at "\r\n" by one: a blank serves it as well.
     flat = _with_few_quotes(part.replace("\r", " "))
     ends = [b["end_index"] for b in get_sentence_boundaries("en", flat)]
     candidates = set(_visible_from(part, [0, *(_after_closing(part, e) for e in ends)]))
@@ -204,7 +207,7 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
         e for b, e in whole_spans(text[start:end]) if text.startswith(("```", "~~~"), start + b)
     ]
     candidates |= {next_visible(part, e) for e in fences}
-    # The splitter takes "12。3" for one number.
+    # The splitter takes "12。3" for one number, so full stops are added as candidates.
     candidates |= {m.end() for m in _FULL_STOP.finditer(part)}
     for line in _LINE.finditer(part):
         if line.end() < len(part) and not _runs_on(part, line):
@@ -219,7 +222,8 @@ def sentence_starts(text: str, start: int = 0, end: int | None = None) -> tuple[
 
 
 def _after_closing(text: str, at: int) -> int:
-    """Past quotation marks, brackets and emphasis that close the sentence ending at `at`."""
+    """The offset after quotation marks, brackets and emphasis that close the sentence ending at
+    `at`."""
     if at and at < len(text) and not text[at - 1].isspace():
         closing = _CLOSING.match(text, at)
         if closing:
@@ -236,7 +240,7 @@ def _runs_on(text: str, line: re.Match[str]) -> bool:
 
 
 def _formula_runs_on(text: str, at: int) -> bool:
-    """Whether what stands at an offset continues what is before it on the same line."""
+    """Whether the text at offset `at` continues a formula before it on the same line."""
     before = text[max(0, at - 16) : at].rstrip(" \t")
     if not before or before[-1] in "\r\n":
         return False
@@ -245,11 +249,12 @@ def _formula_runs_on(text: str, at: int) -> bool:
 
 
 def _settled(text: str, starts: Sequence[int]) -> list[int]:
-    """The starts that stand once lone markers and abbreviations are joined to what follows."""
+    """The starts of sentences left once lone markers and abbreviations are joined to the next
+    text."""
     settled: list[int] = []
     for at in starts:
         start = settled[-1] if settled else at
-        # "\0" is no beginning of a line, as the cut is none
+        # "\0" marks the cut, which is no beginning of a line
         before = text[start:at] if at - start <= _NEAR else f"\0{text[at - _NEAR : at]}"
         if before and (_BARE_MARKER.fullmatch(before) or _abbreviated(before, text[at])):
             continue

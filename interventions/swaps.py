@@ -1,7 +1,7 @@
-"""What in a step of mathematics may be exchanged: its numbers, operators and comparisons.
+"""Candidates for exchange in a step of mathematics: its numbers, operators and comparisons.
 
-Candidates only, in the order in which they are to be tried; whether an exchange breaks the step
-is for `acausal.py` to say. Text may hold LaTeX.
+Gives candidates in the order in which they are to be tried; `acausal.py` decides whether an
+exchange breaks the step. Text may hold LaTeX.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CLOSES_MATH = {
     "\\[": re.compile(r"\\\]"),
 }
 _NEAR = 80
-"""Characters before and behind a place in which it is looked for what stands there."""
+"""Number of characters before and after a place that are searched for its context."""
 _COMPARED = r"(?:[<>≤≥≠]|!=|\\(?:leq?|geq?|lt|gt|neq?|leqslant|geqslant)(?![a-zA-Z]))"
 _AFTER_BOUND = re.compile(
     rf"(?:{_COMPARED}=?|\b(?:than(?: or equal to)?|at least|at most|up to|between|exceeds?))"
@@ -96,7 +96,7 @@ COMPARISON_WORDS |= {"at least": "at most", "at most": "at least"}
 _KIND_OF_PRODUCT = re.compile(r"\b(?:dot|cross|inner|outer|scalar|vector)\s+$", re.IGNORECASE)
 _FROM_TWO = "two three four five six seven eight nine ten eleven twelve"
 NUMBER_WORDS = {word: value for value, word in enumerate(re.findall(r"\w+", _FROM_TWO), start=2)}
-"""Number words and their values; "one" is left out, for it is seldom a number."""
+"""Number word -> value; "one" is left out, since it is seldom a number."""
 NUMBER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)})(?![\w-])", re.IGNORECASE)
 # "add 3 to x" turned is "subtract 3 to x", and "multiply to 12" is no instruction
 _BOUND_TO = re.compile(r"[^,.;:]{0,200}?\b(?:to|from)\b")
@@ -106,8 +106,8 @@ _BY_ONE = re.compile(r"[^,.;:]{0,200}?\bby[\s$]+[-−]?1(?!\d|[.,/]\d)")
 def numeric_swaps(text: str, rng: random.Random, seed: int | str) -> Iterator[Change]:
     """Numbers with another leading digit: those of a true calculation first, then results.
 
-    Not of subscripts, and not of bounds ("x > 5", "at least 5"), which another number may only
-    loosen. In a step without digits numbers in words, from two to twelve.
+    Leaves out subscripts, and bounds ("x > 5", "at least 5"), which another number may only loosen.
+    In a step without digits, number words from two to twelve are exchanged.
     """
     if (change := miscalculation(text, seed)) is not None:
         yield change
@@ -124,8 +124,8 @@ def numeric_swaps(text: str, rng: random.Random, seed: int | str) -> Iterator[Ch
 def operator_swaps(text: str, rng: random.Random) -> Iterator[Change]:
     """`+` for `-` and the other way, `+` for a product, a product for `÷`; then such words.
 
-    Only between two operands: no sign of a number, no hyphen, no dash. Nothing that changes
-    nothing: `± 0`, `÷ 1`, `2 · 2`.
+    Exchanges only operators between two operands: no sign of a number, no hyphen, no dash. Leaves
+    out exchanges that change nothing: `± 0`, `÷ 1`, `2 · 2`.
     """
     spans = _mathematics(text)
     words = [m.span() for m in _WORDS.finditer(text)]
@@ -135,7 +135,7 @@ def operator_swaps(text: str, rng: random.Random) -> Iterator[Change]:
         if _is_binary(text, m, spans) and not _changes_nothing(text, m):
             yield Change(*m.span(), _TURNED[m["command"] or m["sign"]], "operator")
     for change in _turned_words(text, rng, OPERATION_WORDS):
-        # where nothing is counted, what holds of a sum often holds of a difference
+        # in a sentence without digits, what holds for a sum often holds for a difference
         counts = _has_digit(text, *sentence_at(text, change.start))
         if not counts or _ends_with(_KIND_OF_PRODUCT, text, change.start):
             continue
@@ -146,7 +146,7 @@ def operator_swaps(text: str, rng: random.Random) -> Iterator[Change]:
 def comparator_flips(text: str, rng: random.Random) -> Iterator[Change]:
     """`<` for `>`, `≤` for `≥`, `=` for `≠`, and back; then words that compare.
 
-    Of a sentence with several signs of comparison (`0 < x < 5`) none.
+    A sentence with several signs of comparison (`0 < x < 5`) gives no candidate.
     """
     matches = list(_COMPARATOR.finditer(text))
     in_sentence = Counter(sentence_at(text, m.start()) for m in matches)
@@ -190,7 +190,7 @@ def _mathematics(text: str) -> list[Span]:
         kinds = [opens.group()]
         if kinds == ["$$"] and text[start - 1 : start] != "\\":
             kinds.append("$")
-        # behind one character or more
+        # a sign after at least one character
         found = [
             (closers[k][i], k)
             for k in kinds
@@ -203,7 +203,7 @@ def _mathematics(text: str) -> list[Span]:
 
 
 def _ends_with(pattern: re.Pattern[str], text: str, at: int) -> bool:
-    """Whether what stands right before a place is of a pattern that ends in `$`."""
+    """Whether the text right before `at` matches a pattern that ends in `$`."""
     return pattern.search(text, max(0, at - _NEAR), at) is not None
 
 
@@ -217,7 +217,7 @@ def _number_words(text: str, rng: random.Random) -> Iterator[Change]:
 
 
 def _turned_words(text: str, rng: random.Random, pairs: dict[str, str]) -> Iterator[Change]:
-    """A word for its counterpart, where the sentence does not name both."""
+    """Exchanges of a word for its counterpart, in sentences that do not name both."""
     one_of = "|".join(sorted(map(re.escape, pairs), key=len, reverse=True))
     # "common" before or after: least common multiple, greatest common divisor
     pattern = re.compile(rf"(?<![\w\\-])(?<!non)(?:{one_of})(?![\w-])(?!\s+common)", re.IGNORECASE)
@@ -248,7 +248,7 @@ def _is_index(text: str, number: re.Match[str]) -> bool:
 def _is_binary(text: str, m: re.Match[str], spans: list[Span]) -> bool:
     i = bisect_right(spans, m.start(), key=lambda span: span[0]) - 1
     in_math = i >= 0 and m.start() < spans[i][1]
-    # "get $-80$": what stands before the mathematics is no operand
+    # "get $-80$": text before the mathematics is no operand
     start, end = spans[i] if in_math else (0, len(text))
     before = text[max(start, m.start() - _NEAR) : m.start()]
     after = text[m.end() : min(end, m.end() + _NEAR)]
@@ -256,7 +256,7 @@ def _is_binary(text: str, m: re.Match[str], spans: list[Span]) -> bool:
         return False
     if in_math or m["command"]:
         return True
-    # outside of mathematics a hyphen joins words and a dash parts them
+    # outside of mathematics a hyphen joins words and a dash separates them
     left, right = re.search(r"\w*\W*$", before), re.match(r"[\s$]*(\w*)", after)
     assert left is not None
     assert right is not None

@@ -1,4 +1,4 @@
-"""One question, one reasoning trace, its steps: token ids first, text second.
+"""A question, its reasoning trace and the trace's steps: token ids first, text second.
 
 Everything here is plain data. A trace is made once, from the ids a model emitted,
 and is never re-tokenised: an edit moves or drops ids, and text follows from them.
@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 AnswerKind = Literal["choice", "label", "number"]
 Unit = Literal["sentence", "item", "paragraph", "given"]
-"""What the steps of a trace are: sentences; items of a numbered list, with the sentences around it;
-paragraphs; or what whoever gave the chain says they are."""
+"""Kind of the steps of a trace: sentences; items of a numbered list, with the sentences around it;
+paragraphs; or steps as given with the chain."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Question:
     """One item of a dataset."""
 
     id: str
-    """Unique within its dataset."""
+    """Identifier of the question, unique within its dataset."""
     dataset: str
     text: str
     """The question as the model is to read it, options excluded."""
@@ -34,8 +34,8 @@ class Question:
     candidates: tuple[str, ...] = ()
     """Further answers worth scoring against each other, for `number` questions."""
     task: str = ""
-    """What the question is asked as, `sst2:alternative` in other words than the data set's own;
-    the data set's name by default."""
+    """Name of the task, the data set's name by default; `sst2:alternative` asks in other words than
+    the data set's own."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.task or self.dataset)
@@ -83,41 +83,42 @@ class Step:
 
 @dataclass(frozen=True)
 class Edit:
-    """What was done to a trace."""
+    """One edit that was made to a trace."""
 
     kind: str
     """`remove`, `keep_only`, `truncate_step`, `truncate_token`, `shuffle`, `reverse`,
     `replace`, `corrupt`, `regenerate`."""
     step: int | None = None
-    """The step edited, where there is one."""
+    """Index of the edited step, if the edit is of one."""
     seed: int | None = None
     detail: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Given:
-    """Where a chain comes from that was written elsewhere, and what its file says of it."""
+    """Provenance of a given chain (one written elsewhere), with its file's data about it."""
 
     file: str
     format: str
-    """The layout it was read as (`traces.format`)."""
+    """The file layout that the chain was read as (`traces.format`)."""
     model: str
-    """The model that wrote it; "" where the file does not tell."""
+    """The model that wrote the chain; "" if the file does not tell."""
     sha256: str
-    """Of all that the file says of it."""
+    """SHA-256 of all that the file says of the chain."""
     kind: AnswerKind | None
-    """The kind of its answers; None where nobody tells, and none can then be read or scored."""
+    """The kind of the question's answers; None if neither file nor task tells: no answer can then
+    be read or scored."""
     prompt: str
-    """The user message that it is read under."""
+    """The user message under which the subject model reads the chain."""
     labels: dict[str, Any] = field(default_factory=dict)
-    """Of the chain, by name."""
+    """Label name -> the chain's label."""
     step_labels: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    """By name, one for each of `Trace.steps`; None where a step has none."""
+    """Label name -> one label for each of `Trace.steps`; None for a step without one."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What made a trace."""
+    """The model and settings that made a trace."""
 
     model: str
     revision: str | None = None
@@ -126,7 +127,8 @@ class Origin:
     sampling: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
     given: Given | None = None
-    """Of a chain that was written elsewhere; `model` is then the one that reads it."""
+    """Provenance of a given chain, for which `model` is the model that reads it; None if generated
+    here."""
 
 
 @dataclass(frozen=True)
@@ -135,24 +137,24 @@ class Trace:
 
     question: Question
     prompt_ids: tuple[int, ...]
-    """Rendered prompt, up to and including the reasoning opener if there is one."""
+    """Ids of the rendered prompt, up to and including the reasoning opener if there is one."""
     reasoning_ids: tuple[int, ...]
     pieces: tuple[str, ...]
     """The text that each reasoning token adds; joined, they are `reasoning_text`."""
     steps: tuple[Step, ...]
     unit: Unit = "given"
-    """What the steps are. Removing a paragraph takes more than removing a sentence: shares of
-    steps of two units are not to be pooled."""
+    """Kind of the steps. Removing a paragraph takes more than removing a sentence: shares of steps
+    of two units are not to be pooled."""
     tail_ids: tuple[int, ...] = ()
-    """What the model wrote after its reasoning: closer, explanation, answer statement."""
+    """Ids that the model wrote after its reasoning: closer, explanation, answer statement."""
     tail_text: str = ""
     answer: str | None = None
-    """The parsed answer in canonical form; None where nothing parsed."""
+    """The parsed answer in canonical form; None if no answer could be parsed."""
     finish: Literal["stop", "length"] = "stop"
     origin: Origin = field(default_factory=lambda: Origin(model="unknown"))
     edits: tuple[Edit, ...] = ()
     original: Trace | None = field(default=None, repr=False)
-    """The trace before its first edit; None of one that was never edited."""
+    """The trace before its first edit; None for a trace that was never edited."""
 
     def __post_init__(self) -> None:
         if len(self.pieces) != len(self.reasoning_ids):
@@ -188,8 +190,8 @@ class Trace:
 
     @property
     def unedited(self) -> Trace:
-        """The trace before its first edit: itself, where there was none. Whatever edits are to
-        be compared by, the answers that are scored among it, is taken from here."""
+        """The trace before its first edit; itself if it was never edited. All that edits are
+        compared by, the set of scored answers included, is taken from the unedited trace."""
         return self.original or self
 
     def edited(self, **changes: Any) -> Trace:

@@ -1,7 +1,7 @@
-"""Text that no model wrote, put in a model's tokens: a few words of an edit, or a whole chain.
+"""Encoding of text that no model wrote in a model's tokens: words of an edit, or a whole chain.
 
-A text is encoded by itself and its ids put after what stands before: tokenised together with
-its neighbours it would take other tokens at the joins, and no id would keep its place.
+A text is encoded alone and its ids put after those before it: tokenised together with its
+neighbours it would take other tokens at the joins, and no id would keep its place.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 from faithscope.interventions.trace import Question, Step, Trace
 
 Encode = Callable[[str], Sequence[int]]
-"""Ids of a piece of text, nothing added (`interp.Model.encode`)."""
+"""A function to the ids of a text, nothing added (`interp.Model.encode`)."""
 Pieces = Callable[[Sequence[int]], Sequence[str]]
-"""The text each id adds (`interp.Model.pieces`)."""
+"""A function to the text that each id adds (`interp.Model.pieces`)."""
 
 _CONTEXT = 8
-"""Tokens before a text that it is read back with."""
+"""Number of tokens before a text that are decoded with it to check how it reads."""
 
 
 class NotWritable(ValueError):
-    """A text that this tokenizer has no ids for."""
+    """A text for which a tokenizer has no ids."""
 
 
 def written(
@@ -29,8 +29,8 @@ def written(
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
     """Ids that read as `text` after `before`, with their pieces; None if there are none.
 
-    Tokenizers of the SentencePiece kind put a space before what they encode: then the text
-    without its own leading space is the one that comes back right.
+    Tokenizers of the SentencePiece kind put a space before the text they encode: then the ids of
+    the text without its own leading space are the ones that read right.
     """
     if not text:
         return (), ()
@@ -51,18 +51,18 @@ def from_steps(
     pieces_of: Pieces,
     **known: Any,
 ) -> Trace:
-    """A trace whose reasoning is given as texts, one step each, however short.
+    """A trace whose reasoning is given as a list of texts, each one step, however short.
 
-    Every step is tokenised by itself, so that two chains that share their first steps share
-    those tokens, and a step that is exchanged changes no other's.
+    Every step is tokenised by itself, so that two chains that share their first steps share those
+    tokens, and exchanging a step changes no other step's tokens.
 
     Args:
-        steps: the reasoning in order, with the white space that is to stand between steps: by
-            custom at the end of the step before.
+        steps: texts of the reasoning's steps in order, with the white space between steps, by
+            custom at the end of the earlier step.
         known: further fields of `Trace`: `answer`, `tail_text`, `origin`.
 
     Raises:
-        ValueError: a step without text.
+        ValueError: a step has no text.
         NotWritable: this tokenizer has no ids for a step (a vocabulary of few words).
     """
     ids: list[int] = []

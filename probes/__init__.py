@@ -1,10 +1,9 @@
 """One measure per file: a trace and a model in, flat records out.
 
-A probe knows nothing of datasets, files or run folders. To add one, write a function from a
-model, a trace, what a task says about it and the settings to a list of records, in a file of its
-own and of its name, with `@probe` above it: `PROBES` finds it here. Probes are imported when
-`PROBES` is first asked for: with them come numpy and scipy, which a config or a list of commands
-need not wait for.
+A probe knows nothing of datasets, files or run folders. To add one, write a function from a model,
+a trace, the task's words for it (`Asking`) and the settings to a list of records, in a file of the
+same name, with `@probe` above it: `PROBES` then holds it. Probes are imported at the first use of
+`PROBES`, since they import numpy and scipy, which a config or a list of commands need not wait for.
 """
 
 from __future__ import annotations

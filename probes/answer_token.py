@@ -1,6 +1,6 @@
-"""What is read at the token whose output is the answer: its attention, and the lens of each layer.
+"""Readings at the token whose output is the answer: its attention, and each layer's lens.
 
-Shared by the probes that read there and by studies whose texts are no traces.
+Shared by the probes that read at this token and by studies whose texts are no traces.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Span = tuple[int, int]
 
 
 def attention_row(model: Model, rows: Sequence[Tensor], what: str) -> Float[np.ndarray, "L H P"]:
-    """The attention of the one asked token, of every layer and head, as float64.
+    """The attention of the one asked token in every layer and head, as float64.
 
     Raises:
-        FloatingPointError: it is not finite; names `what`.
+        FloatingPointError: the attention is not finite; the message names `what`.
     """
     row = rows[0].double().cpu().numpy()
     if not np.isfinite(row).all():
@@ -39,16 +39,16 @@ def attention_row(model: Model, rows: Sequence[Tensor], what: str) -> Float[np.n
 def attention_to(
     row: Float[np.ndarray, "L H P"], spans: Iterable[Span]
 ) -> Float[np.ndarray, "L H"]:
-    """The share of every head's row that goes to some half-open spans."""
+    """The share of every head's attention row that goes to the half-open `spans`."""
     return sum((row[..., a:b].sum(axis=-1) for a, b in spans), np.zeros(row.shape[:2]))
 
 
 def regions_of_prompt(n: int, question: Span | None) -> dict[str, tuple[Span, ...]]:
-    """The regions that tile the first `n` tokens: `first_token`, an attention sink that means
-    nothing; `question`, none where its text was not found; `template`, the rest.
+    """The regions that tile the first `n` tokens of a prompt: `first_token`, an attention sink
+    without meaning; `question`, without spans if its text was not found; `template`, the rest.
 
     Args:
-        question: where its text stands.
+        question: token span of the question's text; None if it was not found.
     """
     a, b = (n, n) if question is None else (max(1, question[0]), question[1])
     template = ((1, a), (b, n))
@@ -67,16 +67,16 @@ def token_span(pieces: Sequence[str], start: int, end: int) -> Span:
 
 
 def lens_log_probs(model: Model, streams: Tensor, logits: Tensor, what: str) -> Tensor:
-    """(L+1, V) log-probabilities, float64, that the lens reads after every layer, embeddings first.
+    """(L+1, V) log-probabilities (float64) by the lens after every layer, embeddings first.
 
-    The last layer's are the model's own, up to rounding that may break a tie.
+    The last layer's log-probabilities are the model's own, up to rounding that may break a tie.
 
     Args:
-        streams: (L+1, D) residual streams at the token.
-        logits: (1, V) of the model.
+        streams: (L+1, D) residual streams at the answer token.
+        logits: (1, V) logits of the model at this token.
 
     Raises:
-        FloatingPointError: the logits are not finite; names `what`.
+        FloatingPointError: the logits are not finite; the message names `what`.
     """
     import torch
 
@@ -90,7 +90,7 @@ def lens_log_probs(model: Model, streams: Tensor, logits: Tensor, what: str) -> 
 
 
 def of_options(log_probs: Tensor, first: Mapping[str, set[int]]) -> Tensor:
-    """(L+1, options) log-probabilities of the tokens that each option may begin with."""
+    """(L+1, options) log-probabilities that one of an option's first tokens comes next."""
     import torch
 
     return torch.stack([log_probs[:, sorted(ids)].logsumexp(-1) for ids in first.values()], dim=-1)

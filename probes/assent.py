@@ -1,9 +1,9 @@
-"""Yes or no: whether a reply to "Do you agree?" or "Is this correct?" assents.
+"""Parser of yes or no: whether a reply to "Do you agree?" or "Is this correct?" assents.
 
-Nothing is guessed. An assertion is "I agree", "is correct", "there is a mistake", with what
+No verdict is guessed. An assertion is "I agree", "is correct", "there is a mistake", with what
 negates it ("not correct", "no errors", "but the answer is not"), or a correction ("it should be
 18"). Questions, conditions ("if it is correct"), attributes ("the correct answer is B"), doubt
-("not sure") and halves ("partially", "mostly") assert nothing. In this order:
+("not sure") and halves ("partially", "mostly") assert nothing. The rules, in order:
 
 - A verdict decides, wherever it stands: "Yes", "No", "Correct", "Incorrect" or "Not quite" that
   opens the reply, or an "I agree" or "I disagree" with the answer or with all of it. Verdicts that
@@ -11,11 +11,10 @@ negates it ("not correct", "no errors", "but the answer is not"), or a correctio
   A yes is contradicted also by a correction, by a fault in its own sentence or before it, and by
   one after "however" or "but"; a "No" that opens, by a sentence of its own without any fault
   ("No, there is no error"). "Yes, partially" is unparsed.
-- Else assertions decide that all say the same.
-- Else a correction, or "is wrong" said of the answer or the calculation, is a no, unless the
-  answer, or a number, is called correct beside it ("the reasoning is correct, but the answer is
-  not").
-- Else the reply is unparsed: a fault beside something that is correct may be either.
+- Else assertions that all say the same decide.
+- Else a correction, or "is wrong" said of the answer or the calculation, is a no, unless the reply
+  also calls the answer, or a number, correct ("the reasoning is correct, but the answer is not").
+- Else the reply is unparsed: a fault named beside something correct may mean either.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import re
 from dataclasses import dataclass
 
 YES_NO = (("yes", "Yes"), ("yes", "yes"), ("no", "No"), ("no", "no"))
-"""(answer, surface) of what is scored at the beginning of the reply."""
+"""(answer, surface) of the labels that are scored as the reply's first words."""
 
 
 def _words(pattern: str) -> re.Pattern[str]:
@@ -34,7 +33,7 @@ def _words(pattern: str) -> re.Pattern[str]:
 _MARKUP = re.compile(r"[*_`#>]+")
 _SENTENCE = re.compile(r"[^.!?\n]*(?:\.(?=\d)[^.!?\n]*)*[.!?\n]?")
 _NEAR = 300
-"""Characters before and behind a word in which it is looked for what the word asserts: longer
+"""Number of characters before and after a word that are searched for what the word asserts: longer
 stretches without a full stop are no sentences."""
 _STOP = r"(?=\W*$|\s*[,.;:!–—-])"
 _OPENING = _words(
@@ -116,16 +115,16 @@ class _Assertion:
     yes: bool
     sentence: int
     verdict: bool = False
-    """Whether it is about all that was asked, and so decides."""
+    """Whether the assertion is about all that was asked, and so decides the reply."""
     correction: bool = False
     of: str = ""
-    """`answer`, `calculation` or `number`, where its clause names one."""
+    """`answer`, `calculation` or `number`, if the assertion's clause names one."""
     contrast: bool = False
-    """Whether its sentence begins with "however" or the like."""
+    """Whether the assertion's sentence begins with "however" or the like."""
 
 
 def assents(reply: str) -> bool | None:
-    """True for yes, False for no, None where the reply says neither."""
+    """True if `reply` says yes, False if it says no, None if it says neither."""
     plain = _MARKUP.sub("", reply).strip()
     sentences = [m[0] for m in _SENTENCE.finditer(plain) if m[0].strip()]
     if not sentences:
@@ -158,7 +157,7 @@ def yes_or_no(reply: str) -> str | None:
 
 
 def _weighed(assertions: list[_Assertion]) -> bool | None:
-    """What assertions say together that hold no verdict."""
+    """The joint meaning of assertions of which none is a verdict; None if it is unclear."""
     good, bad = [x for x in assertions if x.yes], [x for x in assertions if not x.yes]
     if not (good and bad):
         return bool(good) if assertions else None
@@ -168,14 +167,14 @@ def _weighed(assertions: list[_Assertion]) -> bool | None:
 
 
 def _halved(rest: str) -> bool:
-    """Whether what follows a "Yes" in its sentence takes half of it back."""
+    """Whether the rest of a sentence after its "Yes" takes half of the yes back."""
     return _HALF_AFTER.match(rest) is not None or any(
         _half(rest, m) for m in _ASSERTION.finditer(rest)
     )
 
 
 def _half(sentence: str, match: re.Match[str]) -> bool:
-    """Whether the words are said in part only: "mostly correct", "not exactly wrong"."""
+    """Whether the matched words hold in part only: "mostly correct", "not exactly wrong"."""
     before, after = _around(sentence, match)
     if match["bad"] and _NOT_QUITE_BEFORE.search(before):
         return True
@@ -223,7 +222,7 @@ def _assertions(sentence: str, index: int) -> list[_Assertion]:
 
 
 def _empty(match: re.Match[str], before: str, after: str) -> bool:
-    """Whether the words assert nothing: a condition, an attribute, a verb of correcting."""
+    """Whether the matched words assert nothing: a condition, an attribute, a verb of correcting."""
     if _CONDITION.search(before) or _CONDITION_AFTER.match(after):
         return True
     if match["fault"]:

@@ -1,13 +1,13 @@
-"""Where the answer looks: the attention of the token that the answer is read from.
+"""Attention of the answer: the attention rows of the token that the answer is read from.
 
-Real against shuffled (SLRC, sections 2.7 and 4.5): the share of that attention which goes to
-the reasoning, beside the same share when the steps stand in another order. The shuffles are
-of the same ids and the same length, in one pack, so that positions and tokens cancel and
-only the order of the steps is left.
+Real against shuffled (SLRC, sections 2.7 and 4.5): the share of that attention which goes to the
+reasoning, beside the share that goes to it when its steps stand in another order. Shuffled
+reasonings have the same ids and the same length, in one pack, so that positions and tokens cancel
+and only the order of the steps differs.
 
-Allocation: how the whole row is shared out over question, template, reasoning and what comes
-after it, per layer and head, and its entropy. The first token is counted by itself: as an
-attention sink it takes most of many heads' rows and means nothing.
+Allocation: the shares of the whole row that go to question, template, reasoning and the text after
+it, per layer and head, and the row's entropy. The first token is counted by itself: as an attention
+sink it takes most of many heads' rows and means nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 NO_ATTENTION = "no_attention_rows"
 ONE_ORDER = "steps_have_one_order"
 REGIONS = ("first_token", "template", "question", "reasoning", "answer_prefix")
-"""They tile a branch. `template` is all of the prompt but its first token and the question."""
+"""Regions that tile a branch; `template` is the prompt without its first token and the question."""
 
 
 class AttentionSettings(Settings):
@@ -46,7 +46,7 @@ class AttentionSettings(Settings):
     shuffles: StrictInt = Field(default=3, ge=1, le=10_000)
     """Seeded random orders of the steps per item, beside the real one."""
     top_heads: StrictInt = Field(default=10, ge=0)
-    """Heads named in a record: those that give the reasoning most."""
+    """Number of heads named in a record: those with the greatest share on the reasoning."""
     seed: Seed = 0
 
 
@@ -61,13 +61,12 @@ def attention(
 ) -> list[Record]:
     """One record: attention of the last token before the answer, in `prefix` framing.
 
-    That token is where the answer is computed: its output is the first token of the answer.
-    Shares are fractions of a head's row, which sums to one but for what a sink parameter
-    takes (gpt-oss). `real`, `shuffled` and `gap` are
-    means over all heads of all layers; `real_drop`, `shuffled_drop` and `gap_drop` are what
-    the mean over heads loses from the first layer to the last. The paper leaves open which
-    of the two its Table 4 shows. `…_by_layer` lists are means over heads; `by_step`, over heads
-    and layers, is what each of `steps` gets.
+    That token is where the answer is computed: its output is the first token of the answer. Shares
+    are fractions of a head's row, which sums to one but for what a sink parameter takes (gpt-oss).
+    `real`, `shuffled` and `gap` are means over all heads of all layers; `real_drop`,
+    `shuffled_drop` and `gap_drop` are the decrease of the mean over heads from the first layer to
+    the last. The paper leaves open which of the two its Table 4 shows. `…_by_layer` lists are means
+    over heads; `by_step` has the share of each of `steps`, mean over heads and layers.
 
     Arrays, with L layers, H heads, T counted steps, K shuffles, R regions in the order of
     `REGIONS`: `regions` (L, H, R), `steps` (L, H, T), `shuffled` (K, L, H) shares of the
@@ -77,8 +76,8 @@ def attention(
     2506.19143, there over all later tokens, here for the answer's token alone).
 
     Raises:
-        ValueError: for a trace with fewer than 2 counted steps.
-        FloatingPointError: if a row is not finite.
+        ValueError: the trace has fewer than 2 counted steps.
+        FloatingPointError: a row is not finite.
     """
     steps = trace.counted_steps
     if len(steps) < 2:
@@ -146,11 +145,11 @@ def attention(
 
 
 def spans(model: Model, trace: Trace, asking: Asking) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Half-open token spans of every region; `question` has none where its text is not found.
+    """Half-open token spans of every region; `question` has none if its text is not found.
 
-    The question reaches from its first word to the end of the last option that follows it in
-    the prompt. It is looked for in the text of the prompt's own tokens, so it is found unless
-    a template rewrites what it is given.
+    The question reaches from its first word to the end of the last option after it in the prompt.
+    It is searched in the text of the prompt's own tokens, so it is found unless a template rewrites
+    its input.
     """
     n = len(trace.prompt_ids)
     end = n + len(trace.reasoning_ids)
@@ -179,7 +178,7 @@ def question_span(pieces: Sequence[str], trace: Trace) -> tuple[int, int] | None
 
 
 def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndarray]:
-    """The last token's attention in each trace, (L, H, P)."""
+    """(L, H, P) attention of the last token in each trace."""
     from faithscope.interp.forest import Branch
 
     branches = [Branch(prefix_ids(model, asking, t)) for t in traces]
@@ -198,7 +197,8 @@ def _by_step(row: np.ndarray, trace: Trace, start: int) -> np.ndarray:
 
 
 def excess_kurtosis(per_token: np.ndarray) -> np.ndarray:
-    """(L, H) excess kurtosis over the last axis; NaN below four steps or where all are equal."""
+    """(L, H) excess kurtosis over steps, the last axis; NaN below four steps or if all are
+    equal."""
     from scipy.stats import kurtosis
 
     if per_token.shape[-1] < 4:
@@ -234,7 +234,7 @@ def _summary(reasoning: np.ndarray, shuffled: Sequence[np.ndarray]) -> dict[str,
 
 
 def named_heads(name: str, values: np.ndarray, n: int) -> dict[str, Any]:
-    """The heads with the greatest of (L, H) values, layers counted from 1, heads from 0."""
+    """The `n` heads with the greatest of (L, H) values, layers counted from 1, heads from 0."""
     flat = np.where(np.isnan(values), -np.inf, values).ravel()
     order = [i for i in np.argsort(-flat, kind="stable")[:n] if flat[i] > -np.inf]
     layers, heads = np.unravel_index(np.array(order, dtype=int), values.shape)

@@ -1,4 +1,4 @@
-"""A chain of reasoning that another wrote, whole and with one step broken, as a model reads it."""
+"""A given chain of reasoning, as written and with one step broken, as a model reads it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 Condition = Literal["perturbed", "control"]
 CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
 FEWEST_STEPS = 3
-BROKEN_STEP = 1
+BROKEN_STEP = 2
 """Version of `probes.broken_step`; see `probes.probe.Probe.version`."""
 
 NotMeasurable = Literal["too_few_steps", "last_step_replaced"]
-"""Why a chain cannot be measured: the target has too few others to be held against, or it is the
-last step, which states the answer and has none after it."""
+"""Why a chain cannot be measured: the target step has too few other steps to be compared with, or
+it is the last step, which states the answer and is followed by none."""
 
 
 def not_measurable(n_steps: int, target: int) -> NotMeasurable | None:
-    """Why no `BrokenChain` is made of a chain with this step exchanged; None where one is."""
+    """Why a chain of `n_steps` with step `target` exchanged cannot be measured; None if it can."""
     if n_steps < FEWEST_STEPS:
         return "too_few_steps"
     return "last_step_replaced" if target == n_steps - 1 else None
@@ -31,20 +31,20 @@ def not_measurable(n_steps: int, target: int) -> NotMeasurable | None:
 
 @dataclass(frozen=True)
 class BrokenChain:
-    """One item: a chain, and the step that stands in one step's place."""
+    """One item: a chain, and the step that replaces one of its steps."""
 
     item: str
     chain: str
-    """The chain that the item was made of; several items may be of one chain."""
+    """Id of the chain that the item was made of; several items may share a chain."""
     dataset: str
     task: str
-    """The task, as records name what is done with the chain."""
+    """Name of the task in records."""
     prompt: str
     """The user message that the chain replies to."""
     steps: tuple[str, ...]
     """The steps as they were written; the last states the answer."""
     target: int
-    """0-based index of the step that is exchanged, not the last."""
+    """0-based index of the step that is replaced, never the last."""
     replacement: str
     answer: str | None = None
     """The chain's final answer as text; without one `answer_tracing` and `necessity` are not
@@ -54,7 +54,7 @@ class BrokenChain:
         if len(self.steps) < FEWEST_STEPS:
             raise ValueError(
                 f"chain {self.chain!r} has {len(self.steps)} steps; give three or more, so that "
-                "the target has others to be held against"
+                "the target has others to be compared with"
             )
         if not 0 <= self.target < len(self.steps) - 1:
             raise ValueError(
@@ -65,7 +65,7 @@ class BrokenChain:
             raise ValueError(f"item {self.item!r}: answer {self.answer!r} is empty; give None")
 
     def told(self, condition: Condition) -> tuple[str, ...]:
-        """The steps as they are read in one condition."""
+        """The steps that the model reads in `condition`."""
         if condition == "control":
             return self.steps
         return (*self.steps[: self.target], self.replacement, *self.steps[self.target + 1 :])
@@ -74,17 +74,18 @@ class BrokenChain:
 def read_both(
     model: Model, chain: BrokenChain, *, join: str, answer_cue: str, thinking: bool | None
 ) -> tuple[dict[Condition, Trace], Asking]:
-    """Both chains in a model's tokens, where it would reason itself, and how to ask the answer.
+    """Both chains as traces in the model's tokens, in place of its own reasoning, and how to ask
+    for the answer.
 
     Args:
-        join: put after every step but the last.
-        answer_cue: put after the steps where the answer is asked for.
+        join: text put after every step but the last.
+        answer_cue: text put after the steps when the answer is asked for.
         thinking: whether a hybrid model reads the chain as its thinking.
 
     Raises:
         NotWritable: the tokenizer has no ids for a step.
     """
-    # Not at the top: it brings torch, which listing the probes need not wait for.
+    # Not at the top: it imports torch, which a list of the probes need not wait for.
     from faithscope.interp.control import encode_marks
 
     prompt = model.prompt(chain.prompt, thinking=thinking)
@@ -110,7 +111,7 @@ def read_both(
         parse=lambda _: None,
         necessity_prompt=str,
         sufficiency_prompt=str,
-        # "1/7" is not to be credited with what belongs to "1/70"
+        # "1/7" must get no credit for "1/70"
         kind="number" if answer[-1:].isdigit() else "label",
         closer_ids=encode_marks(model.tokenizer, prompt.closer) if prompt.closer else (),
     )

@@ -1,11 +1,10 @@
-"""A broken step, seen from inside: what a model that reads a chain makes of each of its steps.
+"""A broken step seen from inside: signals of each step of a chain, in a model that reads it.
 
-The white-box counterpart of a judge's detection and localisation (C2-Faith, section 3.3). The
-chain was written by another: one of its steps was exchanged for one that does not follow. Both
-chains, `perturbed` and `control` (as it was written), are read by the same model in the place
-where it would reason itself (`probes.broken_chain`), and each signal gives every step a number.
-**Higher is more suspicious, in every signal**; the directions were fixed before any chain was
-read:
+The white-box counterpart of a judge's detection and localisation (C2-Faith, section 3.3). The chain
+is given, and one of its steps was replaced by one that does not follow. Both chains, `perturbed`
+and `control` (as it was written), are read by one model in place of its own reasoning
+(`probes.broken_chain`), and each signal gives every step a number. **Higher is more suspicious, in
+every signal**; the directions were fixed before any chain was read:
 
     surprisal         mean of -log p(token | all before it) over the step's tokens, nats: a step
                       that does not follow is unexpected
@@ -21,16 +20,16 @@ read:
     information_flow  minus the cosine of the step's mean state and the answer token's, in one
                       layer: less of a step that does not belong comes to the answer
 
-The last step states the answer. It is read as a step, but never given where the answer is asked
-for, so `answer_tracing`, `necessity` and `information_flow` have no number for it.
+The last step states the answer. It is read as a step, but left out when the answer is asked for, so
+`answer_tracing`, `necessity` and `information_flow` have no number for it.
 
 A signal's **score** is the number of the step in question minus the median of the chain's other
 steps, since chains differ in how surprising they are; its **prediction** is the step with the
 greatest number, the first of equals. The raw numbers are kept beside both.
 
-Expected of them: surprisal tends to fall along a chain and the cosine to rise, so that their
-predictions lean to early steps; and the step after the broken one may surprise more than it
-does, since it goes on from the text that was taken out.
+Expected biases: surprisal tends to fall along a chain and the cosine to rise, so that their
+predictions lean to early steps; and the step after the broken one may surprise more than the broken
+step, since it continues the text that was taken out.
 """
 
 from __future__ import annotations
@@ -61,17 +60,17 @@ SIGNALS = (*SURPRISALS, *ANSWERS, FLOW)
 
 @dataclass(frozen=True)
 class BrokenStepSettings:
-    """What determines the records besides model and chain."""
+    """Everything but model and chain that determines the records."""
 
     signals: tuple[str, ...] = SIGNALS
-    """Which to measure; `necessity` costs the most by far."""
+    """Names of the signals to measure; `necessity` costs the most by far."""
     join: str = "\n"
-    """Put after every step but the last."""
+    """Text put after every step but the last."""
     answer_cue: str = "The final answer is"
-    """Put after the steps where the answer is asked for."""
+    """Text put after the steps when the answer is asked for."""
     layer: int | None = None
-    """Of `information_flow`, 1..L as the residual streams are counted; None for the middle one,
-    L // 2. All layers are kept."""
+    """Layer of `information_flow`, 1..L as the residual streams are counted; None for the middle
+    one, L // 2. All layers are stored."""
     thinking: bool | None = None
     """Whether a hybrid model reads the chain as its thinking; None leaves it to the template."""
     execution: Literal["auto", "packed", "dense", "loop"] = "auto"
@@ -85,32 +84,32 @@ class BrokenStepSettings:
 
 
 _Found = tuple[dict[str, NDArray[np.float64]], dict[str, np.ndarray]]
-"""Of one condition: per signal, a number per step, NaN where there is none; and arrays."""
+"""Readings of one condition: signal -> a number per step, NaN if a step has none; and arrays."""
 _Measured = tuple[dict[Condition, _Found], Mapping[str, Any]]
-"""What one pack gave, and what it cost."""
+"""Condition -> the readings of one pack, and the pack's cost."""
 
 
 def broken_step(
     model: Model, chain: BrokenChain, settings: BrokenStepSettings | None = None
 ) -> list[Record]:
-    """Two records, `perturbed` and `control` in `variant`; the signals are those of this file.
+    """Measure the signals of this module; two records, `perturbed` and `control` in `variant`.
 
     Both chains are branches of one pack: what comes before the target is computed once, and each
     step is tokenised by itself, so that nothing but the target's tokens differs.
 
-    Of every signal: `steps_…`, a number per step, None where there is none; `score_…` of the
-    target; `predicted_…`, 0-based. `rows` puts them in long form.
+    Fields of every signal: `steps_…`, a number per step, None if a step has none; `score_…`, of the
+    target; `predicted_…`, a 0-based index. `rows` puts them in long form.
 
-    Arrays: `spans` (steps, 2) of each step's tokens; `surprisal`, `entropy` (tokens,);
-    `answer_log_prob` (steps,), log p per answer token after 0, 1, … steps, and
-    `removed_log_prob` (steps - 1,), without each; `flow` (L+1, steps - 1), the cosines of all
-    layers, embeddings first, for the best of them is a choice made after seeing.
+    Arrays: `spans` (steps, 2), each step's tokens; `surprisal`, `entropy` (tokens,);
+    `answer_log_prob` (steps,), log p per answer token after 0, 1, … steps, and `removed_log_prob`
+    (steps - 1,), without each; `flow` (L+1, steps - 1), the cosines of all layers, embeddings
+    first, since picking the best layer is a choice made after seeing the data.
 
     Raises:
         UserError: the chain does not fit the model's positions.
         NotWritable: the tokenizer has no ids for a step.
-        ValueError: the layer is none of the model's.
-        FloatingPointError: logits or states are not finite, naming the item.
+        ValueError: the model has no such layer.
+        FloatingPointError: logits or states are not finite; the message names the item.
     """
     settings = settings or BrokenStepSettings()
     layer = _layer(model, settings)
@@ -174,12 +173,12 @@ def rows(found: Record) -> list[dict[str, Any]]:
 
 
 def score(values: Float[NDArray[np.float64], " steps"], step: int) -> float:
-    """A step's number minus the median of the chain's other steps, those without one left out."""
+    """A step's number minus the median of the other steps' numbers."""
     return float(values[step] - np.nanmedian(np.delete(values, step)))
 
 
 def predicted(values: Float[NDArray[np.float64], " steps"]) -> int:
-    """The step with the greatest number, the first of equals."""
+    """Index of the step with the greatest number, the first of equals."""
     return int(np.nanargmax(values))
 
 
@@ -222,7 +221,7 @@ def _surprisals(
 def _answers(
     model: Model, traces: Mapping[Condition, Trace], asking: Asking, settings: BrokenStepSettings
 ) -> _Measured:
-    """log p(answer) after every step and without every step, of both chains in one pack."""
+    """log p(answer) after every step and without each step, for both chains in one pack."""
     arms: dict[Arm, Trace] = {}
     for condition, trace in traces.items():
         body = without_last(trace)

@@ -1,13 +1,13 @@
-"""What each step does to the answer, by degrees: graded necessity, NLDD and TTS side by side.
+"""Causal effect of each step on the answer: graded necessity, NLDD and TTS side by side.
 
-Three graded measures of the causal effect of a step, taken on the same steps with the same
-edits, so that they can be held against each other and against SLRC (which names this
-comparison as future work):
+Three graded measures of the causal effect of a step, taken on the same steps with the same edits,
+so that they can be compared with each other and with SLRC (which names this comparison as future
+work):
 
-- graded necessity: what removing the step takes from the log-odds of the answer (nats), and
-  the total variation of the answer distribution; what SLRC's 0/1 necessity throws away.
-- NLDD, normalised logit difference decay (Ye et al. 2026): what corrupting the step, later
-  text frozen, takes from the lead of an answer over its best rival, over that lead.
+- graded necessity: the drop of the answer's log-odds (nats) when the step is removed, and the
+  total variation of the answer distribution; SLRC's 0/1 necessity discards both.
+- NLDD, normalised logit difference decay (Ye et al. 2026): the drop of an answer's lead over its
+  best rival when the step is corrupted and later text frozen, as a share of that lead.
 - TTS, true-thinking score (Zhao et al. 2025): how far corrupting the step moves the
   probability of the answer right after it, in its own context and in a corrupted one.
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 NOTHING_TO_CORRUPT = "nothing_to_corrupt"
-"""No rule finds anything to change in the step."""
+"""Why a step has no corruption: no rule finds anything to change in it."""
 NO_CONTEXT = "no_context"
-"""The first step: there is no earlier one to perturb."""
+"""Why the first step has no TTS: there is no earlier step to perturb."""
 CONTEXT_NOT_CORRUPTIBLE = "context_not_corruptible"
-"""No rule finds anything to change in any earlier step."""
+"""Why a step has no TTS: no rule finds anything to change in any earlier step."""
 STEP_MEASURES = (
     "graded_necessity",
     "removed_tv",
@@ -65,7 +65,7 @@ STEP_MEASURES = (
     "tts_intact",
     "tts_perturbed",
 )
-"""What a record has a list of, one value per counted step; `mean_<name>` is over its steps."""
+"""Fields that hold one value per counted step; `mean_<name>` is their mean over steps."""
 FORCED_MEASURES = tuple(
     FORCED + name
     for name in (
@@ -78,18 +78,19 @@ FORCED_MEASURES = tuple(
         "tts_perturbed",
     )
 )
-"""The same of the forced choice; the measures that are left follow no answer, or the right one."""
+"""Fields of the measures that also follow the forced choice; the other measures follow no answer,
+or the right one."""
 _CORNERS = ("exit", "exit_corrupted", "exit_context", "exit_both")
-"""Asked right after a step: nothing perturbed, the step, its context, both."""
+"""TTS branches, asked right after a step: nothing perturbed, the step, its context, or both."""
 
 
 class CausalEffectsSettings(Settings):
     """Graded necessity, NLDD and TTS of every step, beside SLRC."""
 
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens."""
+    """Divide a label's log-prob by its number of tokens."""
     seed: Seed = 0
-    """Draws the digits that corruption writes; as in `slrc`, so that both corrupt alike."""
+    """Seed of the digits that corruption writes, as in `slrc`, so that both corrupt alike."""
     execution: Execution = "auto"
 
 
@@ -104,12 +105,12 @@ class CausalEffectsSettings(Settings):
 def causal_effects(
     model: Model, trace: Trace, asking: Asking, settings: CausalEffectsSettings
 ) -> list[Record]:
-    """One record: every graded effect of every counted step.
+    """One record with every graded effect of every counted step.
 
-    `answer` is the one that the chain states, whose log-odds and probability are followed; the
-    forced choice where it states none (`reference`, `probes.reference_answer`). Probabilities are
+    `answer`, whose log-odds and probability are followed, is the answer that the chain states, or
+    the forced choice if it states none (`reference`, `probes.reference_answer`). Probabilities are
     shares among the task's answers; answers of several tokens count with the sum of their
-    log-probs. Lists have a value per counted step, None where the branch does not exist, with the
+    log-probs. Lists have a value per counted step, None if the branch does not exist, with the
     reason in `corrupt_excluded` or `tts_excluded`:
 
         ..._mass            of each kind of branch, what all labels together have of the model's
@@ -134,12 +135,12 @@ def causal_effects(
                             that can be
         forced_...          those that follow `answer`, of the forced choice (`FORCED_MEASURES`)
 
-    Arrays, NaN where there is no branch: `baseline` (answers,), `removed` and `corrupted`
+    Arrays, NaN for a branch that does not exist: `baseline` (answers,), `removed` and `corrupted`
     (steps, answers), `exits` (steps, 2, 2, answers) by context and step intact or perturbed:
     probabilities in the order of `options`.
 
     Raises:
-        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+        FloatingPointError: a label's log-probability is NaN; the message names item and branch.
     """
     if len(asking.answers) < 2:
         return [record(trace, "causal_effects", "", settings.seed, excluded=FEWER_LABELS)]
@@ -189,12 +190,12 @@ def effects(
     """Every measure of `STEP_MEASURES` from the log distributions of a pack's branches.
 
     Args:
-        by_arm: by arm, log-probabilities over the answers; the baseline's, and as many as there
-            are of ("removed", i), ("corrupted", i) and the four corners of TTS ("exit", i),
+        by_arm: arm -> log-probabilities over the answers: of the baseline, and of all that exist of
+            ("removed", i), ("corrupted", i) and the four corners of TTS ("exit", i),
             ("exit_corrupted", i), ("exit_context", i), ("exit_both", i) of step i from 0.
-        gold: the right answer, None if unknown.
-        followed: the chain's answer.
-        packs: in which each arm was computed, if not all in one.
+        gold: the right answer; None if unknown.
+        followed: the answer that is followed.
+        packs: pack that each arm was computed in, if not all in one.
     """
     packs = dict.fromkeys(by_arm, 0) if packs is None else packs
     outcomes = scored_outcomes(by_arm, packs, followed)
@@ -217,7 +218,7 @@ _CORRUPTIONS = {"corrupted": "nldd", "exit_corrupted": "nldd_truncated"}
 def _following(
     by_arm: Mapping[Arm, Mapping[str, float]], n_steps: int, answer: str, packs: Mapping[Arm, int]
 ) -> dict[str, list[Any]]:
-    """The measures that follow one answer: the names of `FORCED_MEASURES`."""
+    """The measures that follow `answer`, named as in `FORCED_MEASURES` but without the prefix."""
     outcomes = scored_outcomes(by_arm, packs, answer)
     measures: dict[str, list[Any]] = {}
     for kind, drop in (("removed", "graded_necessity"), ("corrupted", "corrupted_log_odds")):
@@ -242,7 +243,7 @@ def _decays(
     answer: str | None,
     packs: Mapping[Arm, int],
 ) -> list[float | None]:
-    """NLDD of each step's branch of one kind."""
+    """NLDD of each step, from its branch of one kind."""
     return [
         _decay(baseline_of(by_arm, packs.get((kind, i), 0)), by_arm.get((kind, i)), answer)
         for i in range(n_steps)
@@ -250,7 +251,7 @@ def _decays(
 
 
 def _arms(model: Model, trace: Trace, seed: int) -> dict[Arm, Trace]:
-    """Every edited trace; without those of what cannot be corrupted."""
+    """Arm -> edited trace, without the arms of steps that cannot be corrupted."""
     arms: dict[Arm, Trace] = {BASELINE: trace}
     context, perturbed = trace, False
     place = {s.index: i for i, s in enumerate(trace.counted_steps)}
@@ -281,7 +282,7 @@ def _corrupted(model: Model, trace: Trace, step: int, seed: int) -> Trace | None
 
 
 def _excluded(arms: Mapping[Arm, Trace], n_steps: int) -> dict[str, list[str | None]]:
-    """Why a step has no corruption, and why it has no TTS; None where it has."""
+    """Per step, why it has no corruption and why it has no TTS; None if it has."""
     corrupt = [None if ("corrupted", i) in arms else NOTHING_TO_CORRUPT for i in range(n_steps)]
     context = [
         None if ("exit_context", i) in arms else CONTEXT_NOT_CORRUPTIBLE if i else NO_CONTEXT
@@ -332,7 +333,7 @@ def _arrays(by_arm: Mapping[Arm, Mapping[str, float]], n_steps: int) -> dict[str
 
 
 def _number(value: float | None) -> float | None:
-    # + 0.0: what rounds to minus zero is zero
+    # + 0.0 makes minus zero zero
     return None if value is None else number(value) + 0.0
 
 

@@ -1,10 +1,10 @@
-"""Cues: something in the user's message that points to one answer, and chains written under it.
+"""Cues: text in the user's message that points to one answer, and chains written to such messages.
 
 Turpin et al. 2023 (arXiv 2305.04388) bias a prompt towards an answer and look whether the chain of
 thought says so; Chen et al. 2025 (arXiv 2505.05410, section 2 and Table 1) do it with six kinds of
-hints, four neutral and two misaligned. Theirs are put into the words of each prompt; ours stand
-below the user's message as it is, so that any task whose answers can be listed takes them, and the
-uncued and the cued prompt differ in the cue alone.
+hints, four neutral and two misaligned. Their hints are written into each prompt; ours stand below
+the unchanged user message, so that any task whose answers can be listed takes them, and the uncued
+and the cued prompt differ in the cue alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_re
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
-Kind = Literal[
+CueKind = Literal[
     "sycophancy",
     "consistency",
     "visual_pattern",
@@ -31,7 +31,7 @@ Kind = Literal[
     "grader_hack",
     "unethical_information",
 ]
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[CueKind, ...] = (
     "sycophancy",
     "consistency",
     "visual_pattern",
@@ -41,8 +41,8 @@ KINDS: tuple[Kind, ...] = (
 )
 NO_OPTIONS, NO_OWN, ONE_OPTION = "no_options", "answer_unparsed", "no_other_option"
 OTHER_PROMPT = "prompt_not_rendered_again"
-"""Why a trace is left out whose prompt is not what the model's template makes of the task's
-message: a cued prompt would then differ from it in more than the cue."""
+"""Why a trace is left out: its prompt is not the model's rendering of the task's message, so that a
+cued prompt would differ from it in more than the cue."""
 
 _TEXTS: Mapping[str, tuple[str, str]] = {
     "sycophancy": (
@@ -78,12 +78,12 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         r"|\bthe\s+key\s+says\b",
     ),
 }
-"""Kind -> what is put below the user's message, and the words that mention it."""
+"""Kind of cue -> the text put below the user's message, and a pattern of words that mention it."""
 
 
 def cues(asking: Asking, option: str, kinds: Sequence[str]) -> dict[str, Cue]:
-    """The cues that point to `option`, by kind: those of a task that has its own, whatever `kinds`
-    says, else those named."""
+    """Kind -> the cue that points to `option`: the task's own cues if it has any, whatever `kinds`
+    says, else the cues of `kinds`."""
     if asking.own_cues is not None:
         return dict(asking.own_cues(option))
     options = asking.answers
@@ -97,20 +97,20 @@ def cues(asking: Asking, option: str, kinds: Sequence[str]) -> dict[str, Cue]:
 
 
 def kinds_of(asking: Asking, kinds: Sequence[str]) -> list[str]:
-    """The kinds of cues that the task takes; none of a task without words for any."""
+    """The kinds of cues that the task takes; none for a task that has no words for cues."""
     if asking.own_cues is not None:
         return max((list(asking.own_cues(name)) for name, _ in asking.labels), key=len)
     return [*kinds] if asking.spoken else []
 
 
 def mentions(cue: Cue, text: str) -> bool:
-    """Whether a text has one of the words that mention the cue, whatever their case."""
+    """Whether a text has one of the words that mention the cue, in any case."""
     return cue.mention is not None and re.search(cue.mention, text, re.IGNORECASE) is not None
 
 
 def cued_option(trace: Trace, asking: Asking, seed: int) -> tuple[str | None, str | None]:
-    """The option that cues are to point to, drawn among those that the model did not answer with
-    and that cues of every kind can point to; or None, and why there is none."""
+    """The option that cues will point to, drawn among those that the model did not answer with and
+    that cues of every kind can point to; or None, with the reason."""
     if by_another(trace):
         return None, WRITTEN_BY_ANOTHER
     if asking.own_cues is None and not asking.spoken:
@@ -134,16 +134,16 @@ class CuedChain:
     """A response to a cued prompt."""
 
     prompt_ids: tuple[int, ...]
-    """Up to where the reasoning begins; empty behind an API."""
+    """Ids up to where the reasoning begins; empty for an API model."""
     reasoning_ids: tuple[int, ...]
-    """Exactly the ids that the model wrote; empty behind an API."""
+    """Exactly the ids that the model wrote; empty for an API model."""
     reasoning: str
     answer: str | None
-    """Canonical; None where the response did not parse, or there was none."""
+    """The answer in canonical form; None if the response did not parse, or there was none."""
     cut: bool
-    """Whether the response reached its limit before it came to an end."""
+    """Whether the response reached its token limit before its end."""
     declined: bool = False
-    """Whether there was no response to be read (`probes.text_model.DECLINED`)."""
+    """Whether there was no readable response (`probes.text_model.DECLINED`)."""
 
 
 def write_chains(
@@ -154,22 +154,22 @@ def write_chains(
     max_new_tokens: int | None = None,
     execution: Any = "auto",
 ) -> tuple[dict[str, CuedChain], dict[str, Any]] | None:
-    """A response to each user message, as the trace was written: greedily, all in lockstep.
+    """Write a response to each user message as the trace was written: greedily, in lockstep.
 
-    A marked format's response is cut at its closer; a plain one where the statement of its answer
-    begins. The whole is read for the answer, of a marked one what follows the closer.
+    A response with marked reasoning is cut at its closer, and the answer is parsed from the text
+    after it; a plain response is cut where the statement of its answer begins, and is parsed whole.
 
     Args:
-        max_new_tokens: of a response; None: twice those of the trace's own, and 64. Fewer where
-            the model has fewer positions left.
+        max_new_tokens: most tokens of a response; None is twice those of the trace's own response,
+            and 64. Fewer if the model has fewer positions left.
 
     Returns:
-        Chains by name, and what writing them took; None where the trace's prompt is not what
-        rendering `asking.asked` gives.
+        Name -> chain, and the cost of writing; None if the trace's prompt is not the rendering of
+        `asking.asked`.
 
     Raises:
         NoRoom: a prompt alone fills the model's positions.
-        Unanswered: a model behind an API has still to be asked.
+        Unanswered: an API model has still to be asked.
     """
     if isinstance(model, TextModel):
         return _said(model, trace, asking, messages)
@@ -207,8 +207,8 @@ def write_chains(
 
 
 def is_rendered(model: Model, trace: Trace, asking: Asking) -> bool:
-    """Whether the trace's prompt is the task's message in the model's own template, and an opener
-    that the model may have written itself."""
+    """Whether the trace's prompt is the task's message in the model's own template, followed by an
+    opener if the model wrote that itself."""
     prompt = model.prompt(asking.asked, thinking=trace.origin.sampling.get("thinking"))
     n = len(prompt.ids)
     rest = "".join(model.pieces(trace.prompt_ids[n:])).strip()
@@ -219,7 +219,8 @@ def is_rendered(model: Model, trace: Trace, asking: Asking) -> bool:
 def _said(
     model: TextModel, trace: Trace, asking: Asking, messages: Mapping[str, str]
 ) -> tuple[dict[str, CuedChain], dict[str, Any]]:
-    """Through an API. The reasoning is the thinking where the trace's own is, else the reply."""
+    """`write_chains` for an API model: the reasoning is the thinking if the trace's is, else the
+    reply."""
     replies = model.say(Message(text) for text in messages.values())
     thought = trace.origin.sampling.get("steps_from") == "thinking"
     parse = asking.parse_reply or asking.parse

@@ -1,8 +1,8 @@
-"""Direct answers: what the model says when it is not to reason (SLRC, sections 2.3 and 4.3).
+"""Direct answers: the model's answers when it is told not to reason (SLRC, sections 2.3 and 4.3).
 
-Three prompts that insist more and more on the bare answer (unformatted, formatted, with a
-system message), so that a low accuracy can be told from a wrong output format. Against the
-accuracy with reasoning they tell scaffolding from decoration.
+Three prompts that insist more and more on the bare answer (unformatted, formatted, with a system
+message), so that a low accuracy can be told from a wrong output format. Compared with the accuracy
+with reasoning, they tell scaffolding from decoration.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class DirectSettings(Settings):
     """Answers without reasoning (2.3, 4.3)."""
 
     readings: Some[Reading] = READINGS
-    """How the answer is read: the reply parsed whole, or log-probs of the labels."""
+    """Readings of the answer: the reply parsed whole, or log-probs of the labels."""
     answer_tokens: StrictInt = Field(default=32, ge=1)
     """Most tokens of a reply: room for a sentence, not for reasoning."""
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens in the scored reading."""
+    """Divide a label's log-prob by its number of tokens in the scored reading."""
     execution: Execution = "auto"
 
 
@@ -51,16 +51,16 @@ class DirectSettings(Settings):
 def direct(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: DirectSettings
 ) -> list[Record]:
-    """A record for each prompt and reading; of the trace only its question is asked about.
+    """A record for each prompt and reading; only the trace's question is asked about.
 
-    `generated`: the greedy reply, parsed whole. `scored`: the likeliest of the labels as the
-    first words of the reply. A reply that does not parse has no answer and is not correct.
-    `system` says how a system message went in: by its `role`, or `folded` into the user
-    message where the template has no such role. All prompts are in one pack; where the task has
-    none, one record says so in `excluded`.
+    `generated`: the greedy reply, parsed whole. `scored`: the likeliest of the labels as the first
+    words of the reply. A reply that does not parse has no answer and is not correct. `system` says
+    how a system message was given: by its `role`, or `folded` into the user message if the template
+    has no such role. All prompts are in one pack; for a task without such prompts one record says
+    so in `excluded`.
 
     Raises:
-        FloatingPointError: naming the item, where the model's logits are not finite.
+        FloatingPointError: the model's logits are not finite; the message names the item.
     """
     prompts = asking.direct_prompts
     if not prompts:
@@ -69,7 +69,7 @@ def direct(
         model,
         trace,
         prompts,
-        # without a cue before them, the blank that labels begin with goes
+        # without a cue before them, labels lose the blank that they begin with
         opening_labels(asking.labels),
         asking.parse_reply or asking.parse,
         kind=asking.kind,

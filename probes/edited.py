@@ -1,7 +1,7 @@
-"""The answer's distribution after edits: of the text, or of the model that reads it, in one pack.
+"""Distribution of the answer after edits of the text, or of the model that reads it, in one pack.
 
-Where a probe writes to the model, the text stays (or is another of the same length) and what is
-done to the model stands in the branch. The answer is read as scored labels.
+If a probe edits the model, the text stays (or has the same length) and the branch carries the
+edits. The answer is read as scored labels.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 Run = Trace | tuple[Sequence[int], Sequence["Edit"]]
-"""An edited reasoning, which stands in its own place (`prefix` framing); or token ids up to where
-the answer begins, and what is done to the model on the way."""
+"""One arm to run: an edited trace, read in `prefix` framing; or token ids up to where the answer
+begins, with edits of the model."""
 
 
 class Scoring(Protocol):
-    """What settings say of how labels are scored."""
+    """The settings of label scoring that a probe's settings must have."""
 
     @property
     def length_normalise(self) -> bool: ...
@@ -41,30 +41,32 @@ class Scoring(Protocol):
 
 @dataclass(frozen=True)
 class Scored:
-    """The answer's log distribution in every arm of one call, and what the call took."""
+    """The answer's log distribution in every arm of one call, with the call's cost."""
 
     answer: ReferenceAnswer
     """The answer of the unedited chain that is followed."""
     arms: dict[Arm, dict[str, float]]
-    """Log distributions by arm; a repeated arm has one per pack: ("baseline", 0), (…, 1), …"""
+    """Arm -> log distribution over the answers; a repeated arm has one per pack: ("baseline", 0),
+    (…, 1), …"""
     packs: dict[Arm, int]
-    """Which pack each arm was computed in."""
+    """Arm -> index of the pack that it was computed in."""
     mass: dict[Arm, float]
-    """What all labels together have of the model's probability."""
+    """Arm -> the model's probability of all labels together."""
     cost: dict[str, Any]
 
     @cached_property
     def outcomes(self) -> dict[Arm, Outcome]:
-        """Every arm against the baseline of its pack."""
+        """Arm -> its outcome, compared with the baseline of its pack."""
         return scored_outcomes(self.arms, self.packs, self.answer.answer)
 
     def lists(self, answers: str, prefix: str, kind: str, n: int) -> dict[str, list[Any]]:
-        """A value for each of what the arms (`kind`, 0), …, (`kind`, n - 1) did; None where there
-        is no such arm.
+        """Record fields of the arms (`kind`, 0), …, (`kind`, n - 1), as lists with one value per
+        arm; None for an arm that does not exist.
 
         Args:
-            answers: the field of the likeliest answers, and of the label mass with `_mass` behind.
-            prefix: before `flips`, `tv`, `log_odds`, `forced_log_odds` and `margin`.
+            answers: name of the field of the likeliest answers; with `_mass` appended, that of the
+                label mass.
+            prefix: prefix of `flips`, `tv`, `log_odds`, `forced_log_odds` and `margin`.
         """
         arms = [(kind, i) for i in range(n)]
         outcomes = [self.outcomes.get(arm) for arm in arms]
@@ -79,7 +81,8 @@ class Scored:
         }
 
     def whole(self, kind: str) -> dict[str, Any]:
-        """The same of the one arm that edits the whole reasoning, without its margin."""
+        """Record fields (`whole…`) of the arm that edits the whole reasoning, without its
+        margin."""
         values = self.lists("whole", "whole_", kind, 1)
         return {name: of for name, (of,) in values.items() if name != "whole_margin"}
 
@@ -93,14 +96,14 @@ def scored(
     *,
     repeat: Sequence[Arm] = (BASELINE,),
 ) -> Scored:
-    """Score the task's answers after every run, all in one call.
+    """Score the task's answers after every arm of `runs`, all in one call.
 
     Args:
-        repeat: arms that others are compared with, which every pack has; of place 0.
+        repeat: arms, with index 0, that others are compared with; every pack holds them.
 
     Raises:
         ValueError: the cue by itself already reads as an answer.
-        FloatingPointError: a log-probability is NaN, naming item and arm.
+        FloatingPointError: a log-probability is NaN; the message names item and arm.
     """
     check_cue(asking, "prefix")
     pairs = [
@@ -144,7 +147,7 @@ def windows(n_layers: int, parts: int) -> list[tuple[int, int]]:
 
 
 def removals(trace: Trace) -> dict[Arm, Run]:
-    """The whole reasoning, and each counted step's removal: the arms ("removed", i)."""
+    """Arms of the unedited trace (the baseline) and of each counted step's removal."""
     runs: dict[Arm, Run] = {BASELINE: trace}
     for i, step in enumerate(trace.counted_steps):
         runs["removed", i] = remove_step(trace, step.index)
@@ -152,8 +155,8 @@ def removals(trace: Trace) -> dict[Arm, Run]:
 
 
 def beside_removal(trace: Trace, pack: Scored) -> dict[str, Any]:
-    """What every record of a pack says that has `removals`: the answer of the unedited chain, its
-    share of the answers there (`answer_p`), and what removal of each counted step did."""
+    """Fields of every record of a pack with `removals`: the answer of the unedited chain, its share
+    of the answers there (`answer_p`), and the outcome of removing each counted step."""
     steps = trace.counted_steps
     return {
         "n_steps": len(steps),

@@ -1,10 +1,9 @@
 """Error detection: does the model see an arithmetic error in its own chain? (SLRC, 4.8)
 
 One number of one calculation is changed so that the calculation is false
-(`interventions.calculation`), then the model is asked "Is this correct?". The detection rate
-is the share that says no. A model that says no to everything detects every error: so the
-unmodified chain is asked about in the same pack, and its share of no is the false alarm
-rate.
+(`interventions.calculation`), then the model is asked "Is this correct?". The detection rate is the
+share of "no". A model that says no to everything detects every error: so the unmodified chain is
+asked about in the same pack, and its share of "no" is the false alarm rate.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class ErrorDetectionSettings(YesNoSettings):
     """Whether the model sees an arithmetic error in its own chain (4.8)."""
 
     prompt: Annotated[StrictStr, template("question", "reasoning")] = PROMPT
-    """What is asked, with {question} and {reasoning}."""
+    """The prompt, with {question} and {reasoning}."""
 
 
 @probe(
@@ -47,14 +46,14 @@ class ErrorDetectionSettings(YesNoSettings):
 def error_detection(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: ErrorDetectionSettings
 ) -> list[Record]:
-    """A record for each reading: whether the error is detected, and whether there is a false
-    alarm at the unmodified chain.
+    """A record for each reading: whether the error is detected, and whether the unmodified chain
+    raises a false alarm.
 
     `generated`: the greedy reply, read by `probes.assent`. `scored`: whether "Yes" or "No" is
-    likelier as its first word. Where a reply says neither, the record says so in `excluded`,
-    and keeps it; so does a chain without a calculation, or without one that holds.
+    likelier as its first word. If a reply says neither, the record keeps it and says so in
+    `excluded`; the same field tells of a chain without a true calculation.
 
-    A task in no natural language has no words to ask in, which one record says.
+    A task in no natural language cannot be asked; one record says so.
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.

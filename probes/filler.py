@@ -1,14 +1,14 @@
-"""Filler tokens: a step's content taken away without a hole, and without moving what follows.
+"""Filler tokens: a step's content is removed without a hole, and without moving later tokens.
 
-A step, the steps up to it, or the whole reasoning is replaced by as many tokens that say nothing;
-every other token keeps its id and its position. Lanham et al. (2023), "Measuring Faithfulness in
-Chain-of-Thought Reasoning", section 2.5, put as many " ..." in the place of whole chains, to see
-whether the room for computing is what helps; here single steps and growing prefixes are replaced,
-too, and each step's removal stands beside it in the same pack.
+A step, the steps up to it, or the whole reasoning is replaced by the same number of tokens that say
+nothing; every other token keeps its id and its position. Lanham et al. (2023), "Measuring
+Faithfulness in Chain-of-Thought Reasoning", section 2.5, replace whole chains by as many " ...", to
+see whether the room for computing is what helps; here single steps and growing prefixes are
+replaced, too, and each step's removal is run in the same pack.
 
-Where removal changes the answer and filler does not, the hole or the moved text was what did it.
-The other way round the filler was: it is a text that the model may never have seen, so several
-fillers are better than one.
+If removal changes the answer and filler does not, the hole or the moved text was the cause. If only
+filler changes it, the filler was: the model may never have seen such text, so several fillers are
+better than one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Filler = Literal["dots", "stop", "dash", "newline"]
 FILLERS: dict[Filler, str] = {"dots": " ...", "stop": " .", "dash": " -", "newline": "\n"}
-"""The texts that are written again and again until the place is full, by name."""
+"""Name of a filler -> the text that is repeated until the place is full."""
 NOT_WRITABLE = "filler_not_writable"
 """Why a filler is left out: the tokenizer has no tokens that read as its text."""
 
@@ -39,7 +39,7 @@ class FillerSettings(Settings):
     """A step, the steps up to it, or the whole reasoning replaced by tokens that say nothing."""
 
     fillers: Some[Filler] = ("dots", "stop")
-    """What is put in their place: " ...", " .", " -" or a line break, as often as it takes."""
+    """Fillers put in place of the text: " ...", " .", " -" or a line break, repeated."""
     length_normalise: StrictBool = False
     """Divide a label's log-prob by its tokens."""
     execution: Execution = "auto"
@@ -109,13 +109,13 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
 
 
 def tokens_of(model: Model, text: str) -> tuple[int, ...]:
-    """The ids of a filler; none where they would not read as its text."""
+    """The token ids of a filler's text; none if they would not read as that text."""
     ids = tuple(model.encode(text))
     return ids if "".join(model.pieces(ids)).strip(" ") == text.strip(" ") else ()
 
 
 def filled(model: Model, trace: Trace, ids: tuple[int, ...], start: int, end: int) -> Trace:
-    """The trace with the steps that lie in a stretch of its reasoning's tokens filled."""
+    """The trace with its steps from token `start` to token `end` filled with repeated `ids`."""
     for step in trace.steps:
         a, b = step.tokens
         if start <= a and b <= end:

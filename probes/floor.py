@@ -1,8 +1,8 @@
-"""The noise floor of an item: how far its baseline moves when nothing but the pack changes.
+"""The noise floor of an item: how far its baseline moves when only the pack changes.
 
-A record has it beside what was measured, and beside each answer how narrowly it was decided. A
-flip by no more than the floor is kept and counted as all others, and told apart: in bfloat16 the
-next run, in packs of other shapes, may not show it.
+A record holds the floor beside its measures, and each answer's margin. A flip by no more than the
+floor is kept, counted like all others, and marked: in bfloat16 the next run, in packs of other
+shapes, may not show it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from faithscope.interp.generation import Generation
 
 Arm = tuple[str, int]
-"""What was done to a trace, and its place in the record's list: ("removed", 0)."""
+"""Name of an edit of a trace, and the index in the record's list of that edit: ("removed", 0)."""
 BASELINE: Arm = ("baseline", 0)
-"""The arm that nothing is done in; in pack p it is asked once more as ("baseline", p)."""
+"""The arm without any edit; in pack p it is asked once more as ("baseline", p)."""
 T = TypeVar("T")
 
 
 def baseline_of(by_arm: Mapping[Arm, T], pack: int, baseline: Arm = BASELINE) -> T:
-    """What the baseline, or another arm that is repeated like it, was found to be in a pack."""
+    """The value in `pack` of the baseline, or of another arm that is repeated like it."""
     return by_arm[baseline[0], pack]
 
 
@@ -37,7 +37,7 @@ def without_baselines(by_arm: Mapping[Arm, T]) -> dict[Arm, T]:
 
 
 def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
-    """What the repeats of an item's baseline differ by, as a record tells it.
+    """Differences between the repeats of an item's baseline, as fields of a record.
 
         n_packs             that the arms fell into; 1 in the loop, which has none
         noise_floor         nats: the furthest that any lead of the baseline moved between its
@@ -71,7 +71,7 @@ def noise(repeated: Answered, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_answer(answered: Answered, names: Sequence[str]) -> Answered:
-    """The same with one log-prob per answer in place of one per label, its repeats included."""
+    """`answered` with one log-prob per answer in place of one per label, its repeats included."""
     answers = answer_log_probs(answered.log_probs, names) if answered.log_probs else {}
     return replace(
         answered,
@@ -84,14 +84,14 @@ def _by_answer(answered: Answered, names: Sequence[str]) -> Answered:
 def answer_margin(
     generated: Generation, parse: Callable[[Sequence[int]], str | None], *, number: bool
 ) -> float | None:
-    """How narrowly a written answer was decided, in nats: the narrowest lead among the tokens
-    that change what is parsed; of a number also of the one after them, by which it ends.
+    """Margin of a written answer, in nats: the narrowest lead among the tokens that change what is
+    parsed; for a number also that of the token after them, by which the number ends.
 
-    The others choose how the answer is put ("94" or "\\(\\boxed{94}\\)"), often by next to nothing,
-    and would have led to the same one. Where nothing is parsed, every token counts.
+    The other tokens choose the answer's wording ("94" or "\\(\\boxed{94}\\)"), often by next to
+    nothing, and would have led to the same answer. If nothing is parsed, every token counts.
 
     Args:
-        parse: the answer that the first tokens of the reply hold.
+        parse: function from the reply's first tokens to the answer that they hold.
     """
     ids, gaps = generated.ids, generated.gaps
     parsed = [parse(ids[:n]) for n in range(len(ids) + 1)]
@@ -104,11 +104,11 @@ def answer_margin(
 
 
 def narrower(*margins: float | None) -> float | None:
-    """The narrowest of some margins; None where any of them is unknown."""
+    """The narrowest of `margins`; None if any of them is unknown."""
     known = [m for m in margins if m is not None]
     return min(known) if len(known) == len(margins) else None
 
 
 def rounded(value: float | None) -> float | None:
-    """What a record can hold: None for what is not finite."""
+    """A value as a record can hold it: rounded, and None if it is not finite."""
     return None if value is None or not math.isfinite(value) else number(value)

@@ -1,12 +1,12 @@
-"""Information flow: how alike the reasoning's hidden states and the answer token's are, by layer.
+"""Information flow: similarity of the reasoning's hidden states to the answer token's, by layer.
 
 SLRC paper, section 2.7. The reasoning stands as its own tokens, closed, then the cue; the
 answer token is the cue's last, whose logits give the answer's first token.
 
-Layers are counted as the residual streams are: 0 are the embeddings, l the stream after layer
-l of L, before the final norm. The peak is over 1..L, its depth is layer / L (the paper's layer
-26 of 28 is 93 %). A cosine is high wherever all states share a direction, which they do in
-most models: read the shape of the curve, not its height.
+Layers are counted as the residual streams are: 0 is the embeddings, l the stream after layer l of
+L, before the final norm. The peak is taken over 1..L; its depth is layer / L (the paper's layer 26
+of 28 is 93 %). A cosine is high if all states share a direction, which they do in most models: read
+the shape of the curve, not its height.
 """
 
 from __future__ import annotations
@@ -44,24 +44,23 @@ class FlowSettings(Settings):
     calls=lambda size, s: 1,
 )
 def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> list[Record]:
-    """Cosines between reasoning and answer token, and the layer of the greatest.
+    """One record: cosines between reasoning and answer token, and the layer of the greatest.
 
-    `cosine`, a value per layer 1..L: of the mean state over the reasoning and the answer
-    token's, at the same layer. `token_cosine`: the mean over the reasoning's tokens of their
-    own cosines, the other reading of the paper's words. `peak_layer`, `peak_depth` and
-    `peak_value` are those of `cosine`, the first of equals. `step_peak_layers`: per counted
-    step, the peak of its own mean state.
+    `cosine`, a value per layer 1..L: cosine of the reasoning's mean state with the answer token's
+    state, at the same layer. `token_cosine`: the mean over the reasoning's tokens of their own
+    cosines, the other reading of the paper's words. `peak_layer`, `peak_depth` and `peak_value` are
+    those of `cosine`, the first of equals. `step_peak_layers`: per counted step, the peak of its
+    own mean state.
 
     Arrays, embeddings first: `cosine` (L+1,), `steps` (L+1, counted steps) of the steps' mean
     states, `tokens` (L+1, reasoning tokens).
 
-    The streams of the whole reasoning are held at once, tokens × (L+1) × D in the model's
-    dtype, twice while they are put together: 0.7 GB for 2,000 tokens at L = 28, D = 1536 in
-    float32.
+    The streams of the whole reasoning are held at once, tokens × (L+1) × D in the model's dtype,
+    and twice while they are joined: 0.7 GB for 2,000 tokens at L = 28, D = 1536 in float32.
 
     Raises:
-        ValueError: a trace without reasoning.
-        FloatingPointError: a state is zero or not finite, naming the item.
+        ValueError: the trace has no reasoning.
+        FloatingPointError: a state is zero or not finite; the message names the item.
     """
     if model.structure.unknown is not None:
         return [record(trace, "flow", "", None, excluded=NO_STREAM)]
@@ -111,12 +110,13 @@ class Curves:
 
 
 def flow_branch(model: Model, trace: Trace, asking: Asking) -> Branch:
-    """The reasoning, closed, and the cue; asked for the answer token, then the reasoning's.
+    """The branch of closed reasoning and cue, read at the answer token, then at the reasoning's
+    tokens.
 
     Raises:
-        ValueError: a trace without reasoning.
+        ValueError: the trace has no reasoning.
     """
-    # Not at the top: it brings torch, which listing the probes need not wait for.
+    # Not at the top: it imports torch, which a list of the probes need not wait for.
     from faithscope.interp.forest import Branch
 
     if not trace.reasoning_ids:
@@ -133,7 +133,7 @@ def curves(model: Model, trace: Trace, residuals: Float[Tensor, "A L+1 D"]) -> C
     """The cosines in the residual streams that a run of `flow_branch` read.
 
     Raises:
-        FloatingPointError: a state is zero or not finite, naming the item.
+        FloatingPointError: a state is zero or not finite; the message names the item.
     """
     answer = residuals[0].double().cpu().numpy()
     result = Curves(
@@ -142,7 +142,7 @@ def curves(model: Model, trace: Trace, residuals: Float[Tensor, "A L+1 D"]) -> C
         tokens=np.empty((len(answer), len(trace.reasoning_ids))),
     )
     for layer in range(len(answer)):
-        # One layer at a time: doubles of all layers would be more than the model itself.
+        # One layer at a time: float64 states of all layers would be larger than the model itself.
         states = residuals[1:, layer].double().cpu().numpy()
         result.tokens[layer] = cosines(states, answer[layer])
         result.whole[layer] = cosines(states.mean(0, keepdims=True), answer[layer])[0]
@@ -158,7 +158,7 @@ def curves(model: Model, trace: Trace, residuals: Float[Tensor, "A L+1 D"]) -> C
 
 
 def cosines(states: np.ndarray, answer: np.ndarray) -> np.ndarray:
-    """Cosines of (n, D) states with one (D,) state: (n,) in [-1, 1]; NaN where either is zero."""
+    """Cosines of (n, D) states with one (D,) state: (n,) in [-1, 1]; NaN if either is zero."""
     with np.errstate(invalid="ignore", divide="ignore"):
         norms = np.linalg.norm(states, axis=-1) * np.linalg.norm(answer)
         return np.clip(states @ answer / norms, -1, 1)

@@ -1,11 +1,11 @@
-"""How an edited reasoning is put to the model, and how its answer is read.
+"""Framings of an edited reasoning in the model's input, and readings of the model's answer.
 
-Two framings. `prefix`: the edited reasoning stands where the model wrote it, as its own
-tokens, closed, then a cue for the answer. `reprompt`: it is quoted in a new prompt, as one
-must with a closed API (SLRC, section 4.1 and Extended Data Table 1).
+Two framings. `prefix`: the edited reasoning stands where the model wrote it, as its own tokens,
+closed, then a cue for the answer. `reprompt`: the edited reasoning is quoted in a new prompt, as
+one must with a closed API (SLRC, section 4.1 and Extended Data Table 1).
 
-Two readings, of the same forward. `generated`: the greedy answer, parsed. `scored`: the
-log-probabilities of the answer labels.
+Two readings of one forward. `generated`: the greedy answer, parsed. `scored`: the log-probabilities
+of the answer labels.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from faithscope.interventions import AnswerKind, Trace
 from faithscope.probes.floor import BASELINE, Arm, answer_margin, noise, without_baselines
 from faithscope.probes.graded import label_mass
 from faithscope.probes.label_tokens import LabelTokens
+from faithscope.probes.settings import Reading
 from faithscope.probes.text_model import (
     Message,
     TextModel,
@@ -35,31 +36,30 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 Framing = Literal["prefix", "reprompt"]
-Reading = Literal["generated", "scored"]
 FRAMINGS: tuple[Framing, ...] = ("prefix", "reprompt")
 READINGS: tuple[Reading, ...] = ("generated", "scored")
 FEWER_LABELS = "fewer_than_2_labels"
-"""Why a scored reading is left out: there are no two answers to tell apart."""
+"""Why a scored reading is left out: the task has fewer than two answers to choose from."""
 WRITTEN_BY_ANOTHER = "written_by_another"
-"""Why a given chain is left out of probes that write on: another model wrote it."""
+"""Why a given chain is left out of probes that continue a chain: another model wrote it."""
 
 
 def by_another(trace: Trace) -> bool:
-    """Whether a chain was given, and another model wrote it than the one that reads it."""
+    """Whether a chain was given and written by another model than the one that reads it."""
     given = trace.origin.given
     return given is not None and given.model != trace.origin.model
 
 
 @dataclass(frozen=True)
 class Cue:
-    """Something in a user message that points to one answer (`probes.cues`)."""
+    """Text in a user message that points to one answer (`probes.cues`)."""
 
     message: str
-    """The whole user message, the cue in it."""
+    """The whole user message, with the cue in it."""
     text: str
-    """The cue by itself."""
+    """The text of the cue alone."""
     mention: str | None
-    """Pattern of the words with which a text mentions it; None where no words would."""
+    """Pattern of the words with which a text mentions the cue; None if no words would."""
 
 
 @dataclass(frozen=True)
@@ -67,32 +67,32 @@ class Asking:
     """The words a task supplies for one question; probes know no datasets."""
 
     answer_cue: str
-    """Put after the reasoning in `prefix` framing, e.g. "\\nSo the sentiment is"."""
+    """Text put after the reasoning in `prefix` framing, e.g. "\\nSo the sentiment is"."""
     labels: tuple[tuple[str, str], ...]
     """(canonical answer, surface) for the scored reading, each surface with the space it
     needs after the cue; labels of one canonical answer add up. May be empty."""
     parse: Callable[[str], str | None]
-    """Text from the cue on -> canonical answer."""
+    """Function from the text from the cue on to the canonical answer."""
     necessity_prompt: Callable[[str], str]
-    """Remaining reasoning text -> user message of `reprompt` framing."""
+    """Function from the remaining reasoning text to the user message of `reprompt` framing."""
     sufficiency_prompt: Callable[[str], str]
-    """One step's text -> user message of `reprompt` framing."""
+    """Function from one step's text to the user message of `reprompt` framing."""
     kind: AnswerKind
     reprompt_cue: str = ""
-    """What the assistant's turn is opened with in `reprompt` framing."""
+    """Text that opens the assistant's turn in `reprompt` framing."""
     asked: str = ""
-    """The user message that the reasoning was written to."""
+    """The user message to which the reasoning was written."""
     direct_prompts: Mapping[str, Message] = field(default_factory=dict)
-    """Messages that ask for the answer without reasoning, by name."""
+    """Name -> message that asks for the answer without reasoning."""
     parse_reply: Callable[[str], str | None] | None = None
-    """A whole reply to one of these -> canonical answer; None reads it as `parse` does."""
+    """Function from a whole reply to a direct prompt to its answer; None stands for `parse`."""
     spoken: bool = True
     """Whether the task is in a natural language, in which a model can be asked about itself."""
     own_cues: Callable[[str], Mapping[str, Cue]] | None = None
-    """Answer -> the task's own cues to it, by kind; None of a task that takes those of all."""
+    """Function from an answer to the task's own cues to it, by kind; None for the general cues."""
     closer_ids: tuple[int, ...] = ()
-    """Ids that end the reasoning (a closing think tag and what goes with it); none for a
-    model that writes its reasoning as plain text."""
+    """Ids that end the reasoning (a closing think tag with what belongs to it); none for a model
+    that writes its reasoning as plain text."""
 
     @property
     def answers(self) -> list[str]:
@@ -105,20 +105,20 @@ class Asking:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model answers after one branch."""
+    """The model's answer after one branch, in both readings."""
 
     answer: str | None
-    """The greedy answer in canonical form; None where it did not parse, or was not asked."""
+    """The greedy answer in canonical form; None if it did not parse, or was not asked."""
     log_probs: tuple[float, ...]
-    """Per label, summed over its tokens."""
+    """Per label, its log-prob in nats, summed over its tokens."""
     lengths: tuple[int, ...]
-    """Per label, its tokens."""
+    """Per label, its number of tokens."""
     margin: float | None = None
-    """How narrowly the greedy answer was decided, in nats: `probes.floor.answer_margin`."""
+    """Margin of the greedy answer in nats (`probes.floor.answer_margin`)."""
     pack: int = 0
-    """Which of the packs of its call it was computed in."""
+    """Index of the pack of the call in which the branch was computed."""
     repeats: tuple[Reply, ...] = ()
-    """What a baseline was in every pack; empty for other arms."""
+    """A baseline's replies in every pack; empty for other arms."""
     noise: Mapping[str, Any] = field(default_factory=dict)
     """The noise floor of a baseline (`probes.floor.noise`); empty for other arms."""
 
@@ -142,7 +142,7 @@ def check_cue(asking: Asking, framing: Framing) -> None:
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Puts what was asked before the message of a number that is not finite."""
+    """A context that puts `what` before the message of a number that is not finite."""
     try:
         yield
     except FloatingPointError as error:
@@ -150,13 +150,13 @@ def naming(what: str) -> Iterator[None]:
 
 
 def label_ids(model: Model, asking: Asking, framing: Framing) -> list[tuple[int, ...]]:
-    """Per label, the ids that read as its surface where they follow the cue.
+    """Per label, the ids that read as its surface after the cue.
 
-    Without a cue they are those of the surface by itself: what a tokenizer that marks word
-    beginnings makes of a blank at the very start reads as none.
+    Without a cue they are the ids of the surface alone: a tokenizer that marks word beginnings
+    loses a blank at the very start of a text.
 
     Raises:
-        ValueError: the tokenizer has none for one.
+        ValueError: the tokenizer has no such ids for a label.
     """
     before = tuple(model.encode(asking.cue(framing)))
     if not before:
@@ -166,7 +166,7 @@ def label_ids(model: Model, asking: Asking, framing: Framing) -> list[tuple[int,
 
 
 def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
-    """The model's own tokens with the edited reasoning in place, closed, and the cue."""
+    """Token ids of the prompt, the edited reasoning in its place, the closer, and the cue."""
     return (
         *edited.prompt_ids,
         *edited.reasoning_ids,
@@ -176,7 +176,8 @@ def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
 
 
 def reprompt_ids(model: Model, asking: Asking, message: str) -> tuple[int, ...]:
-    """A new prompt with `message`, to be answered without reasoning anew, and the cue.
+    """Token ids of a new prompt with `message`, to be answered without further reasoning, and the
+    cue.
 
     A family that cannot turn its thinking off has its think block opened and closed at once.
     """
@@ -189,10 +190,10 @@ def reprompt_ids(model: Model, asking: Asking, message: str) -> tuple[int, ...]:
 
 
 def quoted(original: Trace, edited: Trace) -> str:
-    """The edited reasoning as text to be quoted.
+    """The text of the edited reasoning, to be quoted in a prompt.
 
-    Its own characters, but for one blank where the edit brought two words together that
-    white space stood between.
+    The text has the reasoning's own characters, with one blank added where the edit joined two
+    words that white space had separated.
     """
     joins = pairwise(s.text for s in original.steps if s.text)
     spaced = any(a[-1].isspace() or b[0].isspace() for a, b in joins)
@@ -222,10 +223,10 @@ def ask(
     (section 4.7).
 
     Args:
-        repeat: prefixes that others are compared with; see `interp.answer.ask`.
+        repeat: indices of prefixes that others are compared with; see `interp.answer.ask`.
 
     Raises:
-        ValueError: if the cue by itself already reads as an answer.
+        ValueError: the cue by itself already reads as an answer.
     """
     cue = asking.cue(framing)
     check_cue(asking, framing)
@@ -234,7 +235,7 @@ def ask(
     written = "generated" in readings
 
     def answered(text: str, whole: bool) -> str | None:
-        # Tokenizers that mark word beginnings lose the blank before the first word decoded.
+        # Tokenizers that mark word beginnings lose the blank before the first decoded word.
         gap = " " if cue[-1:].isalnum() and text[:1].isalnum() else ""
         return _first_answer(asking.parse, cue, gap + text, whole)
 
@@ -274,15 +275,15 @@ _STATEMENT_END = re.compile(
     r"(?<=\w)[\"'”’*_)\]}$]{0,20}[^\S\r\n]*(?:[.!?][\"'”’*_)\]}$]*\s|\r|\n)"
 )
 _MOST_STATEMENTS = 30
-"""Statements behind a cue of which one may be the answer; each is read with all before it."""
+"""Most statements after a cue that are searched for the answer; each is read with all before it."""
 
 
 def _first_answer(
     parse: Callable[[str], str | None], cue: str, text: str, whole: bool
 ) -> str | None:
-    """The answer of the shortest run of finished statements that has one.
+    """The answer of the shortest run of finished statements that holds one.
 
-    `whole`: nothing more is to come, so that the last statement is finished as it stands.
+    `whole` says that the text is complete, so that its last statement is finished.
     """
     if cue:
         for end in islice(_STATEMENT_END.finditer(text), _MOST_STATEMENTS):
@@ -294,11 +295,12 @@ def _first_answer(
 
 @dataclass(frozen=True)
 class Pack:
-    """The replies of arms that were asked in one call, the baseline's of every pack among them."""
+    """The replies of arms that were asked in one call, with the baseline's of every pack."""
 
     replies: dict[Arm, Reply]
     cost: dict[str, Any]
-    """How it ran, as a record tells it: `execution` is `packed`, `dense`, `loop` or `api`."""
+    """Execution and cost of the call, as fields of a record; `execution` is `packed`, `dense`,
+    `loop` or `api`."""
 
     @property
     def baseline(self) -> Reply:
@@ -310,7 +312,7 @@ class Pack:
 
     @property
     def packs(self) -> dict[Arm, int]:
-        """Which pack each arm was computed in."""
+        """Arm -> index of the pack that it was computed in."""
         return {arm: reply.pack for arm, reply in self.replies.items()}
 
 
@@ -333,7 +335,7 @@ def ask_arms(
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
-        Unanswered: a model behind an API has still to be asked.
+        Unanswered: an API model has still to be asked.
     """
     if isinstance(model, TextModel):
         return _say_arms(model, trace, asking, framing, arms, readings)
@@ -362,7 +364,7 @@ def ask_arms(
 
 
 def _messages(trace: Trace, asking: Asking, arms: Mapping[Arm, Trace]) -> dict[Arm, str]:
-    """What `reprompt` framing says of every arm."""
+    """Arm -> user message of `reprompt` framing."""
     return {
         arm: (asking.sufficiency_prompt if arm[0] == "alone" else asking.necessity_prompt)(
             quoted(trace, edited)
@@ -379,7 +381,7 @@ def _say_arms(
     arms: Mapping[Arm, Trace],
     readings: Sequence[Reading],
 ) -> Pack:
-    """Through an API. No cue opens the reply there, so that the whole of it is parsed (4.7)."""
+    """`ask_arms` for an API model: no cue opens its reply, so the whole reply is parsed (4.7)."""
     if framing != "reprompt" or "scored" in readings:
         raise ValueError(
             f"model {model.name!r} is behind an API: it can be asked in reprompt framing and "
@@ -388,12 +390,12 @@ def _say_arms(
     messages = {arm: Message(text) for arm, text in _messages(trace, asking, arms).items()}
     by_message = model.say(messages.values())
     texts = {arm: text_of(by_message[message]) for arm, message in messages.items()}
-    # An arm that was declined has no reply: it neither changed the answer nor kept it.
+    # An arm that the model declined has no reply: it neither changed the answer nor kept it.
     answers = {arm: asking.parse(text) for arm, text in texts.items() if text is not None}
     replies = {arm: Reply(answer, (), ()) for arm, answer in answers.items()}
     return Pack(replies, cost_of_replies(by_message.values()))
 
 
 def cost(packs: Sequence[Pack]) -> dict[str, Any]:
-    """What asking took, as a record tells it: counts of all packs added up."""
+    """Cost of asking as fields of a record, with the counts of all packs added up."""
     return added_costs([p.cost for p in packs])

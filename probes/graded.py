@@ -1,8 +1,8 @@
-"""How far an answer distribution moved: finer than whether its top answer flipped.
+"""Distances between answer distributions, finer than whether the top answer flipped.
 
-An argmax flips or it does not; a model that follows its steps half of the time may never
-flip, and one near a tie flips on nothing. Total variation and log-odds see both. NLDD and
-the true-thinking score, which others hold steps to account by, are distances of this kind too.
+An argmax flips or it does not; a model that follows its steps half of the time may never flip, and
+one near a tie flips on nothing. Total variation and log-odds see both. NLDD and the true-thinking
+score, other authors' measures of steps, are distances of this kind too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 NLDD_TIE = 1e-6
-"""Logit differences no larger than this are a tie, in nats: NLDD is 0 there by definition."""
+"""Largest logit difference that counts as a tie, in nats: NLDD of a tie is 0 by definition."""
 
 
 def log_distribution(
@@ -29,16 +29,16 @@ def log_distribution(
     Args:
         log_probs: per label, the log-probability of its whole continuation.
         names: per label, the answer it stands for; labels of one answer are added up.
-        lengths: per label, its number of tokens: log-probabilities are divided by it first, and
-            an answer counts with its likeliest label, for a sum of such means would favour
-            answers with many.
-        what: names the branch in errors.
+        lengths: per label, its number of tokens: log-probabilities are divided by it first, and an
+            answer counts with its likeliest label, since a sum of such means would favour answers
+            with many labels.
+        what: name of the branch, for errors.
 
     Returns:
-        In the order in which answers are first named.
+        Answer -> log-probability, in the order in which answers are first named.
 
     Raises:
-        FloatingPointError: if a log-probability is NaN, or all are minus infinity.
+        FloatingPointError: a log-probability is NaN, or all are minus infinity.
     """
     if any(math.isnan(x) for x in log_probs):
         raise FloatingPointError(f"{what}: the log-probs {list(log_probs)} hold NaN")
@@ -78,7 +78,7 @@ def answer_log_probs(log_probs: Sequence[float], names: Sequence[str]) -> dict[s
     """Each answer's log-probability, its labels added up; not normalised over the answers.
 
     Args:
-        log_probs: per label.
+        log_probs: per label, its log-probability in nats.
         names: per label, the answer it stands for.
     """
     labels: dict[str, list[float]] = {}
@@ -88,10 +88,10 @@ def answer_log_probs(log_probs: Sequence[float], names: Sequence[str]) -> dict[s
 
 
 def label_mass(log_probs: Iterable[float]) -> float:
-    """What all scored labels have together of the model's probability, in [0, 1].
+    """The model's probability of all scored labels together, in [0, 1].
 
-    The rest goes to what no label says. Where this is little, how the labels share it says
-    little about what the model would answer.
+    The rest is the probability of other texts. If this mass is small, the labels' shares say little
+    about what the model would answer.
     """
     return min(1.0, math.fsum(map(math.exp, log_probs)))
 
@@ -109,7 +109,7 @@ def total_variation(one: Mapping[str, float], other: Mapping[str, float]) -> flo
 
 
 def log_odds(distribution: Mapping[str, float], answer: str) -> float:
-    """log p(answer) - log p(any other), in nats; infinite where one of them is zero."""
+    """log p(answer) - log p(any other), in nats; infinite if either probability is zero."""
     others = _logsumexp([x for name, x in distribution.items() if name != answer])
     if distribution[answer] == others == -math.inf:
         return math.nan
@@ -121,7 +121,7 @@ def log_odds_drop(
 ) -> float | None:
     """Log-odds of `answer` in the baseline minus those in the branch, in nats.
 
-    None where either is infinite: then no finite drop exists.
+    None if either is infinite: then no finite drop exists.
     """
     drop = log_odds(baseline, answer) - log_odds(branch, answer)
     return drop if math.isfinite(drop) else None
@@ -130,8 +130,8 @@ def log_odds_drop(
 def logit_difference(distribution: Mapping[str, float], answer: str) -> float:
     """log p(answer) - log p(its best rival), in nats.
 
-    Of answers of one token this is the difference of their logits: what normalises them
-    cancels. Of longer ones it is the difference of their summed log-probabilities.
+    For answers of one token this is the difference of their logits, since the normalisation
+    cancels; for longer answers, the difference of their summed log-probabilities.
     """
     rival = max(x for name, x in distribution.items() if name != answer)
     if distribution[answer] == rival == -math.inf:
@@ -142,12 +142,12 @@ def logit_difference(distribution: Mapping[str, float], answer: str) -> float:
 def nldd(clean: float, corrupt: float) -> float | None:
     """Normalised logit difference decay (Ye et al. 2026, arXiv 2602.11201), as a fraction.
 
-    (clean - corrupt) / |clean| of the logit differences on the whole reasoning and on the
-    corrupted one: 0 where nothing moved, 1 where the two answers now tie, above 1 where the
-    rival leads, negative where the lead grew. The paper gives percent.
+    (clean - corrupt) / |clean| of the logit differences on the whole and on the corrupted
+    reasoning: 0 if nothing moved, 1 if the two answers now tie, above 1 if the rival leads,
+    negative if the lead grew. The paper gives percent.
 
     Returns:
-        0 where the clean one is a tie (`NLDD_TIE`); None where either is not finite.
+        The decay; 0 if the clean difference is a tie (`NLDD_TIE`), None if either is not finite.
     """
     if not (math.isfinite(clean) and math.isfinite(corrupt)):
         return None
@@ -162,7 +162,7 @@ def true_thinking_score(intact: tuple[float, float], perturbed: tuple[float, flo
     Args:
         intact: probability of the answer in the intact context C with the step s, and with
             the perturbed step s'.
-        perturbed: the same two in the perturbed context C'.
+        perturbed: probability of the answer in the perturbed context C', with s and with s'.
     """
     return 0.5 * (abs(intact[0] - intact[1]) + abs(perturbed[0] - perturbed[1]))
 

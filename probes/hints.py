@@ -1,11 +1,11 @@
 """Hint tests: does the chain of thought say which cue has moved the answer?
 
 Turpin et al. 2023 (arXiv 2305.04388); Chen et al. 2025 (arXiv 2505.05410, section 2). The question
-is asked once more with a cue to an option that is not the model's uncued answer (`probes.cues`).
-Where the answer goes over to that option, the cue was used, and faithful reasoning says so. Unlike
-removal and corruption, which measure reliance on the text, this asks whether the text describes
-what led to the answer. What says so is a matter of judgement: several classifiers answer beside
-each other, and each also of the uncued chain, in which a mention is a false alarm.
+is asked once more with a cue to an option that is not the model's uncued answer (`probes.cues`). If
+the answer switches to that option, the cue was used, and faithful reasoning says so. Unlike removal
+and corruption, which measure reliance on the text, this asks whether the text describes what led to
+the answer. Whether a text says so is a matter of judgement: several classifiers decide side by
+side, each also on the uncued chain, where a mention is a false alarm.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from faithscope.probes.cues import (
     KINDS,
     OTHER_PROMPT,
     CuedChain,
-    Kind,
+    CueKind,
     cued_option,
     cues,
     kinds_of,
@@ -55,14 +55,14 @@ _VERDICTS = {"yes": True, "no": False, None: None}
 class HintsSettings(Settings):
     """Cues to another answer, and whether the reasoning says so (Chen et al. 2025)."""
 
-    cues: Some[Kind] = KINDS
-    """Kinds of cues; a task in no natural language has its own, whatever stands here."""
+    cues: Some[CueKind] = KINDS
+    """Kinds of cues; a task in no natural language has its own, whatever is set here."""
     readings: Some[Reading] = READINGS
-    """How the model that judges its own text is read: its reply, or log-probs of Yes and No."""
+    """Readings of the model as judge of its own text: its reply, or log-probs of Yes and No."""
     prompt: Annotated[StrictStr, template("question", "reasoning", "cue")] = PROMPT
-    """What the judge is asked, with {question}, {reasoning} and {cue}."""
+    """The judge's prompt, with {question}, {reasoning} and {cue}."""
     max_new_tokens: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens of a response to a cued question; null is twice those of the uncued one, and
+    """Most tokens of a response to a cued question; null is twice those of the uncued response, and
     64."""
     answer_tokens: StrictInt = Field(default=48, ge=1)
     """Most tokens of the judge's reply."""
@@ -79,7 +79,8 @@ class HintsSettings(Settings):
 def hints(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: HintsSettings
 ) -> list[Record]:
-    """A record for each kind of cue: whether the answer went over, and who says that it was told.
+    """A record for each kind of cue: whether the answer switched, and which classifiers find it
+    told.
 
     The uncued answer is the trace's own, `own`; the cue points to `option`, drawn among the others.
 
@@ -95,7 +96,7 @@ def hints(
 
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
-        Unanswered: a model behind an API has still to be asked.
+        Unanswered: an API model has still to be asked.
     """
     option, reason = cued_option(trace, asking, settings.seed)
     if option is None:
@@ -139,7 +140,8 @@ def hints(
 
 
 def stated_verdict(reply: str) -> str | None:
-    """`yes` or `no`: what the reply says is the answer, else how `probes.assent` reads it."""
+    """The answer, `yes` or `no`, that a reply states, else that of `probes.assent`; None if
+    unclear."""
     stated = set(map(str.lower, _STATED.findall(reply)))
     return stated.pop() if len(stated) == 1 else yes_or_no(reply)
 
@@ -147,7 +149,8 @@ def stated_verdict(reply: str) -> str | None:
 def left_out(
     trace: Trace, probe: str, asking: Asking, settings: Any, reason: str | None
 ) -> list[Record]:
-    """A record of each kind of cue, or one of a task without any, that says why there is none."""
+    """Records that say why there is no measurement: one for each kind of cue, or a single one for a
+    task without cues."""
     return [
         record(trace, probe, kind, settings.seed, cue=kind, excluded=reason)
         for kind in kinds_of(asking, settings.cues) or [""]
@@ -161,7 +164,7 @@ def _judged(
     switched: Mapping[str, Cue],
     settings: HintsSettings,
 ) -> Replies:
-    """The model's own verdict on the chains of every cue that was followed, and on the uncued."""
+    """The model's own verdicts on the chain of every followed cue, and on the uncued chain."""
     texts = {
         (kind, name): settings.prompt.format(
             question=cue.message, reasoning=reasoning.strip(), cue=cue.text

@@ -1,13 +1,13 @@
-"""Information in the reasoning: what the question does to its words, and its steps to the answer.
+"""Information in the reasoning: of the question about its words, and of its steps about the answer.
 
 **Information gain** H(C) - H(C|Q) of reasoning C and question Q (FaithCoT-Bench, appendix C,
 equations 14-15), **perplexity**, and surprisal per step, with and without the question; and
 **step mutual information** (`probes.step_information`) with the bound of SLRC, section 3.3,
 equation 3. Everything is in nats; perplexity is exp of nats per token.
 
-Without the question: the same prompt ids with the tokens of the question, and of a choice's
-options, cut out; template, instructions and reasoning keep their ids. So what differs is the
-question and not how one asks.
+"Without the question" means the prompt's ids without the tokens of the question and of its options;
+template, instructions and reasoning keep their ids. So only the question differs, not the way of
+asking.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class InformationSettings(Settings):
     SLRC, 3.3)."""
 
     threshold: Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)] = 0.01
-    """Nats above which a step is informationally necessary, and an answer has an entropy to be
-    explained. The paper says 0, which the rounding of any half-precision model passes."""
+    """Threshold in nats above which a step is informationally necessary, and an answer has an
+    entropy to be explained. The paper says 0, which half-precision rounding exceeds."""
     replacements: StrictInt = Field(default=3, ge=0, le=10_000)
-    """Most other steps that are put in one step's place."""
+    """Number of other steps, at most, that are put in one step's place."""
     steps: StrictBool = True
-    """Also what each step tells of the answer: nearly all of the cost. Without it, what the
-    question tells of the reasoning."""
+    """Whether the information of each step about the answer is measured, nearly all of the cost. If
+    false, only that of the question about the reasoning is."""
     length_normalise: StrictBool = False
     """Divide a label's log-prob by its tokens."""
     seed: Seed = 0
@@ -61,8 +61,8 @@ class InformationSettings(Settings):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Runs that measure the steps have the config, and so the ids, of before there was a
-        choice."""
+        """Leaves `steps: true` out, so that runs that measure steps keep the config, and so the
+        ids, of versions without this setting."""
         return {k: v for k, v in handler(self).items() if k != "steps" or not v}
 
 
@@ -70,14 +70,15 @@ class InformationSettings(Settings):
     "information gain, perplexity, step mutual information (FaithCoT-Bench, app. C; SLRC, 3.3)",
     listed=10,
     words=("cue", "labels"),
-    # with and without the question; each text in a step's place, and as the only step
+    # calls with and without the question; with each text in a step's place, and as the only step
     calls=lambda size, s: 4 + size.steps * (3 + 2 * s.replacements + 1) if s.steps else 2,
     version=2,
 )
 def information(
     model: Model, trace: Trace, asking: Asking, settings: InformationSettings
 ) -> list[Record]:
-    """One record: what the question tells of the reasoning, and the steps of the answer.
+    """One record: information of the question about the reasoning, and of the steps about the
+    answer.
 
     With the question, over the reasoning's tokens:
 
@@ -94,10 +95,10 @@ def information(
                         information of question and reasoning, per token; `…_total` the sum
         entropy_gain    mean difference of the entropies along C; `…_total` the sum
 
-    Where there is nothing to compare with, these are None and `no_comparison` says why:
+    If there is nothing to compare with, the gains are None and `no_comparison` says why:
     `question_not_found` (a template rewrites it), `nothing_but_the_question`.
 
-    Of the steps, in lists over `steps`, nats (`probes.step_information`):
+    Information of the steps, as lists over `steps`, in nats (`probes.step_information`):
 
         step_mi         I(A; s_t | X, s_-t); `step_mi_share` as a share of the answer's entropy
                         under the same texts; `step_mi_removed`, `…_corrupted`, `…_replaced`
@@ -109,16 +110,17 @@ def information(
                         has lost, as its sentences say it; `bound_given_rest` with
                         `largest_share` in its place
 
-    With fewer than two answers to tell apart, or where the settings leave the steps out, these are
-    None and `no_step_mi` says so.
+    With fewer than two answers, or if the settings leave the steps out, these are None and
+    `no_step_mi` says so.
 
-    Arrays: `surprisal`, `entropy` (tokens,) and the same `…_without`; `p_steps`, `p_alone`
-    (steps, variants, answers) and `kind` (steps, variants), an index into `KINDS`, with NaN and
-    -1 where a step has fewer texts; `p_before` (answers,), without any reasoning.
+    Arrays: `surprisal`, `entropy` (tokens,) and the same `…_without`; `p_steps`, `p_alone` (steps,
+    variants, answers) and `kind` (steps, variants), an index into `KINDS`, padded with NaN and -1
+    if a step has fewer texts; `p_before` (answers,), without any reasoning.
 
     Raises:
         ValueError: a trace without reasoning.
-        FloatingPointError: logits or a label's log-probability are not finite, naming the item.
+        FloatingPointError: logits or a label's log-probability are not finite; the message names
+            the item.
     """
     if not trace.reasoning_ids:
         raise ValueError(
@@ -167,7 +169,7 @@ def information(
 
 
 def without_question(model: Model, trace: Trace) -> tuple[int, ...] | str:
-    """The prompt's ids with the question's cut out, or why there are none."""
+    """The prompt's ids without the question's, or the reason why there are none."""
     span = question_span(model.pieces(trace.prompt_ids), trace)
     if span is None:
         return NOT_FOUND
@@ -178,7 +180,7 @@ def without_question(model: Model, trace: Trace) -> tuple[int, ...] | str:
 def _of_the_question(
     model: Model, trace: Trace, settings: InformationSettings
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The reasoning's tokens with and without the question, in one pack."""
+    """Fields and arrays of the reasoning's tokens with and without the question, from one pack."""
     left = without_question(model, trace)
     prompts = [trace.prompt_ids] + ([] if isinstance(left, str) else [left])
     with naming(f"item {trace.question.id!r}, information"):
@@ -215,7 +217,7 @@ _GAINS = {
     "pointwise": ("pointwise_gain", "pointwise_gain_total"),
     "entropy": ("entropy_gain", "entropy_gain_total"),
 }
-"""The fields of mean and sum: what the paper defines is a sum, what compares lengths a mean."""
+"""Kind of gain -> its fields of mean and sum: the paper defines a sum, a mean compares lengths."""
 _SUMMED = ("surprisal", "perplexity", "entropy", "step_surprisal")
 _COMPARED = (
     *(f"{name}_without" for name in _SUMMED),
@@ -234,7 +236,7 @@ def _summary(
 
 
 def _weighted(log_probs: np.ndarray) -> np.ndarray:
-    """-p log p of each emitted token: a term of the paper's H."""
+    """-p log p of each emitted token, the terms of the paper's H."""
     return -np.exp(log_probs) * log_probs
 
 
@@ -296,7 +298,7 @@ def _of_the_steps(measured: Measured, threshold: float) -> dict[str, Any]:
 
 
 def _step_arrays(measured: Measured) -> dict[str, np.ndarray]:
-    """Padded to the step with most texts: the same kinds in both, so one `kind` serves both."""
+    """Arrays padded to the step with most texts; both have the same kinds, hence one `kind`."""
     most = max(len(v.kinds) for v in measured.given_rest)
     kind = np.full((len(measured.given_rest), most), -1, np.int64)
     for row, v in zip(kind, measured.given_rest, strict=True):

@@ -1,14 +1,14 @@
-"""Attention knockout: the answer when later tokens cannot look at a step that still stands.
+"""Attention knockout: the answer when later tokens cannot attend to a step whose text stays.
 
-The edges from later tokens to the tokens of one step are cut, the text is left in place: no
-hole, no new length, every position as it was (Thought Anchors, arXiv 2506.19143, suppress a
-step's attention in this way). A model that flips when a step's *text* is taken away may do so
-because the text then looks like nothing it has seen; here it looks the same. Side by side with
-removal of the same step, in one pack.
+The attention edges from later tokens to the tokens of one step are cut, the text is left in place:
+no hole, no new length, every position unchanged (Thought Anchors, arXiv 2506.19143, suppress a
+step's attention in this way). A model that flips when a step's *text* is removed may do so because
+the remaining text is unlike any it has seen; here the text is unchanged. Each step's removal is run
+in the same pack.
 
-`later` cuts from every token after the step, the later steps among them: what the step did
-through them is cut, too. `answer` cuts only from what follows the reasoning (its closer, the
-cue, the answer): what later steps took from it stays.
+`later` cuts the step off from every later token, those of later steps included: its indirect effect
+through them is cut, too. `answer` cuts it off only from the tokens after the reasoning (its closer,
+the cue, the answer): its effect through later steps stays.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class KnockoutSettings(Settings):
     """Later tokens cut off from a step, its text left in place."""
 
     queries: Some[Queries] = QUERIES
-    """Who cannot see the step: every later token, or only what follows the reasoning."""
+    """Tokens that cannot see the step: every later token, or only those after the reasoning."""
     windows: StrictInt = Field(default=3, ge=0)
-    """Also in so many windows of layers, one at a time; 0 for all layers at once only."""
+    """Windows of layers that are also cut one at a time; 0 cuts all layers at once only."""
     heads: StrictBool = False
-    """Also every single head of every layer, for the step that moves the answer most."""
+    """Whether every single head is cut, too, for the step that moves the answer most."""
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens."""
+    """Divide a label's log-prob by its number of tokens."""
     execution: Execution = "auto"
 
 
@@ -80,13 +80,13 @@ def knockout(
         margin, removed_…     by how much the closer of the two answers was decided, in nats: a
                               flip by no more than `noise_floor` is within the dtype's noise
 
-    `later.all` and `answer.all` keep the windows as arrays, too: `tv`, `log_odds`
-    (windows, steps), and `layers` (windows, 2), first and last from 1. With `heads`, a record
-    of variant `heads`: `tv` and `log_odds` (L, H) as arrays, and the heads that move the
-    answer most, as "layer.head" from 1.
+    Records `later.all` and `answer.all` also hold the windows as arrays: `tv`, `log_odds` (windows,
+    steps), and `layers` (windows, 2), first and last from 1. With `heads`, a record of variant
+    `heads`: `tv` and `log_odds` (L, H) as arrays, and the heads that move the answer most, as
+    "layer.head" from 1.
 
     Raises:
-        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+        FloatingPointError: a label's log-probability is NaN; the message names item and branch.
     """
     if len(asking.answers) < 2:
         return [record(trace, "knockout", "", None, excluded=FEWER_LABELS)]
@@ -96,7 +96,7 @@ def knockout(
         f"{a + 1}-{b}": (a, b) for a, b in windows(model.n_layers, settings.windows)
     }
     if len(layers) == 2:
-        # one window is all layers again
+        # a single window equals all layers
         layers = {_ALL: None}
     ids, n = prefix_ids(model, asking, trace), len(trace.counted_steps)
     kinds = list(product(settings.queries, layers.items()))
@@ -104,7 +104,7 @@ def knockout(
     for (queries, (name, window)), i in product(kinds, range(n)):
         cut = cut_of(trace, i, queries, window and tuple(range(*window)))
         runs[f"{queries}.{name}", i] = (ids, (cut,))
-    # step by step: what is cut off stands beside its removal, in the same pack where both fit
+    # sorted by step, so that a step's cut and its removal share a pack where both fit
     of_steps = dict(sorted(runs.items(), key=lambda run: run[0][1]))
     pack = scored(model, trace, asking, of_steps, settings)
     shared = {"n_layers": model.n_layers, **beside_removal(trace, pack)}
@@ -140,7 +140,7 @@ def cut_of(
     layers: tuple[int, ...] | None = None,
     heads: tuple[int, ...] | None = None,
 ) -> Knockout:
-    """The knockout of a counted step, by its place among them, in the trace's own text."""
+    """The knockout of the counted step number `position` (from 0), in the trace's own text."""
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.edits import Knockout
 
@@ -159,7 +159,7 @@ def _by_window(
 
 
 def _measures(outcomes: list[list[Outcome]]) -> dict[str, np.ndarray]:
-    """Two measures of a grid of outcomes; NaN where there is no finite number."""
+    """`tv` and `log_odds` of a grid of outcomes, as arrays; NaN if a number is not finite."""
     return {
         name: np.array([[getattr(o, name) for o in row] for row in outcomes], dtype=np.float32)
         for name in ("tv", "log_odds")
@@ -169,7 +169,7 @@ def _measures(outcomes: list[list[Outcome]]) -> dict[str, np.ndarray]:
 def _heads(
     model: Model, trace: Trace, asking: Asking, settings: KnockoutSettings, whole: Scored
 ) -> Record:
-    """Every head of every layer by itself, for the step that matters most."""
+    """A record of knockouts of every single head of every layer, for the step that matters most."""
     queries = settings.queries[0]
     n_steps = len(trace.counted_steps)
     moved = [whole.outcomes[f"{queries}.{_ALL}", i].tv or 0.0 for i in range(n_steps)]

@@ -1,4 +1,4 @@
-"""How a tokenizer writes a label or a number after a cue, looked up once for each."""
+"""Token ids of a label or a number after a cue, looked up once for each."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class LabelTokens:
-    """The ids of labels and numbers in a model's tokens; remembers what it has looked up."""
+    """A cache of the ids of labels and numbers in a model's tokens."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self._known: dict[tuple[tuple[int, ...], str], tuple[int, ...]] = {}
 
     def after(self, before: tuple[int, ...], text: str) -> tuple[int, ...]:
-        """Ids that read as `text` where they follow `before`.
+        """Ids that read as `text` after `before`.
 
         Raises:
-            ValueError: there are none.
+            ValueError: the tokenizer has no such ids.
         """
         if (before, text) not in self._known:
             encoded = written(text, before, self.model.encode, self.model.pieces)

@@ -1,9 +1,9 @@
-"""Linear probes, first half: hidden states from which a classifier may read the answer.
+"""Collection of hidden states from which linear probes (classifiers) may read the answer.
 
-Is the answer already there, in a form that a linear classifier can read, before the reasoning,
-on its way, or only after it? Alain & Bengio, "Understanding intermediate layers using linear
-classifier probes" (2016). A classifier is fitted over items, so a probe of one item only keeps
-what it is fitted on; `experiments.analysis.statistics.classifiers` fits.
+Can a linear classifier read the answer from hidden states before the reasoning, during it, or only
+after it? Alain & Bengio, "Understanding intermediate layers using linear classifier probes" (2016).
+A classifier is fitted over items, so this probe of one item only stores its states;
+`experiments.analysis.statistics.classifiers` fits.
 
 The places, in the order of the text:
 
@@ -16,7 +16,8 @@ The places, in the order of the text:
 - `after`: the last token of the answer cue, whose logits give the answer's first token. The
   reasoning stands as its own tokens, closed, before it.
 
-Layers are counted as residual streams: l is the stream after layer l of L, before the final norm.
+Layers are counted as residual streams are: l is the stream after layer l of L, before the final
+norm.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ class LinearProbeSettings(Settings):
     """Classifiers that read the answer from hidden states, fitted over items."""
 
     positions: StrictInt = Field(default=4, ge=1)
-    """Places along the reasoning (K), beside one before and one after it."""
+    """Number of places along the reasoning (K), besides one before and one after it."""
     layers: StrictInt | None = Field(default=8, ge=1)
-    """Most layers read, spread evenly, the last among them; null reads all."""
+    """Most layers that are read, evenly spaced, the last included; null reads all."""
     step_state: Literal["end", "mean"] = "end"
-    """What stands for a step: the state of its last token, or the mean of its states."""
+    """State that represents a step: that of its last token, or the mean over its tokens."""
     precision: Literal["float16", "float32"] = "float16"
-    """Of the states kept: (positions + 2) × layers × width numbers an item, 0.4 MB for K = 4, 8
-    layers and a width of 4096 in float16."""
+    """Precision of the stored states: (positions + 2) × layers × width numbers per item, 0.4 MB for
+    K = 4, 8 layers and a width of 4096 in float16."""
     folds: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 5
-    """Folds of the cross-validation; a class with fewer items is left out."""
+    """Number of folds of the cross-validation; a class with fewer items is left out."""
     controls: Annotated[StrictInt, Field(ge=1, le=10_000), AFTERWARDS] = 3
-    """Seeded shuffles of the classes that accuracy is held against."""
+    """Number of seeded shuffles of the classes with which accuracy is compared."""
     inverse_regularisation: Annotated[StrictFloat, Field(gt=0), AFTERWARDS] = 0.1
     """C of the logistic regression, on standardised features."""
     min_items: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 20
-    """The fewest items that anything is fitted on."""
+    """Least number of items on which a classifier is fitted."""
     execution: Execution = "auto"
 
 
@@ -69,17 +70,18 @@ class LinearProbeSettings(Settings):
 def linear_probe(
     model: Model, trace: Trace, asking: Asking, settings: LinearProbeSettings
 ) -> list[Record]:
-    """The hidden states of one item at the asked places, and what they may be asked for.
+    """One record: the hidden states of one item at the chosen places, with the labels to predict.
 
     `answer` is the model's own final answer, `gold` the right one. `group` is a digest of the
-    prompt's ids: items that ask the same must not be on both sides of a split. `positions`
-    names the places, `steps` the index of the step of each `during`, `layers` the layers.
+    prompt's ids: items with the same prompt must not be on both sides of a split. `positions` names
+    the places, `steps` the index of the step of each `during`, `layers` the layers.
 
     Array `states`: (positions, layers, D).
 
     Raises:
-        ValueError: a trace without steps.
-        FloatingPointError: a state is not finite in the precision kept, naming the item.
+        ValueError: the trace has no steps.
+        FloatingPointError: a state is not finite in the stored precision; the message names the
+            item.
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.forest import Branch
@@ -143,7 +145,7 @@ def places(k: int) -> tuple[str, ...]:
 
 
 def chosen_layers(n_layers: int, most: int | None) -> tuple[int, ...]:
-    """At most so many of 1..L, spread evenly, the last among them."""
+    """At most `most` of the layers 1..L, evenly spaced, the last included."""
     if most is None or most >= n_layers:
         return tuple(range(1, n_layers + 1))
     return tuple(round(n_layers * (i + 1) / most) for i in range(most))

@@ -1,6 +1,6 @@
-"""Mediation: does a cue reach the answer through the chain of thought, or past it?
+"""Mediation: does a cue reach the answer through the chain of thought, or directly?
 
-Pearl 2001 (Direct and indirect effects, section 3), taken to language models by Vig et al. 2020
+Pearl 2001 (Direct and indirect effects, section 3), applied to language models by Vig et al. 2020
 (arXiv 2004.12265, section 3). The treatment is the cue in the prompt, the mediator the chain that
 the model writes, the outcome Y the log-odds of the option that the cue points to. Both chains are
 put under both prompts, cued and plain, each as the very tokens that the model wrote:
@@ -11,12 +11,13 @@ put under both prompts, cued and plain, each as the very tokens that the model w
     indirect    Y(plain, cued chain) - Y(plain, plain chain): the natural indirect effect, through
                 the text, which alone tells of the cue
 
-Differences of log-odds, where Vig et al. take ratios of odds. Of models that are not additive in
-them the two do not add up to the total: `interaction` is what is left. A chain that the cue moves
-and that moves the answer is relied on; a direct effect is of what the text may be silent about.
+Effects are differences of log-odds, where Vig et al. take ratios of odds. In a model that is not
+additive in log-odds, direct and indirect effect do not add up to the total: `interaction` is the
+rest. A chain that the cue moves and that moves the answer is relied on; the text may be silent
+about a direct effect.
 
 The *transplant curve* is Y under each prompt after the first k tokens of each chain, so that one
-sees where in the other's chain the answer goes over.
+sees where in the other prompt's chain the answer switches.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from faithscope.interventions import Trace
 from faithscope.probes.cues import (
     OTHER_PROMPT,
     CuedChain,
-    Kind,
+    CueKind,
     cued_option,
     cues,
     write_chains,
@@ -50,20 +51,20 @@ if TYPE_CHECKING:
 
 PROMPTS = CHAINS = ("plain", "cued")
 POSITIONS = 11
-"""Places from before the chain to after it at which it is cut: equal parts of its tokens."""
+"""Number of places at which a chain is cut, from its beginning to its end, in equal parts."""
 NO_LABEL, EMPTY = "option_not_scored", "cued_reasoning_empty"
 
 
 class MediationSettings(Settings):
     """Effects of a cue past the reasoning and through it (Pearl 2001; Vig et al. 2020)."""
 
-    cues: Some[Kind] = ("sycophancy",)
-    """Kinds of cues; a task in no natural language has its own, whatever stands here."""
+    cues: Some[CueKind] = ("sycophancy",)
+    """Kinds of cues; a task in no natural language has its own, whatever is set here."""
     max_new_tokens: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens of a response to a cued question; null is twice those of the uncued one, and
+    """Most tokens of a response to a cued question; null is twice those of the uncued response, and
     64."""
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens."""
+    """Divide a label's log-prob by its number of tokens."""
     seed: Seed = 0
     execution: Execution = "auto"
 
@@ -81,15 +82,15 @@ def mediation(
 
     Besides `total`, `direct`, `indirect` and `interaction`, in nats, and the log-odds of the four
     combinations (`y_PROMPT_CHAIN`): `curve_PROMPT_CHAIN`, the log-odds under a prompt after equal
-    parts of a chain's tokens, from none of them to all. All branches are of one call; differences
-    are taken within a pack. None stands for log-odds that are not finite. `same_chain` says
-    that both prompts led to the same tokens: then nothing can be mediated.
+    parts of a chain's tokens, from none of them to all. All branches run in one call; differences
+    are taken within a pack. None stands for log-odds that are not finite. `same_chain` says that
+    both prompts led to the same tokens: then nothing can be mediated.
 
-    `switched`, `answer`: of the response to the cued prompt. A response that the token limit cut
-    is kept, and says so in `cut`: its chain is as far as it came.
+    `switched` and `answer` belong to the response to the cued prompt. A response that the token
+    limit cut is kept with `cut` set: its chain ends at the cut.
 
     Raises:
-        FloatingPointError: a log-probability is NaN, naming item and branch.
+        FloatingPointError: a log-probability is NaN; the message names item and branch.
         NoRoom: a prompt with its response does not fit the model's positions.
     """
     option, reason = cued_option(trace, asking, settings.seed)
@@ -141,7 +142,7 @@ def mediation(
 def _ids(
     model: Model, asking: Asking, prompt: tuple[int, ...], of: Trace | CuedChain, share: float
 ) -> tuple[int, ...]:
-    """A prompt, the first part of a chain's own tokens, closed, and the cue for the answer."""
+    """Ids of a prompt, the first `share` of a chain's tokens, the closer and the answer cue."""
     given = of.reasoning_ids[: round(share * len(of.reasoning_ids))]
     return (*prompt, *given, *asking.closer_ids, *model.encode(asking.answer_cue))
 
@@ -153,7 +154,7 @@ def _arm(kind: str, prompt: str, chain: str) -> str:
 def _branches(
     model: Model, trace: Trace, asking: Asking, kind: str, cued: CuedChain
 ) -> dict[Arm, Run]:
-    """Every prompt with every chain, cut at every place; the whole chains are the last."""
+    """Arms of every prompt with every chain, cut at every place, the last being its end."""
     of = {"plain": trace, "cued": cued}
     return {
         (_arm(kind, prompt, chain), i): (
@@ -166,7 +167,7 @@ def _branches(
 
 
 def _effects(pack: Scored, kind: str, option: str) -> dict[str, Any]:
-    """What a record says of one cue; effects are held against the baseline of each pack."""
+    """Fields of a record of one cue; effects are differences from the baseline of each pack."""
 
     def effect(prompt: str, chain: str) -> float | None:
         arm = (_arm(kind, prompt, chain), POSITIONS - 1)

@@ -1,8 +1,8 @@
-"""New prompts of one item, answered without reasoning, all in one pack.
+"""New prompts about one item, answered without reasoning, all in one pack.
 
-Where an edit of a trace is asked about, `probes.framing` does it. Here the model is asked
-something else, as a person would: a user message, perhaps a system message, and the reply is
-read whole, from the first word of the assistant's turn.
+`probes.framing` asks for the answer after an edit of a trace. Here the model is asked anything
+else, as a person would: by a user message, perhaps with a system message, and the reply is read
+whole, from the first word of the assistant's turn.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 NO_WORDS = "no_words_for_it"
-"""Why models of a task in no natural language are left out: nothing can be said to them."""
+"""Why models of a task in no natural language are left out: they cannot be asked in words."""
 
 
 @dataclass(frozen=True)
 class MessageReply:
-    """What it replied."""
+    """The model's reply to one message, in all readings."""
 
     text: str | None
-    """The greedy reply; None where only labels were scored."""
+    """The greedy reply; None if only labels were scored."""
     cut: bool
-    """Whether the reply reached its limit before it came to an end."""
+    """Whether the reply reached its token limit before its end."""
     generated: str | None
-    """The reply's canonical answer; None where it did not parse, or was not asked."""
+    """The reply's answer in canonical form; None if it did not parse, or was not asked."""
     log_probs: Mapping[str, float] | None
-    """Log distribution over the canonical answers; None where fewer than two were scored."""
+    """Log distribution over the canonical answers; None if fewer than two were scored."""
     label_mass: float | None = None
-    """What all labels together have of the model's probability; None where none was scored."""
+    """The model's probability of all labels together; None if none was scored."""
     declined: bool = False
-    """Whether there was no answer to be read (`probes.text_model.DECLINED`)."""
+    """Whether there was no readable answer (`probes.text_model.DECLINED`)."""
     narrowest: float | None = None
-    """How narrowly the greedy reply's answer was decided, in nats: `probes.floor.answer_margin`."""
+    """Margin of the greedy reply's answer in nats (`probes.floor.answer_margin`)."""
 
     def answer(self, reading: Reading) -> str | None:
-        """The answer in one reading."""
+        """The answer by one reading."""
         if reading == "generated":
             return self.generated
         return None if self.log_probs is None else top(self.log_probs)
 
     def margin(self, reading: Reading) -> float | None:
-        """By how much the answer was decided in one reading, in nats."""
+        """Margin of the answer in one reading, in nats."""
         if reading == "generated":
             return rounded(self.narrowest)
         if self.log_probs is None:
@@ -64,18 +64,18 @@ class Replies:
 
     by_name: dict[str, MessageReply]
     cost: dict[str, Any]
-    """How the pack ran, as a record tells it."""
+    """Execution and cost of the pack, as fields of a record."""
 
     def __getitem__(self, name: str) -> MessageReply:
         return self.by_name[name]
 
 
 def message_ids(model: Model, message: Message) -> tuple[int, ...]:
-    """A prompt to be answered without reasoning.
+    """Token ids of a prompt that is to be answered without reasoning.
 
-    A family that cannot turn its thinking off has its think block opened and closed at once.
-    A system message goes where the template puts it; a template without that role gets it at
-    the head of the user message, a blank line between (`interp.prompts.render`).
+    A family that cannot turn its thinking off has its think block opened and closed at once. A
+    system message goes where the template puts it; a template without that role gets it before the
+    user message, with a blank line between (`interp.prompts.render`).
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.prompts import render_direct
@@ -87,7 +87,7 @@ def message_ids(model: Model, message: Message) -> tuple[int, ...]:
 
 
 def opening_labels(labels: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Labels as they open a turn: without the blank that stands between a cue and them."""
+    """Labels as the first words of a turn: without the blank that separates them from a cue."""
     return tuple(dict.fromkeys((name, surface.lstrip()) for name, surface in labels))
 
 
@@ -105,17 +105,17 @@ def ask_messages(
     length_normalise: bool = False,
     execution: Any = "auto",
 ) -> Replies:
-    """Put every message to the model, both readings of the same forward.
+    """Put every message to the model, and read both readings from one forward.
 
     Args:
-        baseline: the message that the other one is compared with; its reply is that of the
-            other one's pack, and the cost has the noise floor.
+        baseline: name of the message that the other one is compared with; its reply is taken from
+            the other message's pack, and the cost holds the noise floor.
         labels: (canonical answer, surface), each surface as it would open the reply.
-        parse: whole reply -> canonical answer.
+        parse: function from a whole reply to the canonical answer.
 
     Raises:
-        FloatingPointError: naming the item, where the model's logits are not finite.
-        Unanswered: a model behind an API has still to be asked.
+        FloatingPointError: the model's logits are not finite; the message names the item.
+        Unanswered: an API model has still to be asked.
     """
     if isinstance(model, TextModel):
         return _say_messages(model, messages, parse, readings)

@@ -1,16 +1,15 @@
-"""Paraphrase: a step, or the whole reasoning, said in other words. Does the answer survive?
+"""Paraphrase: does the answer survive if a step, or the whole reasoning, is said in other words?
 
-Lanham et al. (2023), "Measuring Faithfulness in Chain-of-Thought Reasoning", section 2.6, ask this
-of growing prefixes: an answer that hangs on the wording of a step, and not on what it says, was
-carried by something that a reader of the text does not see. Here each step is said in other words
-by itself, then all of them together; each step's removal stands beside it in the same pack. A step
-that the answer misses when it is removed, and does not miss when it is reworded, is used for what
-it says.
+Lanham et al. (2023), "Measuring Faithfulness in Chain-of-Thought Reasoning", section 2.6,
+paraphrase growing prefixes: an answer that depends on a step's wording, and not on its meaning, was
+carried by something that a reader of the text does not see. Here each step is reworded alone, then
+all of them together; each step's removal is run in the same pack. A step whose removal changes the
+answer, while rewording does not, is used for its meaning.
 
 A rewording comes from the model itself (`model`), from a rule that cannot change the meaning
-(`rule`: the two terms of a sum or product change places, or "makes" becomes "is"), or from
-outside, as texts, by way of `reworded_answers`. Nobody but the rule is sure to keep the meaning:
-what can be checked is that a text is another one and that its numbers are the same.
+(`rule`: the two terms of a sum or product change places, or "makes" becomes "is"), or from outside,
+as texts given to `reworded_answers`. Only the rule is sure to keep the meaning: other writers'
+texts can be checked only for being different and having the same numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ NO_RULE = "no_rule_for_it"
 EMPTY, UNCHANGED, CUT = "paraphrase_empty", "paraphrase_unchanged", "paraphrase_cut"
 OTHER_NUMBERS, NOT_WRITABLE = "paraphrase_changes_numbers", "paraphrase_not_writable"
 STEP_REASONS = (EMPTY, UNCHANGED, CUT, OTHER_NUMBERS, NOT_WRITABLE, NO_RULE)
-"""Why a step has no paraphrase that could be put in its place."""
+"""Reasons why a step has no paraphrase that could be put in its place."""
 NONE_LEFT = "no_step_paraphrased"
 """Why an item is left out: none of its steps has a paraphrase."""
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
@@ -51,7 +50,7 @@ _BEGINS = "|".join(
     rf"(?<={word} )" for word in ("So", "Then", "Thus", "Now", "Hence", "Therefore", r"[.:;]")
 )
 _COMMUTES = re.compile(
-    # where a sentence begins: anything before the two terms may bind the first of them
+    # only where a sentence begins: text before the two terms may bind the first of them
     rf"(?:^\s*|{_BEGINS})(?P<a>{_NUMBER})(?P<sign> ?[+*×] ?)(?P<b>{_NUMBER})"
     r"(?= ?=| (?:makes|is|equals|gives) )"
 )
@@ -65,31 +64,31 @@ class ParaphraseSettings(Settings):
     """A step, or the whole reasoning, said in other words."""
 
     writers: Some[Writer] = ("model", "rule")
-    """Who rewords: the model itself, or a rule that keeps the meaning of written equations."""
+    """Writers of rewordings: the model itself, or a rule that keeps the meaning of equations."""
     prompt: Annotated[StrictStr, template("text")] = PROMPT
-    """What the model is told, with {text}."""
+    """The prompt for a rewording, with {text}."""
     temperature: Annotated[StrictFloat, Field(ge=0)] = 0.0
-    """Of the model's rewording; 0 is greedy."""
+    """Temperature of the model's rewording; 0 is greedy."""
     same_numbers: StrictBool = True
-    """Leave a rewording out that has other numbers than the step."""
+    """Leave out a rewording whose numbers differ from the step's."""
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens."""
+    """Divide a label's log-prob by its number of tokens."""
     seed: Seed = 0
     execution: Execution = "auto"
 
 
 @dataclass(frozen=True)
 class Rewording:
-    """What one writer made of a reasoning; white space around a step is kept as it was."""
+    """One writer's rewordings of a reasoning; white space around a step is kept."""
 
     steps: Mapping[int, str] = field(default_factory=dict)
-    """By the index of a counted step: its text in other words."""
+    """Index of a counted step -> its text in other words."""
     whole: str | None = None
-    """The whole reasoning in other words; if None, all steps that are reworded, together."""
+    """The whole reasoning in other words; None stands for all reworded steps together."""
     reasons: Mapping[int, str] = field(default_factory=dict)
-    """By the index of a step that the writer has no text for: why (`STEP_REASONS`)."""
+    """Index of a step without a rewording -> the reason (`STEP_REASONS`)."""
     n_written: int = 0
-    """Tokens that the model measured wrote for it."""
+    """Number of tokens that the subject model wrote for the rewordings."""
 
 
 @probe(
@@ -106,8 +105,8 @@ def paraphrase(
 ) -> list[Record]:
     """A record for each writer, its name the variant; the fields are those of `reworded_answers`.
 
-    A task in no natural language has no words to ask the model for a paraphrase in, which a
-    record says; rules work there, too, where they find what they are for.
+    In a task in no natural language the model cannot be asked for a paraphrase, which a record
+    says; rules work there, too, if a text has what they exchange.
 
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and branch.
@@ -132,7 +131,7 @@ def reworded_answers(
     rewordings: Mapping[str, Rewording],
     settings: ParaphraseSettings,
 ) -> list[Record]:
-    """What the answer is when each writer's texts stand in the steps' places, all in one pack.
+    """The answers when each writer's texts replace the steps, all in one pack.
 
     Every token outside the steps that are reworded keeps its id. A record for each writer, its
     name the variant. Lists have a value per counted step, None where it has no paraphrase:
@@ -150,7 +149,7 @@ def reworded_answers(
     with the reason in `whole_reason`, where the text given for it cannot be put in.
 
     Args:
-        rewordings: by the writer's name.
+        rewordings: writer's name -> its rewordings.
 
     Raises:
         FloatingPointError: a label's log-probability is NaN, naming item and branch.
@@ -207,7 +206,7 @@ def reworded_answers(
 
 
 def by_model(model: Model, trace: Trace, settings: ParaphraseSettings) -> Rewording:
-    """What the model itself makes of each counted step, told by `settings.prompt`."""
+    """The model's own rewording of each counted step, asked for with `settings.prompt`."""
     steps = trace.counted_steps
     messages = [Message(settings.prompt.format(text=s.text.strip())) for s in steps]
     replies = model.generate(
@@ -225,7 +224,7 @@ def by_model(model: Model, trace: Trace, settings: ParaphraseSettings) -> Reword
 
 
 def by_rule(model: Model, trace: Trace) -> Rewording:
-    """For each counted step the first of `said_otherwise` that the tokenizer has ids for."""
+    """For each counted step, the first text of `said_otherwise` that the tokenizer has ids for."""
     steps, reasons = {}, {}
     for step in trace.counted_steps:
         texts = list(said_otherwise(step.text))
@@ -239,7 +238,8 @@ def by_rule(model: Model, trace: Trace) -> Rewording:
 
 def said_otherwise(text: str) -> Iterator[str]:
     """The text with all plain sums and products of two numbers written the other way round; then
-    with another word for "=" in front of a number. Neither changes what is said, true or not."""
+    with another word for "=" in front of a number. Neither changes the statement's meaning, be it
+    true or false."""
     for pattern, change in (
         (_COMMUTES, lambda m: f"{m['b']}{m['sign']}{m['a']}"),
         (_SAYS_EQUAL, lambda m: m["left"] + _SAYS[m["sign"]]),
@@ -251,7 +251,7 @@ def said_otherwise(text: str) -> Iterator[str]:
 def _edit(
     model: Model, trace: Trace, step: Step, rewording: Rewording, settings: ParaphraseSettings
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | str:
-    """The ids and pieces to be put in a step's place; or why there are none."""
+    """The ids and pieces that replace a step; or the reason why there are none."""
     if step.index not in rewording.steps:
         return rewording.reasons.get(step.index, EMPTY)
     text = rewording.steps[step.index]
@@ -262,10 +262,10 @@ def _edit(
 def ids_of(
     model: Model | TextModel, trace: Trace, step: Step, text: str
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """The ids and pieces of a text in a step's place, white space around it as it was; None where
-    the tokenizer has none that read so."""
+    """The ids and pieces of a text in a step's place, with the step's white space around it; None
+    if the tokenizer has no ids that read so."""
     old = step.text
-    # without the prompt, as the pieces of the trace were made
+    # without the prompt, since the pieces of the trace were made without it
     before = trace.reasoning_ids[: step.tokens[0]]
     lead, trail = old[: len(old) - len(old.lstrip())], old[len(old.rstrip()) :]
     return written(f"{lead}{text.strip()}{trail}", before, model.encode, model.pieces)
@@ -274,7 +274,7 @@ def ids_of(
 def _whole(
     model: Model, trace: Trace, joined: Trace, rewording: Rewording, settings: ParaphraseSettings
 ) -> tuple[Trace | None, str | None]:
-    """The trace with all of its reasoning reworded; or why there is none."""
+    """The trace with all of its reasoning reworded; or the reason why there is none."""
     if rewording.whole is None:
         return (joined, None) if joined is not trace else (None, NONE_LEFT)
     if reason := _refused(trace.reasoning_text, rewording.whole, settings):

@@ -1,16 +1,16 @@
-"""Activation patching: where in the model a step's content is, layer by layer.
+"""Activation patching: the layers and tokens at which a step's content is found.
 
-Two runs of one length, aligned token by token: the real reasoning, and the same with one step
-corrupted and all later text frozen. Activations at one layer and site are put from one run into
-the other, and the answer is read: `denoise` puts the real states into the corrupted run, `noise`
-the corrupted ones into the real run. What comes back of the real answer's log-odds (or is lost)
-says what passes through these states (Meng et al., arXiv 2202.05262; Heimersheim and Nanda,
-arXiv 2404.15255, on what either direction shows).
+Two runs of one length, aligned token by token: the real reasoning, and a copy with one step
+corrupted and all later text frozen. Activations at one layer and site are put from one run into the
+other, and the answer is read: `denoise` puts the real states into the corrupted run, `noise` the
+corrupted ones into the real run. The part of the real answer's log-odds that is restored (or lost)
+tells what passes through these states (Meng et al., arXiv 2202.05262; Heimersheim and Nanda, arXiv
+2404.15255, on what either direction shows).
 
-Two places: the tokens of the `step`, and those of the `answer`, from the end of the reasoning to
-where the answer begins. Past the layer in which later tokens read the step, its own states matter
-no more, and those of the answer do: a share of the step's that falls to zero early says that the
-step was read early, not that it was not read.
+There are two places: the tokens of the `step`, and those of the `answer`, from the end of the
+reasoning to where the answer begins. Above the layer in which later tokens read the step, the
+step's own states no longer matter, and those of the answer do: a share at the step that falls to
+zero early says that the step was read early, not that it was not read.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ NO_CORRUPTION = "no_aligned_corruption"
 NO_SITE = "no_patching_site"
 _CORRUPTED: Arm = ("corrupted", 0)
 _TRIES = 8
-"""Seeds tried for a corruption of equal length."""
+"""Number of seeds tried for a corruption of equal length."""
 
 
 class PatchingSettings(Settings):
     """States exchanged between the real reasoning and one with a corrupted step."""
 
     places: Some[Place] = PLACES
-    """Whose states: the step's tokens, or those after the reasoning that ask for the answer."""
+    """Tokens whose states are patched: the step's, or those from the reasoning to the answer."""
     sites: Some[Literal["residual", "attention", "mlp"]] = SITES
-    """The stream after a layer, or what its attention or its MLP puts out."""
+    """Patched activations: the stream after a layer, or the output of its attention or MLP."""
     directions: Some[Direction] = DIRECTIONS
-    """Real states into the corrupted run, or corrupted ones into the real run."""
+    """Directions: real states into the corrupted run, or corrupted states into the real run."""
     layers: StrictInt = Field(default=8, ge=0)
-    """So many layers, evenly spaced, the last among them; 0 for all."""
+    """Number of layers, evenly spaced, the last included; 0 for all."""
     least: StrictFloat = Field(default=0.5, gt=0)
     """Steps whose corruption moves the answer's log-odds by less (nats) are not patched."""
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens."""
+    """Divide a label's log-prob by its number of tokens."""
     seed: Seed = 0
     execution: Execution = "auto"
 
@@ -99,15 +99,15 @@ def patching(
         corrupted_text  the step in the corrupted run
 
     `moved` has a value per layer and step, layer after layer: the log-odds that the patch gives
-    back (`denoise`) or takes away (`noise`), None where a step was not patched. The array of the
-    same name is (layers, steps) with NaN; divided by `difference` it is the share. The array
-    `forced_moved` is the same of the forced choice, for the same steps. `layers` are counted from
-    1: `residual` is the stream after the layer.
+    back (`denoise`) or takes away (`noise`), None where a step was not patched. The array `moved`
+    is (layers, steps) with NaN; divided by `difference` it is the share. The array `forced_moved`
+    follows the forced choice, for the same steps. `layers` are counted from 1: `residual` is the
+    stream after the layer.
 
-    The states of one step and place are held at a time: 2 × tokens × 3 × L × D numbers.
+    Only the states of one step and place are held at a time: 2 × tokens × 3 × L × D numbers.
 
     Raises:
-        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+        FloatingPointError: a label's log-probability is NaN; the message names item and branch.
     """
     if len(asking.answers) < 2:
         return [record(trace, "patching", "", settings.seed, excluded=FEWER_LABELS)]
@@ -209,14 +209,14 @@ def patching(
 
 
 def spaced(n_layers: int, wanted: int) -> list[int]:
-    """Indices of so many layers at equal distances, the last among them; all for 0."""
+    """Indices of `wanted` layers at equal distances, the last included; all for 0."""
     if not wanted or wanted >= n_layers:
         return list(range(n_layers))
     return sorted({round((k + 1) * n_layers / wanted) - 1 for k in range(wanted)})
 
 
 def _corrupted(model: Model, trace: Trace, step: Step, seed: int) -> Trace | str:
-    """The trace with a step corrupted and every position as it was, or why there is none."""
+    """The trace with a step corrupted and every position unchanged, or why there is none."""
     why = "length_differs"
     for k in range(_TRIES):
         try:
@@ -233,7 +233,7 @@ def _corrupted(model: Model, trace: Trace, step: Step, seed: int) -> Trace | str
 
 @dataclass(frozen=True)
 class _Asked:
-    """One step's pair of runs."""
+    """The real and the corrupted run of one step."""
 
     model: Model
     trace: Trace
@@ -244,14 +244,14 @@ class _Asked:
 
     @property
     def ids(self) -> dict[str, tuple[int, ...]]:
-        """What a patch of each direction is put into, and the run it comes from is the other."""
+        """Direction -> ids of the run that receives the patch; the other run gives it."""
         return {
             "denoise": prefix_ids(self.model, self.asking, self.other),
             "noise": prefix_ids(self.model, self.asking, self.trace),
         }
 
     def score(self, patches: Mapping[Arm, Run]) -> Scored:
-        """Both runs and these in one pack."""
+        """Score both runs and all `patches` in one pack."""
         runs: dict[Arm, Run] = {BASELINE: self.trace, _CORRUPTED: self.other, **patches}
         repeat = (BASELINE, _CORRUPTED)
         return scored(self.model, self.trace, self.asking, runs, self.settings, repeat=repeat)
@@ -260,11 +260,11 @@ class _Asked:
         start, n = len(self.trace.prompt_ids), len(self.ids["noise"])
         if place == "step":
             return tuple(range(start + self.step.tokens[0], start + self.step.tokens[1]))
-        # with neither closer nor cue, the last token is the one that answers
+        # with neither closer nor cue, the last token of the reasoning gives the answer
         return tuple(range(min(start + len(self.trace.reasoning_ids), n - 1), n))
 
     def patches(self, layers: list[int], sites: list[Site]) -> dict[Arm, Run]:
-        """A run for every place, site, direction and layer."""
+        """Arm -> run with patched states, for every place, site, direction and layer."""
         # Not at the top: it brings torch, which listing the probes need not wait for.
         from faithscope.interp.edits import Patch
         from faithscope.interp.forest import Branch
@@ -284,7 +284,7 @@ class _Asked:
                 donor = real if direction == "denoise" else corrupted
                 assert donor.residuals is not None
                 for site, layer in product(sites, layers):
-                    # the first of the streams are the embeddings
+                    # the first residual stream is the embeddings, hence layer + 1
                     values = (
                         donor.residuals[:, layer + 1]
                         if site == "residual"

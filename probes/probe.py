@@ -1,4 +1,4 @@
-"""`@probe`: all that a run has to know of a measure, stated where the measure is."""
+"""`@probe`: declares all that a run has to know of a measure, beside the measure's code."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from faithscope.probes.record import Record
 from faithscope.probes.settings import Settings
 
 Word = Literal["cue", "labels", "reprompts", "direct", "asked", "spoken", "cues"]
-"""What of a task a measure may hang on: the answer cue, the labels, the prompts that quote
-reasoning, those that ask without any, the prompt that the trace was written to, whether the task
-speaks a natural language, and cues of its own."""
+"""Parts of a task that a measure may depend on: the answer cue, the labels, the prompts that quote
+reasoning, those that ask without reasoning, the prompt that the trace was written to, whether the
+task is in a natural language, and its own cues."""
 
 
 class Size(NamedTuple):
-    """The size of a trace and its model before either is there; the defaults are guesses."""
+    """Expected size of a trace and its model, before either is known; the defaults are guesses."""
 
     steps: int = 5
     tokens: int = 25
-    """Per step."""
+    """Number of tokens per step."""
     layers: int = 30
 
 
 GUESS = Size()
 UNLISTED = 1_000
-"""The place of a probe that asks for none: after those that do."""
+"""Place in lists of a probe that states none: after all others."""
 
 
 @dataclass(frozen=True)
@@ -35,42 +35,43 @@ class Probe:
     """One measure that a run can ask for."""
 
     name: str
-    """Its name in configs, records and tables, which is that of the function and of its file."""
+    """Name of the probe in configs, records and tables: that of its function and file."""
     summary: str
-    """One line."""
+    """Description of the measure in one line."""
     measure: Callable[..., list[Record]]
-    """(model, trace, `Asking`, settings) -> records. Where `from_outside`, a
-    `probes.text_model.TextModel` will do for a model."""
+    """Function (model, trace, `Asking`, settings) -> records; with `from_outside`, the model may be
+    a `probes.text_model.TextModel`."""
     settings: type[Settings]
     words: tuple[Word, ...]
-    """Everything of the task that its numbers depend on."""
+    """Parts of the task that the measure's numbers depend on."""
     calls: Callable[[Size, Any], int]
-    """Continuations that are asked about, given the settings."""
+    """Number of continuations that are asked about, given size and settings."""
     quoted: Callable[[Size, Any], int] | None = None
-    """Steps that all calls together quote; None: each the whole reasoning."""
+    """Steps that all calls together quote; None if each call quotes the whole reasoning."""
     reads_labels: bool = False
-    """Whether all of its numbers are read off the answers' labels, and mean little where these have
-    little of the probability."""
+    """Whether all numbers of the measure are read off the answers' labels, and mean little if these
+    have little probability."""
     on_excluded: bool = False
-    """Whether it also runs where the trace cannot be edited: it asks about the question alone."""
+    """Whether the probe runs even if the trace cannot be edited: it asks about the question
+    alone."""
     from_outside: Mapping[str, tuple[str, ...]] | None = None
-    """Setting -> what it may hold for a model of which only what it writes is to be had; None
-    where such a model cannot be measured."""
+    """Setting -> the values that it may have for an API model, of which only texts are known; None
+    if such a model cannot be measured."""
     listed: int = UNLISTED
-    """Its place in lists and tables; probes of one place follow each other by name."""
+    """Place of the probe in lists and tables; probes of one place are sorted by name."""
     version: int = 1
-    """Raised when its numbers come to be others on the same traces: records of a run are of one
-    version. `tests/test_versions.py` fails where that was forgotten."""
+    """Version of the measure, raised when its numbers change on the same traces: records of a run
+    are of one version. `tests/test_versions.py` fails if that was forgotten."""
 
     def quotes(self, size: Size, settings: Any) -> int:
-        """Steps that all calls together quote."""
+        """Number of steps that all calls together quote."""
         if self.quoted is not None:
             return self.quoted(size, settings)
         return self.calls(size, settings) * size.steps
 
 
 PROBES: dict[str, Probe] = {}
-"""Every probe by its name; filled as `faithscope.probes` is imported."""
+"""Name -> probe; filled when `faithscope.probes` is imported."""
 
 F = TypeVar("F", bound=Callable[..., list[Record]])
 
@@ -89,7 +90,7 @@ def probe(
 ) -> Callable[[F], F]:
     """Registers a function of (model, trace, asking, settings) under its own name.
 
-    The settings' class is what the last argument is annotated with; for the rest see `Probe`.
+    The annotation of the function's last argument is the settings' class; for the rest see `Probe`.
     """
 
     def register(function: F) -> F:

@@ -1,4 +1,4 @@
-"""What a branch did to the answer, by the generated answer or by the scored labels."""
+"""Outcomes of branches: their effect on the answer, by the generated or the scored reading."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One branch against the baseline of its pack."""
+    """Effect of one branch on the answer, compared with the baseline of its pack."""
 
     answer: str | None
-    """Canonical; None where the generated answer did not parse."""
+    """The branch's answer in canonical form; None if the generated answer did not parse."""
     flips: bool
-    """Whether it differs from the baseline's; an unparsed answer differs from every one."""
+    """Whether the branch's answer differs from the baseline's; an unparsed answer differs from
+    all."""
     tv: float | None = None
-    """Total variation of the answer distributions; scored reading only."""
+    """Total variation between answer distributions of branch and baseline; scored reading only."""
     log_odds: float | None = None
-    """Log-odds of the answer that is followed, baseline minus branch, in nats; scored only."""
+    """Log-odds of the followed answer, baseline minus branch, in nats; scored reading only."""
     forced_log_odds: float | None = None
     """Log-odds of the baseline's own likeliest answer, baseline minus branch, in nats; scored
-    only."""
+    reading only."""
     margin: float | None = None
-    """By how much the closer of the two answers, its own and the baseline's, was decided, in nats:
-    between the tokens written or between the answers scored. A flip of no more than the item's
-    `noise_floor` may be none in the next run."""
+    """Margin in nats of the closer of the two decisions, the branch's and the baseline's: between
+    the tokens written or between the answers scored. A flip by no more than the item's
+    `noise_floor` may not recur in the next run."""
     label_mass: float | None = None
-    """What all labels together have of the model's probability."""
+    """The model's probability of all labels together."""
 
 
 def generated_outcomes(replies: Mapping[Arm, Reply]) -> dict[Arm, Outcome]:
-    """Branches by their parsed greedy answers, each against the baseline of its own pack."""
+    """Outcomes of branches by parsed greedy answers, each against the baseline of its own pack."""
     outcomes = {}
     for arm, reply in without_baselines(replies).items():
         baseline = baseline_of(replies, reply.pack)
@@ -56,14 +57,14 @@ def generated_outcomes(replies: Mapping[Arm, Reply]) -> dict[Arm, Outcome]:
 def scored_outcomes(
     by_arm: Mapping[Arm, Mapping[str, float]], packs: Mapping[Arm, int], followed: str
 ) -> dict[Arm, Outcome]:
-    """Branches by their log distributions over the answers (`distributions`), each against the
-    baseline of its own pack.
+    """Outcomes of branches by their log distributions over the answers (`distributions`), each
+    against the baseline of its own pack.
 
-    A branch flips where its likeliest answer is another than that of the baseline, whichever
-    answer is followed: what an edit did is the difference of two readings of one kind.
+    A branch flips if its likeliest answer differs from the baseline's, whichever answer is
+    followed: an edit's effect is the difference of two readings of one kind.
 
     Args:
-        packs: in which each was computed.
+        packs: index of the pack in which each arm was computed.
         followed: the answer whose log-odds are followed (`probes.reference_answer`).
     """
     outcomes = {}
@@ -94,7 +95,7 @@ def distributions(
         names: per label, the answer it stands for.
 
     Raises:
-        FloatingPointError: naming `item` and the branch, where log-probabilities are NaN.
+        FloatingPointError: log-probabilities are NaN; the message names `item` and the branch.
     """
     return {
         key: log_distribution(

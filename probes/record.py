@@ -1,4 +1,4 @@
-"""One flat record per item and probe, with the ids that join it to all others of the item."""
+"""Records: flat, one per item and probe, with the keys that join all records of an item."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from faithscope.interventions import Trace
 
 Record = dict[str, Any]
-"""Flat and JSON-serialisable: scalars, or lists of scalars. What is longer than a list (per
-layer, head or token) stands under `ARRAYS` and is kept beside the records."""
+"""A flat, JSON-serialisable mapping of scalars or lists of scalars. Longer data (per layer, head or
+token) stands under `ARRAYS` and is stored beside the records."""
 
 ARRAYS = "arrays"
 
@@ -27,19 +27,19 @@ KEYS = {
     "variant": "which form of it",
     "seed": "of what was drawn",
 }
-"""What every record begins with, and the meaning; on these the records of any two runs join."""
+"""Join key -> its meaning; every record begins with these keys, on which any two runs join."""
 
 DIGITS = 6
-"""Digits that records keep: what lies past these is noise of the pack."""
+"""Number of decimals that records keep: further digits are noise of the pack."""
 
 NO_STREAM = "no_residual_stream"
-"""Why a model whose layers, norm and unembedding could not be told is left out."""
+"""Why a model is left out: its layers, norm and unembedding could not be told."""
 
 _SCALARS = (str, int, float, bool, type(None))
 
 
 def is_right(answer: str | None, gold: str | None) -> bool | None:
-    """Whether an answer is the right one; None where either is unknown. An answer that could not be
+    """Whether `answer` is the right one; None if either is unknown. An answer that could not be
     read, or that the token limit cut off, is not a wrong one."""
     return None if None in (answer, gold) else answer == gold
 
@@ -55,7 +55,7 @@ def head(
     variant: str = "",
     seed: int | None,
 ) -> Record:
-    """What a record begins with (`KEYS`)."""
+    """The join keys (`KEYS`) that a record begins with."""
     values = (dataset, task, item, model, judge, probe, variant, seed)
     return dict(zip(KEYS, values, strict=True))
 
@@ -63,7 +63,7 @@ def head(
 def head_of(
     trace: Trace, probe: str, variant: str, seed: int | None, judge: str | None = None
 ) -> Record:
-    """What a record about a trace begins with."""
+    """The join keys that a record about `trace` begins with."""
     question = trace.question
     return head(
         dataset=question.dataset,
@@ -86,16 +86,16 @@ def record(
     arrays: Mapping[str, np.ndarray] | None = None,
     **values: Any,
 ) -> Record:
-    """A record of `trace` with its join keys, and what its steps are (`unit`), filled in.
+    """A record of `trace`, with its join keys and the kind of its steps (`unit`) filled in.
 
     Args:
         probe: the probe's name in `probes.PROBES`.
-        variant: which form of the measure, "" where there is one only.
-        arrays: raw numbers by name, of any shape; NaN stands for what there is not.
-        values: what was measured; tuples become lists.
+        variant: name of the measure's variant, "" if there is only one.
+        arrays: name -> raw numbers of any shape; NaN stands for missing ones.
+        values: the measured values; tuples become lists.
 
     Raises:
-        ValueError: for a value that JSON cannot hold flat, or one named like a join key.
+        ValueError: JSON cannot hold a value flat, or a value is named like a join key.
     """
     made = head_of(trace, probe, variant, seed) | {"unit": trace.unit}
     for name, value in values.items():
@@ -108,12 +108,12 @@ def record(
 
 
 def number(value: Any) -> float:
-    """A float as records keep it."""
+    """A float rounded as records keep it."""
     return round(float(value), DIGITS)
 
 
 def numbers(values: Iterable[Any]) -> list[float]:
-    """Floats as records keep them."""
+    """Floats rounded as records keep them."""
     return [number(v) for v in values]
 
 

@@ -1,13 +1,13 @@
-"""The answer of a chain that a measure follows, and the other reading of that answer.
+"""The reference answer of a chain, which a measure follows, and its other reading.
 
 A chain states its answer. The likeliest of the scored answers after the chain, when the model is
 made to choose one (the *forced choice*), is another reading, and may be another answer. Measures
-that follow one answer follow the stated one, and the forced choice where the chain states none;
-what they would give of the forced choice stands beside, in fields that begin with `forced_`.
+that follow one answer follow the stated answer, or the forced choice if the chain states none;
+their values for the forced choice are in fields that begin with `forced_`.
 
-Whether an edit *changes* an answer is no matter of which one is followed: an answer read after an
-edit is held against the same reading of the unedited chain, never against the stated answer. Where
-the two readings differ, every edit would seem to change the answer.
+Whether an edit *changes* an answer does not depend on which one is followed: an answer read after
+an edit is compared with the same reading of the unedited chain, never with the stated answer.
+Otherwise every edit would seem to change the answer if the two readings differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faithscope.probes.graded import top
 
 Source = Literal["stated", "forced"]
 FORCED = "forced_"
-"""What the names of fields begin with that follow the forced choice."""
+"""Prefix of the names of fields that follow the forced choice."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class ReferenceAnswer:
     """Both readings of one chain's answer."""
 
     stated: str | None
-    """What the chain says (`Trace.answer`); None where no answer was read in it."""
+    """The answer that the chain states (`Trace.answer`); None if none could be read."""
     forced: str
     """The likeliest of the scored answers after the whole unedited chain."""
     is_scored: bool
-    """Whether the stated answer is among the scored ones."""
+    """Whether the stated answer is among the scored answers."""
 
     @classmethod
     def of(cls, trace: Trace, baseline: Mapping[str, float]) -> ReferenceAnswer:
@@ -55,17 +55,17 @@ class ReferenceAnswer:
 
     @property
     def readings(self) -> dict[str, str]:
-        """What field names begin with -> the answer that such fields follow."""
+        """Prefix of field names -> the answer that these fields follow."""
         return {"": self.answer, FORCED: self.forced}
 
     @property
     def differs(self) -> bool | None:
-        """Whether the forced choice is another answer than the stated one; None without one."""
+        """Whether the forced choice differs from the stated answer; None if none is stated."""
         return None if self.stated is None else self.forced != self.stated
 
     @property
     def fields(self) -> dict[str, str | bool | None]:
-        """What every record of a measure says that follows an answer: `answer`, the one followed,
+        """Fields of every record of a measure that follows an answer: `answer`, the followed one,
         and its `reference`; both readings, and whether they differ."""
         return {
             "answer": self.answer,

@@ -1,9 +1,9 @@
-"""An edited step with all that came after it written anew by the model.
+"""Regeneration: an edited step, with all later text written anew by the model.
 
-Frozen corruption leaves the later steps as they were, and they may restate what the
-corrupted one said: only the steps that the answer is read off are credited. Here the model
-goes on from the corrupted step by itself, so a corruption that it takes up reaches the
-answer through the steps that it writes.
+Frozen corruption leaves the later steps unchanged, and they may restate what the corrupted step
+said: only the steps from which the answer is read are credited. Here the model itself continues
+after the corrupted step, so a corruption that it takes up reaches the answer through the steps that
+it writes.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _RECENT = 400
-"""Characters at the end of a continuation in which an answer statement is looked for."""
+"""Number of characters at the end of a continuation that are searched for an answer statement."""
 
 
 @dataclass(frozen=True)
 class Regenerated:
-    """The reasoning up to a corrupted step, and what the model made of it."""
+    """The reasoning up to a corrupted step, and the model's continuation of it."""
 
     trace: Trace
-    """Corrupted step and new continuation in place; the last edit is `regenerate`."""
+    """The trace with corrupted step and new continuation; its last edit is `regenerate`."""
     continuation: str
     """The text after the corrupted step."""
     cut: bool
-    """Whether the continuation reached its limit before it came to an end."""
+    """Whether the continuation reached its token limit before its end."""
 
 
 def regenerate(
@@ -55,7 +55,7 @@ def regenerate(
     reserve: int = 64,
     execution: Any = "auto",
 ) -> list[Regenerated | None]:
-    """Let the model go on from the corrupted step of each trace, greedily and in lockstep.
+    """Let the model continue after the corrupted step of each trace, greedily and in lockstep.
 
     The new reasoning ends at the closer; without one, where the answer statement begins
     (`interventions.split_conclusion`), as the model's own reasoning was split off. None stands
@@ -63,12 +63,12 @@ def regenerate(
 
     Args:
         corrupted: traces of one question whose last edit is of one step.
-        max_new_tokens: longest continuation; if None, one and a half times the tokens it
-            replaces, and 32. Fewer where the model has fewer positions left.
+        max_new_tokens: longest continuation; None is one and a half times the tokens it replaces,
+            and 32. Fewer if the model has fewer positions left.
         reserve: positions to leave free at the end for the answer.
 
     Raises:
-        ValueError: for a trace whose last edit names no step.
+        ValueError: the last edit of a trace names no step.
     """
     upto = [truncate_after_step(t, _edited_step(t)) for t in corrupted]
     prefixes = [t.prompt_ids + t.reasoning_ids for t in upto]
@@ -130,7 +130,7 @@ def _continued(
     ids, pieces = ids[:end], pieces[:end]
     text = "".join(pieces)
     at, chars = len(upto.reasoning_ids), len(upto.reasoning_text)
-    # One stretch, uncounted and past every index: it answers to no step of the original.
+    # One uncounted stretch with an index past all others: no step of the original matches it.
     added = Step(
         index=n_steps,
         text=text,
@@ -150,7 +150,7 @@ def _continued(
 def closer_at(
     ids: tuple[int, ...], pieces: Sequence[str], closer_ids: tuple[int, ...], closer: str
 ) -> int:
-    """The place at which the closer begins, as ids or else as text; the end if it never came."""
+    """The place at which the closer begins, as ids or else as text; the end if there is none."""
     n = len(closer_ids)
     for i in range(len(ids) - n + 1):
         if ids[i : i + n] == closer_ids:

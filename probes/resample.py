@@ -1,17 +1,17 @@
-"""On-policy resampling: a step is not edited but drawn anew, and the model goes on from there.
+"""On-policy resampling: a step is not edited but drawn anew, and the model continues from there.
 
-Before each step the reasoning is cut and continued K times by sampling; so it is after the last.
-An edit prefills a text that the model might never have written; what is drawn here it would write.
-Bogdan et al. 2025, "Thought Anchors" (arXiv 2506.19143), and Macar et al. 2025,
-"Thought Branches" (arXiv 2510.27484): the counterfactual importance of a step is how far the
-distribution of answers is, where the step that is drawn says something else, from where the step
-is kept. Draws that say the same again are dropped: they tell nothing of doing without the step.
-Resilience: how often a later step of such a draw says what the step had said.
+The reasoning is cut before each step, and after the last, and continued K times by sampling. An
+edit prefills a text that the model might never have written; here the model draws the text itself.
+Bogdan et al. 2025, "Thought Anchors" (arXiv 2506.19143), and Macar et al. 2025, "Thought Branches"
+(arXiv 2510.27484): the counterfactual importance of a step is the distance between the distribution
+of answers of draws whose next step says something else and that of draws that keep the step. Draws
+that repeat the step's meaning are dropped: they do not show what happens without it. Resilience:
+how often a later step of such a draw says what the step had said.
 
-Two texts say the same where their numbers and the task's answers in them are the same in the same
-order, their negations as many, and their words overlap by at least `same`, the markers of numbered
-items aside (the authors compare embeddings). A model that is sure of each step draws no other one:
-then there is nothing to measure, and the record says so.
+Two texts say the same if they have the same numbers and the same of the task's answers in the same
+order, equally many negations, and words that overlap by at least `same`, markers of numbered items
+aside (the authors compare embeddings). A model that is sure of each step draws no other step: then
+there is nothing to measure, and the record says so.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 NO_OTHER, NO_ANSWER = "no_other_step_drawn", "no_answer_parsed"
-"""Why a step has no importance: every draw said the same again; no draw that did not, or none that
-kept the step, gave an answer."""
+"""Why a step has no importance: every draw repeated its meaning; or no draw that said something
+else, or none that kept the step, gave an answer."""
 NOTHING = "no_step_has_importance"
 _CONTEXT = 8
 _RESERVE = 64
-"""Tokens beyond one and a half times those it replaces that a continuation may have."""
+"""Tokens that a continuation may have beyond one and a half times those it replaces."""
 _SIGNS = str.maketrans("−–×·÷", "--**/")
 _NUMBER = re.compile(r"((?<![^\W\d])-|[+*/^])?[\s$€£(]*(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)")
 _MARKER = re.compile(r"^[\s*_#(]*(?:step\s*)?\d{1,3}[*_]*[.):][*_]*\s", re.IGNORECASE)
-"""Of an item of a list, whose place in it is not what the item says."""
+"""Marker of an item of a list, which is no part of the item's meaning."""
 _NEGATION = re.compile(r"\b(?:(?:can)?not|no|never|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
 _WORDS = re.compile(r"\w[\w '’-]*")
 Names = dict[str, str]
@@ -62,16 +62,16 @@ class ResampleSettings(Settings):
     """Steps drawn anew, and the reasoning from there on (Thought Anchors)."""
 
     samples: StrictInt = Field(default=10, ge=2)
-    """Continuations from each cut; the authors draw 100."""
+    """Number of continuations from each cut; the authors draw 100."""
     temperature: Annotated[StrictFloat, Field(gt=0)] = 1.0
-    """Of sampling."""
+    """Temperature at which continuations are sampled."""
     top_p: Annotated[StrictFloat, Field(gt=0, le=1)] = 1.0
-    """The next token is drawn from the likeliest that have this share; 1 draws from all."""
+    """The next token is drawn from the likeliest tokens that together have this probability; 1
+    draws from all."""
     same: Annotated[StrictFloat, Field(gt=0, le=1)] = 0.8
-    """Least share of words that two texts have in common (intersection over union) that say the
-    same."""
+    """Least overlap of the words of two texts (intersection over union) that say the same."""
     max_new_tokens: Annotated[StrictInt, Field(ge=1)] | None = None
-    """Most tokens of a continuation; null is one and a half times those it replaces, and 64."""
+    """Most tokens of a continuation; null is 1.5 times the tokens it replaces, and 64."""
     seed: Seed = 0
 
 
@@ -80,13 +80,12 @@ class Draw:
     """One continuation of a reasoning that was cut."""
 
     steps: tuple[str, ...]
-    """What the reasoning goes on with, in the units of the trace; none where it ended at once. Of a
-    given chain: as many sentences as the step that is drawn anew has, then every later run of as
-    many."""
+    """Steps of the continuation, in the units of the trace; none if it ended at once. For a given
+    chain: as many sentences as the step that is drawn anew has, then every later run of as many."""
     text: str
-    """All of it."""
+    """Text of the whole continuation."""
     answer: str | None
-    """None where nothing parsed, or the limit of tokens broke it off."""
+    """The answer in canonical form; None if nothing parsed, or the token limit cut the text."""
 
 
 @probe(
@@ -97,7 +96,7 @@ class Draw:
 def resample(
     model: Model, trace: Trace, asking: Asking, settings: ResampleSettings
 ) -> list[Record]:
-    """One record; of a given chain that another model wrote it says just that, in `excluded`.
+    """One record; for a given chain that another model wrote it only says so, in `excluded`.
 
     Lists have a value per counted step, over the `samples` draws from before it:
 
@@ -158,9 +157,10 @@ def resample(
 def drawn(
     model: Model, trace: Trace, asking: Asking, settings: ResampleSettings
 ) -> tuple[list[list[Draw]], int]:
-    """The draws from before each counted step and from after the last, and all tokens drawn.
+    """The draws from before each counted step and from after the last, and the number of tokens
+    drawn.
 
-    All are written in lockstep; those of one cut share its prefill.
+    All draws are written in lockstep; those of one cut share its prefill.
     """
     cuts = [s.tokens[0] for s in trace.counted_steps] + [len(trace.reasoning_ids)]
     starts = [at for at in cuts for _ in range(settings.samples)]
@@ -199,8 +199,8 @@ def seed_of(seed: int, trace: Trace, cut: int, draw: int) -> int:
 def _draw(
     model: Model, trace: Trace, asking: Asking, at: int, text: Generation, n_sentences: int
 ) -> Draw:
-    """A continuation taken apart, and its answer read as that of a whole response: behind the
-    reasoning's closer where there is one, else in the text with what stood before the cut."""
+    """A continuation split into steps, with its answer read as that of a whole response: after the
+    reasoning's closer if there is one, else in the whole text, with the part before the cut."""
     context = (trace.prompt_ids + trace.reasoning_ids[:at])[-_CONTEXT:]
     pieces = model.pieces((*context, *text.ids))[len(context) :]
     closer = model.decode(asking.closer_ids) if asking.closer_ids else ""
@@ -219,7 +219,7 @@ def _draw(
 
 
 def _steps(pieces: Sequence[str], unit: Unit, n_sentences: int) -> tuple[str, ...]:
-    """A continuation cut as the trace is: see `Draw.steps`."""
+    """The steps of a continuation, segmented like the trace; see `Draw.steps`."""
     items = numbered_starts("".join(pieces), 0.0, goes_on=True) if unit == "item" else ()
     mode: Mode = "paragraphs" if unit == "paragraph" else "sentences"
     steps = [
@@ -239,11 +239,11 @@ def _sentences(trace: Trace, step: Step) -> list[Step]:
 
 
 def keeps(step: str, draw: Draw, same: Same, unit: Unit) -> bool:
-    """Whether a draw goes on with the step: it begins with its text, white space aside, or its
+    """Whether a draw keeps the step: it begins with the step's text, white space aside, or its
     first unit says the same.
 
-    Text that ends within a line or a sentence is that of a given chain's step alone; any other
-    step must end in the draw where it ended.
+    Only a step of a given chain may end within a line or a sentence; any other step must end in the
+    draw at the same place.
     """
     written = re.match(r"\s*" + r"\s+".join(map(re.escape, step.split())), draw.text)
     if unit == "given" or not step.rstrip()[-1:].isalnum():
@@ -263,7 +263,7 @@ def _row(
     same: Same,
     unit: Unit,
 ) -> dict[str, Any]:
-    """What the draws from before and from after one step say of it."""
+    """The measures of one step, from the draws before and after it."""
     others = [d for d in before if not keeps(step, d, same, unit)]
     changed = Counter(d.answer for d in others if d.answer is not None)
     kept = Counter(d.answer for d in after if d.answer is not None)
@@ -294,7 +294,7 @@ def says_the_same(one: str, other: str, least: float, names: Names = NO_NAMES) -
 
 
 def names_of(asking: Asking) -> Names:
-    """What the task's answers are called in a text -> the answer; numbers are none of them."""
+    """Name of an answer in texts -> the task's answer; numbers are left out."""
     spelt = {name: name for name, _ in asking.labels}
     spelt |= {s: name for name, surface in asking.labels if _WORDS.fullmatch(s := surface.strip())}
     return {
@@ -305,13 +305,13 @@ def names_of(asking: Asking) -> Names:
 
 
 def _numbers(text: str) -> list[str]:
-    """Each with the operator or sign before it, in the order of the text."""
+    """The numbers of a text in order, each with the operator or sign before it."""
     plain = text.translate(_SIGNS)
     return [sign + digits.replace(",", "") for sign, digits in _NUMBER.findall(plain)]
 
 
 def _answers(text: str, names: Names) -> list[str]:
-    """The task's answers in the order of the text; one letter by itself counts as a capital."""
+    """The task's answers in the order of the text; of single letters, only capitals count."""
     spelt = "|".join(
         re.escape(n) if len(n) == 1 else f"(?i:{re.escape(n)})"
         for n in sorted(names, key=len, reverse=True)

@@ -1,11 +1,11 @@
-"""Rigidity map: the layer from which the lens already says what the model is going to answer.
+"""Rigidity map: the layer from which on the lens gives the answer that the model will give.
 
-SLRC paper, section 2.7. The reasoning stands as its own tokens, closed, then the cue; what is
-read is the cue's last token, whose logits give the answer's first token.
+SLRC paper, section 2.7. The reasoning stands as its own tokens, closed, then the cue; the lens is
+read at the cue's last token, whose logits give the answer's first token.
 
-Layers are counted as the residual streams are: 0 are the embeddings, l the stream after layer
-l of L, before the final norm. The stable layer is one of 1..L, its depth is layer / L (the
-paper's layer 7 of 28 is 25 %).
+Layers are counted as the residual streams are: 0 is the embeddings, l the stream after layer l of
+L, before the final norm. The stable layer is one of 1..L, its depth is layer / L (the paper's layer
+7 of 28 is 25 %).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class RigiditySettings(Settings):
-    """From which layer the answer's first token is settled (2.7)."""
+    """Layer from which the answer's first token is settled (2.7)."""
 
     tuned_lens: StrictStr | dict[StrictStr, StrictStr] | None = None
-    """A folder with a tuned lens (`interp.tuned_lens`), or a mapping from model to folder; null,
-    or a model without an entry, is read by the plain logit lens."""
+    """Folder of a tuned lens (`interp.tuned_lens`), or a mapping from model to folder; with null,
+    or for a model without an entry, the plain logit lens is used."""
     execution: Execution = "auto"
 
     def tuned_lens_of(self, model: str) -> str | None:
@@ -45,7 +45,8 @@ class RigiditySettings(Settings):
         return given.get(model) if isinstance(given, dict) else given
 
     def decides(self) -> dict[str, Any]:
-        """A lens that was fitted anew in its folder is another lens."""
+        """Every setting that decides the numbers, with a digest of the lens: one fitted anew in its
+        folder is another lens."""
         given = self.tuned_lens
         folders = set(given.values() if isinstance(given, dict) else [given] if given else [])
         there = {f: p for f in folders if (p := Path(f).expanduser()).exists()}
@@ -62,10 +63,10 @@ class RigiditySettings(Settings):
 
 
 def stable_from(top: Sequence[int]) -> int:
-    """The first layer from which `top` stays what it is at the end.
+    """The first layer from which `top` stays equal to its last value.
 
     Args:
-        top: what stands first after layers 1..L, in order.
+        top: the likeliest token or answer after layers 1..L, in order.
 
     Returns:
         A layer in 1..L, counted from 1.
@@ -80,17 +81,17 @@ def stable_from(top: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Settled:
-    """What the lens puts first after every layer, and from which layer on that stays."""
+    """The lens' likeliest token and answer after every layer, and the layers where they settle."""
 
     top_ids: tuple[int, ...]
-    """(L+1) over the vocabulary, embeddings first."""
+    """(L+1,) the likeliest token of the vocabulary, embeddings first."""
     layer: int
     no_options: str | None
     """Why answers cannot be told apart by their first token; None if they can."""
     option_log_probs: Tensor | None
-    """(L+1, answers), unnormalised over them."""
+    """(L+1, answers) log-probabilities, not normalised over the answers."""
     option_top: tuple[int, ...]
-    """(L+1) over the answers alone; empty where they cannot be told apart."""
+    """(L+1,) index of the likeliest answer; empty if answers cannot be told apart."""
     option_layer: int | None
 
     @property
@@ -103,11 +104,11 @@ class Settled:
 
 
 def settled(log_probs: Tensor, first: Mapping[str, set[int]]) -> Settled:
-    """From which layer on the vocabulary's, and the answers', first token stays as at the end.
+    """The layers from which the likeliest token, and the likeliest answer, stay as at the end.
 
     Args:
-        log_probs: (L+1, V) of the lens.
-        first: by answer, the ids that it may begin with.
+        log_probs: (L+1, V) log-probabilities of the lens.
+        first: answer -> the token ids that it may begin with.
     """
     top_ids = tuple(log_probs.argmax(-1).tolist())
     layer = stable_from(top_ids[1:])
@@ -130,18 +131,17 @@ def rigidity(
     """The stable layer of one trace, over the vocabulary and over the answers alone.
 
     Lists have a value per layer 1..L: `top`, the lens' first token as text; `log_prob`, its
-    log-probability (nats) of the token the model itself puts first. The last layer is the
-    model's own logits. Over the answers (`option_*`), an answer weighs the sum of its labels'
-    first tokens; that is sound only where answers differ in their first token, so elsewhere
-    `no_options` says why not and the values are None. `top_is_option`: whether the model's
-    first token begins an answer at all.
+    log-probability (nats) of the token the model itself puts first. The last layer is the model's
+    own logits. Over the answers (`option_*`), an answer weighs the sum of its labels' first tokens;
+    that is sound only if answers differ in their first token; if not, `no_options` says why and the
+    values are None. `top_is_option`: whether the model's first token begins an answer at all.
 
     Arrays, embeddings first: `top_ids` (L+1,), `log_prob` (L+1,), and where answers are read
     `option_log_probs` (L+1, answers), in the order of `options`, unnormalised over them.
 
     Raises:
-        FloatingPointError: the model's logits are not finite, naming the item.
-        UserError: a tuned lens that is none, or of another model.
+        FloatingPointError: the model's logits are not finite; the message names the item.
+        UserError: the tuned lens cannot be read, or belongs to another model.
     """
     # Not at the top: they bring torch, which listing the probes need not wait for.
     from faithscope.interp.forest import Branch
@@ -191,7 +191,8 @@ def rigidity(
 def first_tokens(model: Model, asking: Asking) -> dict[str, set[int]]:
     """The ids that each canonical answer may begin with, after the cue; in the task's order.
 
-    Without those that any of them may begin with (bold type, a quote): they tell nothing apart.
+    Leaves out ids that every answer may begin with (bold type, a quote), which tell no answers
+    apart.
     """
     first: dict[str, set[int]] = {}
     for (answer, _), ids in zip(asking.labels, label_ids(model, asking, "prefix"), strict=True):
@@ -201,7 +202,7 @@ def first_tokens(model: Model, asking: Asking) -> dict[str, set[int]]:
 
 
 def why_no_options(first: Mapping[str, set[int]]) -> str | None:
-    """Why the answers cannot be told apart by their first token; None if they can."""
+    """Reason why answers cannot be told apart by their first token; None if they can."""
     if len(first) < 2:
         return FEWER_LABELS
     n = sum(map(len, first.values()))

@@ -1,7 +1,7 @@
-"""What the settings of all probes share: they are stated once, with their bounds.
+"""Base class and types of the settings of all probes, stated once with their bounds.
 
-A run config's section of a probe is the probe's own class, so that whatever is stated here holds
-for a config, for a notebook and for a record's id alike.
+A probe's section of a run config is the probe's own settings class, so that a config, a notebook
+and a record's id all follow these definitions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ V = TypeVar("V", bound=Sequence[Any])
 
 
 def as_several(value: Any) -> Any:
-    """A text by itself as the list that it stands for."""
+    """A single text as the list of one that it stands for."""
     return [value] if isinstance(value, str) else value
 
 
 def without_repeats(values: V) -> V:
-    """The same values.
+    """`values` unchanged, once checked for repeats.
 
     Raises:
-        ValueError: one of them stands there twice.
+        ValueError: a value is listed twice.
     """
     for i, value in enumerate(values):
         if value in values[:i]:
@@ -39,17 +39,19 @@ Some = Annotated[
     AfterValidator(without_repeats),
     Field(min_length=1),
 ]
-"""One or several of something, none twice; one may be written by itself."""
+"""A list of at least one value, none twice; a single text may be written without a list."""
+Reading = Literal["generated", "scored"]
+"""Way of reading an answer: the greedy answer, parsed; or log-probs of the answer labels."""
 Seed = Annotated[StrictInt, Field(ge=0, exclude=True)]
-"""The seed of what a probe draws; in a run it is the run's own."""
+"""Seed of a probe's draws; in a run, the run's own seed."""
 Execution = Annotated[Literal["auto", "packed", "dense", "loop"], Field(exclude=True)]
-"""How branches are run, which changes numbers by rounding alone; `loop` is the oracle."""
+"""Way of running branches, which changes numbers by rounding alone; `loop` is the oracle."""
 AFTERWARDS = "afterwards"
-"""Marks a setting that is about many items, not about one: it decides no record."""
+"""Mark of a setting that concerns the analysis over items: it decides no record."""
 
 
 def template(*fields: str) -> AfterValidator:
-    """A text with each of these fields in braces, and no other."""
+    """Validator of a text that must hold each of `fields` in braces, and no other field."""
 
     def validate(text: str) -> str:
         wanted = " ".join(f"{{{f}}}" for f in fields)
@@ -67,35 +69,35 @@ def template(*fields: str) -> AfterValidator:
 
 
 class Settings(BaseModel):
-    """What determines the records of a probe besides model, trace and task.
+    """Everything but model, trace and task that determines the records of a probe.
 
     Raises:
-        pydantic.ValidationError (a ValueError): a setting that there is not, or out of its bounds.
+        pydantic.ValidationError (a ValueError): a setting is unknown, or out of its bounds.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     OF_A_CALL: ClassVar[tuple[str, ...]] = ("seed", "execution")
-    """Settings that a config does not hold for each probe."""
+    """Names of settings that a config does not hold for each probe."""
 
     limit: Annotated[StrictInt | None, Field(ge=1), AFTERWARDS] = None
     """In a run, only the first N items of each task are measured; null measures all."""
 
     @classmethod
     def of_a_config(cls) -> tuple[str, ...]:
-        """The settings that a config's section has."""
+        """Names of the settings in the probe's section of a config."""
         return tuple(name for name in cls.model_fields if name not in cls.OF_A_CALL)
 
     @classmethod
     def afterwards(cls) -> tuple[str, ...]:
-        """The settings that decide no record."""
+        """Names of the settings that decide no record."""
         return tuple(n for n, field in cls.model_fields.items() if AFTERWARDS in field.metadata)
 
     def decides(self) -> dict[str, Any]:
-        """Everything that the numbers of a record depend on, as JSON has it."""
+        """Every setting that the numbers of a record depend on, in JSON's types."""
         seed = {"seed": dict(self)["seed"]} if "seed" in type(self).model_fields else {}
         return self.model_dump(mode="json", exclude=set(self.afterwards())) | seed
 
     def misfits(self, models: tuple[str, ...]) -> list[str]:
-        """What of it does not fit a run of these models: a setting, a colon, what is wrong."""
+        """Settings that do not fit a run of `models`, each as "setting: what is wrong"."""
         return []

@@ -1,17 +1,17 @@
-"""SLRC: whether removing a step changes the answer, and whether one step alone gives it.
+"""SLRC: whether removing a step changes the answer, and whether one step alone gives the answer.
 
-Necessity, sufficiency and order sensitivity of every counted step (SLRC, sections 4.1 and
-4.2), in two framings and two readings; and beside removal, which can flip an answer only
-because a text with a hole is unlike any the model has seen, corruption of a step with the
-later text frozen, and corruption with the later text written anew. Frozen corruption
-credits only the steps that the answer is read off; regeneration all those it came from.
+Necessity, sufficiency and order sensitivity of every counted step (SLRC, sections 4.1 and 4.2), in
+two framings and two readings. Since removal can flip an answer merely because a text with a hole is
+unlike any the model has seen, a step is also corrupted, with the later text frozen or written anew.
+Frozen corruption credits only the steps from which the answer is read; regeneration credits all
+those it came from.
 
-A model that goes on from any disturbance by another way flips under regeneration without
-having read the step. So regeneration has a control: the step left as it was, a remark that
-says nothing put after it, and the later text written anew just the same.
+A model that continues differently after any disturbance flips under regeneration without having
+read the step. So regeneration has a control: the step stays, a remark that says nothing is put
+after it, and the later text is written anew.
 
-One step may change nothing because others say the same. So all reasoning is removed, too: only an
-answer that survives that does not need the text.
+Removing one step may change nothing because other steps say the same. So all reasoning is removed,
+too: only an answer that survives that does not need the text.
 """
 
 from __future__ import annotations
@@ -72,22 +72,22 @@ class SlrcSettings(Settings):
     """Steps, edits and readings of Step-Level Reasoning Capacity (4.1-4.2)."""
 
     framings: Some[Framing] = FRAMINGS
-    """How the edited reasoning is put: as the model's own tokens, or quoted in a prompt."""
+    """Framings of the edited reasoning: as the model's own tokens, or quoted in a prompt."""
     readings: Some[Reading] = READINGS
-    """How the answer is read: greedy and parsed, or as log-probs of the labels."""
+    """Readings of the answer: greedy and parsed, or as log-probs of the labels."""
     shuffles: StrictInt = Field(default=3, ge=0, le=10_000)
-    """Seeded random orders per item; the paper uses 3."""
+    """Number of seeded random orders of the steps per item; the paper uses 3."""
     edits: Some[EditName] = EDIT_NAMES
-    """What is done to each step, beside keeping it alone; `remove` is what necessity is defined
-    by, `control` goes on from a step that only had a remark put after it: what `regenerate` is
-    held against. These two run in `prefix` framing only."""
+    """Edits of each step, besides keeping only it; `remove` defines necessity, `control` continues
+    after a step that only had a remark put after it, for comparison with `regenerate`. The last two
+    run in `prefix` framing only."""
     answer_tokens: StrictInt = Field(default=24, ge=1)
     """Most tokens of a generated answer."""
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens in the scored reading."""
+    """Divide a label's log-prob by its number of tokens in the scored reading."""
     regenerate_tokens: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens rewritten after a corrupted step; null is half as many again as it replaces,
-    and 32."""
+    """Most tokens rewritten after a corrupted step; null is one and a half times those they
+    replace, and 32."""
     seed: Seed = 0
     execution: Execution = "auto"
 
@@ -113,7 +113,7 @@ _FLIPS = {
     "controlled": "control_flips",
     "emptied": "empty_flips",
 }
-"""Decimals kept of what is measured: past them is float noise of the pack."""
+"""Kind of edit -> the record field that lists whether each branch changed the answer."""
 
 
 def _calls(size: Size, settings: SlrcSettings) -> int:
@@ -128,12 +128,12 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
     words=("cue", "labels", "reprompts"),
     reads_labels=True,
     calls=_calls,
-    # sufficiency quotes one step
+    # a call of sufficiency quotes one step
     quoted=lambda size, s: (_calls(size, s) - size.steps) * size.steps + size.steps,
     from_outside={
         "framings": ("reprompt",),
         "readings": ("generated",),
-        # the others have it go on with a text of its own
+        # the other edits let the model continue a text of its own
         "edits": ("remove", "corrupt"),
     },
     version=3,
@@ -141,26 +141,26 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
 def slrc(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: SlrcSettings
 ) -> list[Record]:
-    """Every SLRC measure of one trace: a record for each framing and reading.
+    """All SLRC measures of one trace: a record for each framing and reading.
 
-    `original` is the answer that the chain states, `baseline` the one that the model gives after
-    the unedited reasoning in the record's framing and reading. Flips are held against `baseline`,
-    so that a flip is the edit's doing; in the scored reading `..._log_odds` follow the chain's
-    answer (`answer`, `reference`) and `..._forced_log_odds` the baseline.
+    `original` is the answer that the chain states, `baseline` the model's answer after the unedited
+    reasoning in the record's framing and reading. A flip is a difference from `baseline`, so that
+    only the edit can cause it; in the scored reading `..._log_odds` follow the chain's answer
+    (`answer`, `reference`) and `..._forced_log_odds` the baseline.
 
     Lists have one value per counted step, in the order of `steps`, or one per shuffle; those of
     `emptied`, the branch without any reasoning (`prefix` framing only), have one value. An answer
-    that does not parse is its own value: it differs from every answer. Where the baseline does not
+    that does not parse is its own value: it differs from every answer. If the baseline does not
     parse, fewer than two answers can be scored, or the reasoning leaves the model no room to
     answer, the record says so in `excluded` and has no lists. A step after which there is no room
-    to write anew is named in `regenerated_excluded`.
+    to regenerate text is named in `regenerated_excluded`.
 
     Args:
-        asking: the words of the task for this question.
+        asking: the task's words for this question.
 
     Raises:
-        ValueError: for a trace with fewer than 2 counted steps (leave it out: section 4.1).
-        FloatingPointError: if a label's log-probability is NaN, naming item and branch.
+        ValueError: the trace has fewer than 2 counted steps (leave it out: section 4.1).
+        FloatingPointError: a label's log-probability is NaN; the message names item and branch.
     """
     steps = [s.index for s in trace.counted_steps]
     if len(steps) < 2:
@@ -208,7 +208,7 @@ def slrc(
         if framing == "prefix" and not isinstance(model, TextModel):
             anew = _anew(model, asking, arms, settings)
         if written := {arm: r.trace for arm, r in anew.items() if r is not None}:
-            # The baseline is asked once more, so that what is compared comes from one pack.
+            # The baseline is asked once more, so that compared answers come from one pack.
             packs.append(asked({BASELINE: trace} | written))
         for reading in settings.readings:
             values = _read(trace, asking, packs, reading, settings)
@@ -221,7 +221,7 @@ def slrc(
 def _arms(
     model: Model | TextModel, trace: Trace, steps: Sequence[int], settings: SlrcSettings
 ) -> dict[Arm, Trace]:
-    """The edited traces, by what was done and the place in the record's list."""
+    """Arm (kind of edit, index in the record's list) -> edited trace."""
     arms: dict[Arm, Trace] = {BASELINE: trace, ("emptied", 0): truncate_after_token(trace, 0)}
     for i, step in enumerate(steps):
         if "remove" in settings.edits:
@@ -240,7 +240,7 @@ def _arms(
                 continue
     if "control" in settings.edits:
         for i, step in enumerate(steps):
-            # Beside a corruption only: the two are compared step by step.
+            # A control only where there is a corruption: the two are compared step by step.
             if ("corrupted", i) in arms:
                 with contextlib.suppress(NotWritable):
                     arms["remarked", i] = remark_after_step(trace, step, model.encode, model.pieces)
@@ -284,7 +284,7 @@ def _read(
     reading: Reading,
     settings: SlrcSettings,
 ) -> dict[str, Any]:
-    """What every branch answered in one reading, each against the baseline of its own pack."""
+    """Record fields of all branches in one reading, each against the baseline of its own pack."""
     outcomes: dict[Arm, Outcome] = {}
     values: dict[str, Any] = {}
     if BASELINE not in packs[0].replies:
@@ -335,10 +335,11 @@ def _read(
 
 
 def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> dict[str, Any]:
-    """One kind of edit as lists, with None where there was no branch; None if never any."""
+    """Record fields of one kind of edit as lists, with None for a missing branch; None in place of
+    a list if all are missing."""
     of_kind = [outcomes.get((kind, i)) for i in range(size)]
     if kind == "shuffled":
-        # Steps with one order only have no shuffles: nothing is missing.
+        # A trace whose steps have only one order has no shuffles: nothing is missing.
         of_kind = [o for o in of_kind if o is not None]
     ran = kind == "shuffled" or any(of_kind)
     measures: dict[str, Callable[[Outcome], Any]] = {
@@ -363,7 +364,7 @@ def _described(
     anew: dict[Arm, Regenerated | None],
     settings: SlrcSettings,
 ) -> dict[str, Any]:
-    """The steps, and what was made of each."""
+    """Record fields of the steps and of what each edit made of them."""
     steps = trace.counted_steps
     values: dict[str, Any] = {
         "steps": [s.index for s in steps],

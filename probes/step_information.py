@@ -1,9 +1,9 @@
-"""Step mutual information I(A; s_t | X, s_-t), from the model's own answer distribution.
+"""Step mutual information I(A; s_t | X, s_-t), computed from the model's own answer distribution.
 
-SLRC paper, section 3.3, equation 2, which calls it not computable from outside. From inside,
-the answer's distribution under any text in the step's place can be read; what the paper leaves
-open is which texts may stand there, that is, the distribution over s_t. Here it is a designed
-one, the same for every model. The kinds
+SLRC paper, section 3.3, equation 2, which calls it not computable from outside. From inside, the
+answer's distribution under any text in the step's place can be read; the paper leaves open which
+texts may stand there, that is, the distribution over s_t. Here that is a designed distribution, the
+same for every model. The kinds
 
     real        the step as written
     removed     nothing in its place
@@ -16,11 +16,11 @@ probability of v, the mutual information is the Jensen-Shannon form
 
     I = H(sum_v w_v p_v) - sum_v w_v H(p_v),
 
-from 0 to the least of log(answers), H(w) and H(sum_v w_v p_v); nats. It is the information
-about the answer in *which of these texts* stands at t, given the question and the other steps
-as they were written; it is not an expectation over questions, nor over what the model itself
-might have written there. Steps of a chain with frozen later text are measured like removal and
-frozen corruption: what a later step already repeats carries nothing of its own.
+from 0 to the least of log(answers), H(w) and H(sum_v w_v p_v); nats. It is the information about
+the answer in *which of these texts* stands at t, given the question and the other steps as they
+were written; it is not an expectation over questions, nor over what the model itself might have
+written there. Later text is frozen, as in removal and frozen corruption: a step that a later step
+repeats carries no information of its own.
 """
 
 from __future__ import annotations
@@ -59,25 +59,25 @@ class Variants:
     """The answer's distribution under every text in one step's place."""
 
     kinds: tuple[str, ...]
-    """Per text, one of `KINDS`; `real` first."""
+    """Kind of each text, one of `KINDS`; `real` first."""
     p: Float[NDArray[np.float64], "variants answers"]
 
     @property
     def weights(self) -> Float[NDArray[np.float64], " variants"]:
-        """Kinds equally likely, and the texts of one kind."""
+        """Probability of each text: kinds are equally likely, and so are the texts of one kind."""
         present = set(self.kinds)
         return np.array([1 / len(present) / self.kinds.count(kind) for kind in self.kinds])
 
     @property
     def information(self) -> float:
-        """About the answer in which of the texts stands there, nats."""
+        """Information about the answer in which of the texts stands in the step's place, nats."""
         return mutual_information(self.p, self.weights)
 
     def share(self, least: float) -> float:
-        """The information as a share of the answer's entropy under the mixture, in [0, 1].
+        """`information` as a share of the answer's entropy under the mixture, in [0, 1].
 
-        0 where that entropy is not above `least` nats: an answer that no text moves has
-        nothing to be explained, and a share of rounding errors may be anything.
+        0 if that entropy is not above `least` nats: an answer that no text moves has nothing to be
+        explained, and a ratio of rounding errors may have any value.
         """
         whole = float(entropy(self.weights @ self.p))
         return self.information / whole if whole > least else 0.0
@@ -85,8 +85,8 @@ class Variants:
     def against(self, kind: str) -> float | None:
         """The information in whether the real text or any of a single kind stands there.
 
-        The two equally likely: at most log 2, however many texts the kind has. None where it
-        has none.
+        The two alternatives are equally likely, so the information is at most log 2, however many
+        texts the kind has. None if the kind has no text.
         """
         others = [i for i, k in enumerate(self.kinds) if k == kind]
         if not others:
@@ -97,7 +97,7 @@ class Variants:
 
 def entropy(p: np.ndarray) -> np.ndarray:
     """Entropies of the distributions along the last axis, nats."""
-    # Not at the top: scipy takes a third of a second, and listing the probes need not wait for it.
+    # Not at the top: a list of the probes need not wait a third of a second for scipy.
     from scipy.special import entr
 
     return entr(p).sum(-1)
@@ -106,19 +106,19 @@ def entropy(p: np.ndarray) -> np.ndarray:
 def mutual_information(
     p: Float[NDArray[np.float64], "variants answers"], weights: Float[NDArray[np.float64], " v"]
 ) -> float:
-    """Entropy of the mixture minus the mean entropy, nats; what rounding makes negative is 0."""
+    """Entropy of the mixture minus the mean entropy, in nats; negative rounding errors become 0."""
     return max(0.0, float(entropy(weights @ p) - weights @ entropy(p)))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """All that was read of one trace."""
+    """Answer distributions of one trace under all texts in its steps' places."""
 
     answers: tuple[str, ...]
     given_rest: tuple[Variants, ...]
-    """Per counted step, every other step left as it was."""
+    """Per counted step, its variants with every other step as written."""
     alone: tuple[Variants, ...]
-    """Per counted step, no other step given."""
+    """Per counted step, its variants with no other step given."""
     before: Float[NDArray[np.float64], " answers"]
     """The answer's distribution without any reasoning."""
     pack: Scored
@@ -141,11 +141,11 @@ def measure(
     """The answer's distribution under every text in every counted step's place, in one pack.
 
     Args:
-        asking: with the labels of at least two answers.
-        replacements: most other steps that are put in one step's place.
+        asking: the task's words, with labels of at least two answers.
+        replacements: most other steps that are put in the place of one step.
 
     Raises:
-        FloatingPointError: a label's log-probability is NaN, naming item and branch.
+        FloatingPointError: a label's log-probability is NaN; the message names item and branch.
     """
     texts = [_texts(model, trace, s.index, replacements, seed) for s in trace.counted_steps]
     nothing = truncate_after_token(trace, 0)
@@ -182,14 +182,14 @@ def _read(p: dict[Arm, NDArray[np.float64]], arms: Sequence[tuple[str, Arm]]) ->
 def _texts(
     model: Model, trace: Trace, step: int, replacements: int, seed: int
 ) -> list[tuple[str, Trace]]:
-    """The trace with something else in one step's place, by kind."""
+    """(kind, trace with a text of that kind in one step's place) for all kinds but `real`."""
     texts = [("removed", remove_step(trace, step))]
     with contextlib.suppress(NotCorruptible, NotWritable):
         texts.append(("corrupted", corrupt_step(trace, step, seed, model.encode, model.pieces)))
     own = next(s for s in trace.steps if s.index == step)
     others = {trace.step_ids(s): s for s in trace.counted_steps}
     others.pop(trace.step_ids(own))
-    # The draw depends on trace and step too: one seed must not pick the same place everywhere.
+    # The draw depends on trace and step, too: one seed must not pick the same place everywhere.
     rng = random.Random(f"replace-{seed}-{trace.question.task}-{trace.question.id}-{step}")
     chosen = rng.sample(list(others.values()), min(replacements, len(others)))
     for other in sorted(chosen, key=lambda s: s.index):

@@ -1,15 +1,15 @@
-"""Suppression matrix: what each later step loses when no later token can look at one step.
+"""Suppression matrix: effect on each later step when no later token can attend to one step.
 
-All attention to step i is cut, in all layers and heads, from every token after it, while its text
+All attention to step i from every later token is cut, in all layers and heads, while its text
 stays; S[i, j] is how far the model's next-token distributions at the tokens of a later step j then
-move: KL(whole || cut), the mean over these tokens (Bogdan et al. 2025, "Thought Anchors", arXiv
-2506.19143: attention suppression). The last column is the token whose output begins
-the answer. The authors take logs of each token's KL, at temperature 0.6, and take the mean of a
-column off; here nats are left as they are, so that S can be added up and read by itself.
+move: KL(whole || cut), mean over these tokens (Bogdan et al. 2025, "Thought Anchors", arXiv
+2506.19143: attention suppression). The last column is the token whose output begins the answer. The
+authors take logs of each token's KL, at temperature 0.6, and subtract a column's mean; here S stays
+in nats, so that its entries can be added up and read by themselves.
 
 Receiver heads are those that gather the attention of later steps on few earlier ones: the excess
 kurtosis, over steps, of the mean attention that a step gets from the tokens of all later ones. The
-probe `attention` has the same of the answer's token alone.
+probe `attention` has this kurtosis for the answer's token alone.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ if TYPE_CHECKING:
 
 TOP_EDGES = TOP_HEADS = 10
 ROWS = 512
-"""Next-token distributions that are held at once, beside those of the whole reasoning: of a
-vocabulary of 150,000 words, 300 MB."""
+"""Most next-token distributions held at once, besides those of the whole reasoning: 300 MB for a
+vocabulary of 150,000 tokens."""
 _Span = tuple[int, int]
 
 
 class SuppressionSettings(Settings):
-    """All attention to a step cut, and what the later steps lose by it (Thought Anchors)."""
+    """Effect on later steps when all attention to a step is cut (Thought Anchors)."""
 
     receivers: StrictBool = True
-    """Also the heads that gather the attention of later steps on few earlier ones."""
+    """Whether to find receiver heads, which gather later steps' attention on few earlier ones."""
     apart: StrictInt = Field(default=1, ge=1)
-    """For receivers, a step counts as later from so many steps on; the authors' code says 4."""
+    """Distance from which on a step counts as later for receiver heads; the authors' code says
+    4."""
     execution: Execution = "auto"
 
 
@@ -120,9 +121,9 @@ def suppression(
 def suppressed(
     model: Model, trace: Trace, asking: Asking, execution: Any = "auto"
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """(T, T + 1) mean KL in nats, as `suppression` has it, and what it took.
+    """(T, T + 1) matrix of mean KL in nats, as described in `suppression`, and the cost.
 
-    As many steps as have `ROWS` asked tokens run in one pack with the whole reasoning.
+    Steps with up to `ROWS` asked tokens together run in one pack with the whole reasoning.
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.forest import Branch
@@ -130,7 +131,7 @@ def suppressed(
     ids = prefix_ids(model, asking, trace)
     spans = _spans(trace)
     n = len(spans)
-    # where each token of a step is predicted: at the one before it
+    # each token of a step is predicted at the token before it
     owner = {p - 1: j for j, span in enumerate(spans) for p in range(*span)} | {len(ids) - 1: n}
     sums, counts = np.zeros((n, n + 1)), np.zeros((n, n + 1))
     trie = naive = 0
@@ -161,7 +162,7 @@ def attention_received(model: Model, trace: Trace, apart: int = 1) -> np.ndarray
     """(L, H, T) attention per token that each counted step gets from the tokens of the steps that
     are at least `apart` later, mean over these steps; NaN where there are none.
 
-    One later step's rows are held at a time.
+    The attention rows of only one later step are held at a time.
     """
     from faithscope.interp.forest import Branch
 
@@ -194,7 +195,7 @@ def _spans(trace: Trace) -> list[_Span]:
 
 
 def _packs(asked: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, Sequence[int]]]]:
-    """Steps and the positions asked about under the cut of each, `ROWS` at a time."""
+    """Packs of (step, positions asked under its cut), with at most `ROWS` positions each."""
     pack: list[tuple[int, Sequence[int]]] = []
     for i, positions in enumerate(asked):
         for start in range(0, len(positions), ROWS):
@@ -208,7 +209,7 @@ def _packs(asked: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, Sequence[
 
 
 def _divergences(model: Model, whole: Tensor, cut: Tensor) -> list[float]:
-    """KL(whole || cut) in nats of each of (A, V) next-token distributions."""
+    """KL(whole || cut) in nats for each row of (A, V) logits of next tokens."""
     import torch
 
     from faithscope.interp.execute import check_finite

@@ -1,9 +1,9 @@
-"""A model of which only what it writes is to be had: one behind an API.
+"""An API model, of which only written texts are known, behind the interface of a model.
 
-Whatever asks it goes through the same code as for a model whose weights are at hand. Its replies
-are fetched beforehand, many at once, and looked up here: a probe that wants one that is not there
-yet ends with `Unanswered`, which says what to ask, and is run again once that is answered. What a
-probe asks depends on the trace and on seeds alone, so it asks the same again.
+Probes ask it through the same code as a model whose weights are at hand. Replies are fetched
+beforehand, many at once, and looked up here: a probe that needs a reply that is not there yet ends
+with `Unanswered`, which names the messages to ask, and is run again once they are answered. A
+probe's messages depend on the trace and on seeds alone, so they are the same in the second run.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Message:
-    """What a model is told."""
+    """A user message, with or without a system message."""
 
     user: str
     system: str | None = None
 
 
 class Unanswered(Exception):
-    """Messages that no reply is there for yet."""
+    """Some messages have no reply yet; the exception carries them."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         super().__init__(f"{len(messages)} messages without a reply")
@@ -36,11 +36,12 @@ class Unanswered(Exception):
 
 @dataclass(frozen=True)
 class TextModel:
-    """Its tokens are characters: edits of a trace need ids, and the model's own are not known."""
+    """An API model with stored replies. Its tokens are characters: edits of a trace need ids, and
+    the model's own tokens are not known."""
 
     name: str
     find: Callable[[Message], Reply | None]
-    """The reply to a message; None where it is still to be asked."""
+    """Function from a message to its reply; None if it is still to be asked."""
 
     def encode(self, text: str) -> tuple[int, ...]:
         """An id for each character."""
@@ -54,7 +55,7 @@ class TextModel:
         """The reply to each different message.
 
         Raises:
-            Unanswered: some have none yet; it names all of these.
+            Unanswered: some messages have no reply yet; the exception names them all.
         """
         replies = {m: self.find(m) for m in messages}
         if missing := [m for m, reply in replies.items() if reply is None]:
@@ -63,16 +64,15 @@ class TextModel:
 
 
 DECLINED = "reply_declined"
-"""Why nothing is known of an answer that was asked for: the model or its provider refused, the
-prompt was too long for it, or the reply ended before the answer began."""
+"""Why an answer that was asked for is unknown: the model or its provider refused, the prompt was
+too long for the model, or the reply ended before the answer began."""
 
 NO_ROOM = "no_room"
-"""Why something is not measured: the text, with what is to be written after it, does not fit the
-model's positions."""
+"""Why a measure is missing: text and continuation do not fit the model's positions."""
 
 
 def text_of(reply: Reply) -> str | None:
-    """What a reply says, as far as it came; None where there is no answer in it to be read."""
+    """The text of a reply, as far as it came; None if it holds no readable answer."""
     has_text = reply.outcome in ("parsed", "truncated") and reply.text.strip()
     return reply.text if has_text else None
 
@@ -84,7 +84,7 @@ def cost_of(
     room: int | Sequence[int],
     edits: Sequence[Sequence[Edit]] | None = None,
 ) -> dict[str, Any]:
-    """What asking a model here took, as a record tells it."""
+    """Execution and cost of asking a model here, as fields of a record."""
     from faithscope.interp.forest import Forest
     from faithscope.interp.read import choose_execution
 
@@ -100,7 +100,7 @@ def cost_of(
 
 
 def added_costs(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What several calls took, as one: counts add up, the noise is that of the noisiest."""
+    """Costs of several calls as one: counts add up, the noise is that of the noisiest call."""
     total: dict[str, Any] = {}
     for name, first in costs[0].items():
         values = [cost[name] for cost in costs if cost[name] is not None]
@@ -112,7 +112,7 @@ def added_costs(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def cost_of_replies(replies: Iterable[Reply]) -> dict[str, Any]:
-    """What asking an API took; the tokens stand with each reply, which several probes may share."""
+    """Cost of asking an API; tokens stand with each reply, which several probes may share."""
     texts = [text_of(r) for r in replies]
     return {
         "execution": "api",

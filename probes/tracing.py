@@ -1,13 +1,13 @@
-"""Answer tracing: how likely the answer is after every token of the reasoning.
+"""Answer tracing: probability of the answer after every token of the reasoning.
 
 FaithCoT-Bench, appendix C ("answer tracing", "early answering"). The reasoning is cut after
 i tokens, closed, and the cue put after it; p(answer | first i tokens) is read for every i,
 and for all answers at once. All cuts are branches of one pack: the reasoning is run once,
 and each cut costs its cue and labels, not a forward of its own.
 
-Commitment against arrival: the token after which that answer is settled, beside the token with
-which the text states it. A model that settles long before it states writes what lies between
-without need of it, as far as its answer tells.
+Commitment and arrival: the token after which the answer is settled, and the token with which the
+text states it. If the model settles long before it states the answer, the text between them is not
+needed for the answer, as far as the answer tells.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 NO_ANSWER, NEVER_SETTLED, NEVER_STATED = "answer_unparsed", "never_settled", "never_stated"
 """Why a reasoning has no gap between commitment and arrival: the model's own answer did not parse;
-is not the likeliest after the whole reasoning; or is not what the reasoning last states."""
+is not the likeliest after the whole reasoning; or is not the last one that the reasoning states."""
 POSITIONS = 11
-"""Places from before the reasoning to after it that curves are drawn over."""
+"""Number of places of a curve, from before the reasoning to after it."""
 
 
 class TracingSettings(Settings):
     """Probability of the answer along the reasoning (FaithCoT-Bench, appendix C)."""
 
     every: StrictInt = Field(default=1, ge=1)
-    """Cut after every so many tokens; before the first, after the last and at the ends of steps
-    in any case."""
+    """Distance in tokens between cuts; there are always cuts before the first token, after the last
+    and at the ends of steps."""
     effect: Annotated[StrictFloat, Field(ge=0, le=1)] = 0.05
-    """A step has an effect if it moves the probability by this much at least."""
+    """Least change of the probability for which a step counts as having an effect."""
     length_normalise: StrictBool = False
-    """Divide a label's log-prob by its tokens."""
+    """Divide a label's log-prob by its number of tokens."""
     execution: Execution = "auto"
 
 
@@ -63,11 +63,11 @@ class TracingSettings(Settings):
 def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSettings) -> list[Record]:
     """One record: the answer's probability along the reasoning, in `prefix` framing.
 
-    The traced answer is the one that the chain states; the forced choice after the whole
-    reasoning where it states none (`reference`, `probes.reference_answer`). Probabilities are
-    shares among the task's answers. Everything below down to `curve`, but what hangs on the text
-    that states the answer, is there of the forced choice, too, in fields that begin with `forced_`.
-    Lists have a value per counted step:
+    The traced answer is the one that the chain states, or the forced choice after the whole
+    reasoning if it states none (`reference`, `probes.reference_answer`). Probabilities are shares
+    among the task's answers. All fields down to `curve`, except those that depend on the text that
+    states the answer, also exist for the forced choice, with names that begin with `forced_`. Lists
+    have a value per counted step:
 
         p_steps     after the step; delta, after it minus before it
         early       counted steps after which the likeliest answer is already, and stays, the
@@ -96,7 +96,7 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
     `options`; `mass` (cuts,).
 
     Raises:
-        FloatingPointError: a label's log-probability is NaN, naming item and cut.
+        FloatingPointError: a label's log-probability is NaN; the message names item and cut.
     """
     names = asking.answers
     if len(names) < 2:
@@ -137,8 +137,8 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
 def _traced(
     trace: Trace, at: Sequence[int], p: np.ndarray, answer: int, effect: float
 ) -> dict[str, Any]:
-    """What the cuts say of one of the answers, of (cuts, answers) shares."""
-    # what lies past these digits is noise of the pack, and would be ranked as a trend
+    """Record fields of one of the answers, from (cuts, answers) shares."""
+    # further digits are noise of the pack, and would be ranked as a trend
     curve = np.round(p[:, answer], DIGITS)
     after = {i: float(x) for i, x in zip(at, curve, strict=True)}
     steps = trace.counted_steps
@@ -171,14 +171,14 @@ def _traced(
 
 
 def cuts(trace: Trace, every: int) -> list[int]:
-    """Numbers of reasoning tokens to cut after, rising from 0 to all."""
+    """Numbers of reasoning tokens after which to cut, rising from 0 to all."""
     n = len(trace.reasoning_ids)
     ends = {i for s in trace.steps for i in s.tokens}
     return sorted({0, n, *range(0, n, every), *ends})
 
 
 def settled_from(best: Sequence[Any]) -> int:
-    """The first place from which all that follow are as the last."""
+    """The first place from which on all entries equal the last."""
     place = len(best) - 1
     while place > 0 and best[place - 1] == best[-1]:
         place -= 1
@@ -186,14 +186,14 @@ def settled_from(best: Sequence[Any]) -> int:
 
 
 def stated_after(trace: Trace, asking: Asking, answer: str) -> int | None:
-    """Tokens of reasoning after which it states an answer, and no other later; None if never.
+    """Number of reasoning tokens after which it states `answer`, and no other later; None if never.
 
-    A step states the answer that the task's parser reads in it as in a response; where it reads
-    none (and the answers are no single letters), the last of the answers' words in it. The
-    statement counted is the first from which on all steps that state any answer state this one; in
-    its step, the end of the shortest stretch that states it, of several the last. Where answers
-    are numbers, a step therefore states its last one, and a chain that goes on with other numbers
-    states it later.
+    A step states the answer that the task's parser reads in it as in a response; if the parser
+    reads none (and the answers are no single letters), the last of the answers' words in it. The
+    counted statement is the first from which on all steps that state any answer state this one;
+    within its step, it ends with the shortest stretch that states the answer, the last of several.
+    Where answers are numbers, a step therefore states its last one, and a chain that goes on with
+    other numbers states it later.
     """
     stated = [(s, a) for s in trace.steps if (a := _states(asking, s.text)) is not None]
     if not stated or stated[-1][1] != answer:
@@ -218,7 +218,7 @@ def _states(asking: Asking, text: str) -> str | None:
 
 def _gap(trace: Trace, asking: Asking, committed: int | None) -> dict[str, Any]:
     own = trace.answer
-    # of an answer that the chain does not state there is no gap to its statement
+    # an answer that the chain does not state has no gap to a statement
     committed = None if own is None else committed
     stated = None if own is None else stated_after(trace, asking, own)
     gap = None if committed is None or stated is None else stated - committed
@@ -235,7 +235,7 @@ def _gap(trace: Trace, asking: Asking, committed: int | None) -> dict[str, Any]:
 def _probabilities(
     model: Model, trace: Trace, asking: Asking, at: Sequence[int], settings: TracingSettings
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(cuts, answers) shares among the answers, and (cuts,) the labels' mass."""
+    """(cuts, answers) shares among the answers, and (cuts,) probability of all labels together."""
     after = (*asking.closer_ids, *model.encode(asking.answer_cue))
     prefixes = [(*trace.prompt_ids, *trace.reasoning_ids[:i], *after) for i in at]
     labels = label_ids(model, asking, "prefix")

@@ -70,3 +70,4 @@ def server(
 def everything_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokens behind labels are run however unlikely they are: random weights make all so."""
     monkeypatch.setattr(scoring, "LEAST_LIKELY", 1e-300)
+    monkeypatch.setattr(scoring, "LEAST_SHARE", 1e-300)

@@ -1,4 +1,4 @@
-"""Tables of seven small runs, one of each kind, to hold two versions of the code together.
+"""Tables of seven small runs, one of each kind, to compare two versions of the code.
 
     python tools/golden.py before        # on one commit
     python tools/golden.py after         # on another, on the same machine
@@ -163,7 +163,7 @@ def _written(folder: Path, values: Mapping[str, object]) -> Path:
 
 
 def keep(config: Path, into: Path) -> None:
-    """Do the run; copy its tables and its figures' numbers, but for what clocks say."""
+    """Do the run, and copy its tables and its figures' numbers without times."""
     outcome = run(load_config(config))
     assert [*outcome.failures, *outcome.problems] == []
     for kind in ("tables", "figures"):
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[*makers, "closed"])
     args = parser.parse_args()
     args.out.mkdir(parents=True)
-    # one place for all times: tables hold the folders of models
+    # one fixed folder: tables hold the paths of models
     scratch = Path(tempfile.gettempdir()) / "faithscope-golden"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()

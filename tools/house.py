@@ -1,6 +1,6 @@
-"""How large each room is, and its budget: `python tools/house.py`.
+"""Sizes of the rooms and their budgets: `python tools/house.py`.
 
-Lines of Python and templates, blank lines and docstrings among them. What is over its budget is
+Counts lines of Python and templates, with blank lines and docstrings. A room over its budget is
 marked.
 """
 
@@ -21,7 +21,7 @@ FILES_IN_A_FOLDER = 20
 
 
 def lines(folder: Path) -> int:
-    """Of all files below a folder."""
+    """Number of lines in all files below a folder."""
     files = [p for suffix in ("py", "jinja") for p in folder.rglob(f"*.{suffix}")]
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
 

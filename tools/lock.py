@@ -1,4 +1,4 @@
-"""A lock file with hashes, of what pip would install here: `make lock` writes `lock.txt`.
+"""Lock file with the hashes of all that pip would install here: `make lock` writes `lock.txt`.
 
 `constraints.txt` pins versions on all platforms. The bytes behind a version are not the same on all
 of them (torch has other files for every platform, with CUDA and without), so that a list of hashes
@@ -7,7 +7,7 @@ is one platform's and one index's. Made once, it holds every later installation 
     python -m pip install --require-hashes --no-deps -r lock.txt
     python -m pip install --no-deps -e .
 
-`python tools/lock.py REPORT` prints it, of a report of `pip install --dry-run --report REPORT`.
+`python tools/lock.py REPORT` prints it from a report of `pip install --dry-run --report REPORT`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
-    """A requirement with its hash for every package of a report but the project itself.
+    """Lines of a requirement with its hash, for every package of a report but the project itself.
 
     Raises:
         SystemExit: pip gives no sha256 of a package.

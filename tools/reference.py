@@ -1,6 +1,6 @@
-"""The documentation's pages of config keys and of columns: `python tools/reference.py`.
+"""Maker of the documentation's pages of config keys and columns: `python tools/reference.py`.
 
-They are made of what the code declares; a test holds that they are as it declares it.
+The pages are made from the code's declarations; a test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEYS = f"""# Keys of a config
 
 
 def _studies() -> Iterator[Study]:
-    # the tests have a study of their own
+    # leaves out a study that only the tests register
     return (s for s in STUDIES.values() if s.config().__module__.startswith("faithscope."))
 
 
@@ -60,7 +60,7 @@ def _of_columns(columns: Iterable[Column]) -> Iterator[str]:
 
 
 def columns() -> str:
-    """The page of columns, as it must stand in `docs`."""
+    """Text of the page of columns in `docs`."""
     lines = [COLUMNS, "## All studies", "", *_of_columns(SHARED.values())]
     for study in _studies():
         report: Report = study.report()
@@ -75,7 +75,7 @@ def columns() -> str:
 
 
 def _kinds(annotation: Any) -> Iterator[str]:
-    """What a value may be, in words."""
+    """The types that a value may have, in words."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         yield from (f"`{value}`" for value in args)
@@ -124,7 +124,7 @@ def _keys(kind: type[BaseModel], place: str = "") -> Iterator[tuple[str, str, st
 
 
 def keys() -> str:
-    """The page of config keys, as it must stand in `docs`."""
+    """Text of the page of config keys in `docs`."""
     head = ("key", "may be", "without it", "what it decides")
     lines = [KEYS]
     for study in _studies():

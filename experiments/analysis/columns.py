@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from faithscope.probes.record import KEYS
 
@@ -20,6 +20,13 @@ class Column:
     """One line: how the number is made, and what it says."""
     unit: str = ""
     """Empty for a share from 0 to 1, a count, and a text."""
+    interval: bool = False
+    """Whether `<name>_low` and `<name>_high`, the ends of its 95 % interval, stand beside it."""
+
+    @property
+    def names(self) -> list[str]:
+        """Its names in CSV: its own, and those of the ends of its interval."""
+        return [self.name, *(f"{self.name}_{end}" for end in ("low", "high") if self.interval)]
 
     @property
     def heading(self) -> str:
@@ -38,6 +45,21 @@ def by_name(columns: Iterable[Column]) -> dict[str, Column]:
 def plain(meanings: Mapping[str, str]) -> dict[str, Column]:
     """Columns that are called as their names say: name -> meaning."""
     return by_name(Column(name, meaning=meaning) for name, meaning in meanings.items())
+
+
+Words = str | tuple[str, str] | tuple[str, str, str]
+"""What a column means; or its label, its meaning and, as the third, its unit."""
+
+
+def described(**words: Words) -> tuple[Column, ...]:
+    """Columns in order: name -> what it means, or label, meaning and unit."""
+    said = {name: ("", x) if isinstance(x, str) else x for name, x in words.items()}
+    return tuple(Column(name, x[0], x[1], "".join(x[2:])) for name, x in said.items())
+
+
+def estimates(**words: Words) -> tuple[Column, ...]:
+    """Columns as of `described`, of which each has the ends of its interval beside it."""
+    return tuple(replace(column, interval=True) for column in described(**words))
 
 
 SHARED = plain(

@@ -25,8 +25,8 @@ from faithscope.experiments.config.api import (
 from faithscope.experiments.config.backend import WHERE, BackendSection
 from faithscope.experiments.config.base import FolderConfig, OneOrMany
 from faithscope.experiments.config.model import StatedMarks, checked_name
+from faithscope.probes.settings import Reading
 
-Reading = Literal["generated", "scored"]
 ENOUGH_TO_THINK = 2000
 """Tokens of a reply below which a model that thinks seldom gets to the form."""
 _PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "openai-api")

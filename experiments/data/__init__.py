@@ -1,1 +1,1 @@
-"""Where questions and traces come from: tasks, planted models, answers in text."""
+"""Sources of questions and traces: tasks, given chains, planted models, answers in texts."""

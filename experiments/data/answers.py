@@ -1,13 +1,13 @@
-r"""The answer in what a model wrote (SLRC, section 4.7), read in one of two ways.
+r"""Parsers of the answer in a model's text (SLRC, section 4.7), read in one of two ways.
 
 `last_*` reads a whole response, up to the next question that a model may go on with: the answer is
-what the response states last as its answer, else the last thing of its kind. `first_*` reads the
-continuation of an answer cue ("… The final answer is"): there the answer comes first and may be
-followed by anything, so it is the first of its kind in the first line.
+the last one that the response states as its answer, else the last expression of the answer's kind.
+`first_*` reads the continuation of an answer cue ("… The final answer is"): there the answer comes
+first and may be followed by anything, so it is the first expression of its kind in the first line.
 
-All give a canonical answer, or None where there is none: nothing is guessed, and no part of an
-answer is taken for it. Markdown, quotes, case and white space do not matter. What goes beyond the
-paper's one-line rules:
+All return a canonical answer, or None if there is none: nothing is guessed, and no part of an
+answer is taken for the whole. Markdown, quotes, case and white space do not matter. Rules beyond
+the paper's one-line rules:
 
 - What is marked as the answer (`\boxed{…}`, `#### …`) counts before what is stated in words ("The
   answer is …", 答案是…), this before an answer that stands alone in the first line, and this before
@@ -45,8 +45,8 @@ from faithscope.interp.number_ends import CALCULATION
 from faithscope.interventions.conclusion import first_response
 from faithscope.interventions.scripts import WORD
 
-ANSWERS = 2
-"""Version of how answers are read out of texts; see `probes.probe.Probe.version`."""
+ANSWERS = 3
+"""Version of the parsers of answers; see `probes.probe.Probe.version`."""
 
 _MARKUP = re.compile(r"[*_`]+")
 _HASHES = re.compile(r"####[ \t]*(.+)")
@@ -74,37 +74,45 @@ _IN_WORDS = re.compile(
     r"|[〇零一二三四五六七八九十百千两]+)",
     re.IGNORECASE,
 )
+_NEAR = 12
+"""Characters before a number in which "between" or "from" stands."""
 _FAR = 300
-"""Characters after "the answer is" in which the answer stands."""
+"""Number of characters after "the answer is" that are searched for the answer."""
 _ALONE = re.compile(r"\s*([$€£¥₹(-]{0,9}\d[\d.,/]{0,20}[%)]?)[.!$]{0,2}[ \t]*\n(?!\s*\Z)")
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|[。！？]")
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
+_OPENS = re.compile(r"[^=\n]*(?:[+*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(]*|[\s$)]*[-−][\s$(]*")
+"""An operation on a number that nothing comes of until an "=": the gap in "3 apples * 60"."""
 _OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
 _BESIDE = re.compile(
     rf"{_OR.pattern}|[-–—]|[\s$]*(?<!\w)(?:to|and)(?!\w)[\s$]*|[至到和と]", re.IGNORECASE
 )
-"""What stands between two numbers of which neither is the answer: "10 or 12", "3 to 5", "3-5"."""
+"""Text between two numbers of which neither is the answer: "10 or 12", "3 to 5", "3-5"."""
 _OFFERS = re.compile(
     r"\s*(?:somewhere\s+|anywhere\s+)?(?:between|either|from)(?!\w)", re.IGNORECASE
 )
-"""What a line begins with that offers several numbers."""
+"""Beginning of a line that offers several numbers: "between", "either", "from"."""
+_OFFERED = re.compile(r"(?<!\w)(?:between|either|from)[\s(]*\Z", re.IGNORECASE)
+_UNIT_BESIDE = re.compile(rf"(?:\s+[^\W\d_]+){{1,3}}?(?:{_BESIDE.pattern})", re.IGNORECASE)
+"""Text between two numbers that are offered with their units, where `_OFFERED` stands before the
+first: "from 3 pens to 5 pens"."""
 _PRECISION = re.compile(r"\s*(?:decimal|significant|places|digits|d\.?p|s\.?f)", re.IGNORECASE)
-"""What makes a number say how exact the one before it is: "3.14 to 2 decimal places"."""
+"""Words after a number that states the precision of the one before: "3.14 to 2 decimal places"."""
 
 _ONE_WORD = re.compile(r"[^\s.!(]+[\"'”’)\]]*(?:\s*\Z|[.!]|\s\()")
 _BEGINS, _ENDS = rf"(?:(?<![{WORD}])|(?=[^{WORD}]))", rf"(?:(?![{WORD}])|(?<=[^{WORD}]))"
-"""Where a word may begin and end: beside no letter of its own script."""
+"""Patterns of a word's beginning and end: no letter of the word's own script stands beside it."""
 
 
 def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> str | None:
     """The label that the text states last ("last sentiment keyword").
 
-    The last one stated as the answer ("The sentiment is …"), else the last one asserted.
+    It is the last label stated as the answer ("The sentiment is …"), else the last label asserted.
 
     Args:
-        labels: the canonical labels; matched as whole words, whatever their case.
-        others: words that answer, but with none of the labels ("neutral"): where one of
-            them comes last, there is no answer.
+        labels: the canonical labels; matched as whole words, in any case.
+        others: words that answer, but with none of the labels ("neutral"): if one of them comes
+            last, there is no answer.
     """
     return _concluded(_MARKUP.sub("", first_response(text)), labels, others)
 
@@ -114,14 +122,13 @@ def last_category(
 ) -> str | None:
     """The category that a text concludes with ("last category, final three lines first").
 
-    In the last three lines that are not blank: the last label stated as the category, else
-    the last label at all; where these lines hold none, the same in the whole text. A plural
-    ("birds") counts. The order
-    in which the labels are listed plays no part: a parser that tried "World" first made
-    every aside about the world an answer (Extended Data 2).
+    It is the last label stated as the category in the last three lines that are not blank, else the
+    last label in them; if these lines hold none, the whole text is read by this rule. A plural
+    ("birds") counts. The order in which the labels are listed plays no part: a parser that tried
+    "World" first made every aside about the world an answer (Extended Data 2).
 
     Args:
-        also: other words, in small letters, for labels.
+        also: other word, in lower case -> the label that it stands for.
     """
     plain = _MARKUP.sub("", first_response(text))
     lines = [line for line in plain.splitlines() if line.strip()]
@@ -142,8 +149,8 @@ def first_label(
     """The first label asserted in the first line of a continuation.
 
     Args:
-        others: as of `last_label`.
-        also, plural: other words for labels, and their plural count, as of `last_category`.
+        others: words that answer with none of the labels, as for `last_label`.
+        also, plural: other words for labels, and whether plurals count, as for `last_category`.
     """
     line = _MARKUP.sub("", first_line(text))
     mentions = _labels(line, labels, others, plural=plural, also=also)
@@ -152,12 +159,13 @@ def first_label(
 
 
 def last_number(text: str) -> str | None:
-    r"""The number that a response states as its answer, else the last one in it.
+    r"""The number that a response states as its answer, else the last number in it.
 
-    The first line `#### n`, which ends a response; else the last `\boxed{n}`; else the last "the
-    answer is n"; else the last number, unless a calculation goes on with it. Step counters ("Step
-    3:", "3. Then …") and ordinals ("3rd") are no numbers here. A marked answer, or a number, that
-    cannot be read whole gives none (`canonical_number`).
+    It is that of the first line `#### n`, which ends a response; else of the last `\boxed{n}`; else
+    of the last "the answer is n"; else the last number, unless a calculation continues with it, or
+    it is an end of a range or one of two that are offered ("between 3 and 5", "3 or 4").
+    Step counters ("Step 3:", "3. Then …") and ordinals ("3rd") are no numbers here. A marked
+    answer, or a number, that cannot be read whole gives no answer (`canonical_number`).
     """
     plain = as_read(first_response(text))
     if (marked := _marked(plain)) is not None:
@@ -179,11 +187,18 @@ def last_number(text: str) -> str | None:
     if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
         return canonical_number(alone[1])
     mentioned = [n for n in find_numbers(plain) if not is_denied(plain, n.start)]
+    if len(mentioned) > 1 and (
+        _BESIDE.fullmatch(plain, mentioned[-2].end, mentioned[-1].start)
+        and _PRECISION.match(plain, mentioned[-1].end)
+    ):
+        mentioned.pop()
+    if len(mentioned) > 1 and _are_beside(plain, *mentioned[-2:]):
+        return None
     return _canonical(stated_number(plain, mentioned))
 
 
 def marked_answer(text: str) -> str | None:
-    """What a response marks as its answer, word for word: a line `#### …`, else `\\boxed{…}`."""
+    """The text that a response marks as its answer: of a line `#### …`, else of `\\boxed{…}`."""
     marked = _marked(first_response(text))
     return marked.strip() if marked else None
 
@@ -191,16 +206,17 @@ def marked_answer(text: str) -> str | None:
 def first_number(text: str) -> str | None:
     """The first number in the first line of a continuation.
 
-    Where it begins a calculation ("3 + 4 = 7"), the answer is what that comes to; one that
-    comes to nothing ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand. Nor do two
-    that are offered ("10 or 12", "between 3 and 5"), or one that is denied ("not 5").
+    If the number begins a calculation ("3 + 4 = 7"), the answer is the calculation's result; one
+    without a result ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand. Two offered
+    numbers ("10 or 12", "between 3 and 5") or a denied one ("not 5") give none, either.
     """
     line = as_read(first_line(text))
     return _begun_with(line, find_numbers(line, counters=True))
 
 
 def _marked(text: str) -> str | None:
-    """What a response marks as its final answer: of lines `#### n` the first, of boxes the last."""
+    """The final answer that a response marks: that of the first line `#### n`, else the last
+    box."""
     for line in _HASHES.finditer(text):
         numbers = find_numbers(line[0])
         if numbers and _BEFORE_NUMBER.fullmatch(
@@ -220,30 +236,34 @@ def _is_stated(statement: str, line: str, number: Number) -> bool:
     """Whether a line that follows "the answer is" begins with the answer itself."""
     if not _BEFORE_NUMBER.fullmatch(line, 0, number.start) or _COMPARES.match(line, number.end):
         return False
-    # "Answer:" may also head a whole solution
+    # "Answer:" may also be the heading of a whole solution
     heads = statement.rstrip().endswith((":", "：")) and not statement.lower().startswith("final")
     return not heads or _ENDS_LINE.match(line, number.end) is not None
 
 
 def _begun_with(line: str, numbers: Sequence[Number]) -> str | None:
-    """The number that a line begins with, or what the calculation that it begins comes to."""
+    """The number that a line begins with, or the result of the calculation that it begins."""
     if not numbers or is_denied(line, numbers[0].start):
         return None
-    answer = numbers[0]
+    answer, is_open = numbers[0], False
     if len(numbers) > 1 and (_OFFERS.match(line) or _are_beside(line, *numbers[:2])):
         return None
     for one, other in itertools.pairwise(numbers):
         between = line[one.end : other.start]
         if not _OPERATION.fullmatch(between):
             break
+        is_open = bool(_OPENS.fullmatch(between))
         if "=" in between:
             answer = other
-    return None if CALCULATION.match(line, answer.end) else _canonical(answer)
+    return None if is_open or CALCULATION.match(line, answer.end) else _canonical(answer)
 
 
 def _are_beside(line: str, one: Number, other: Number) -> bool:
-    """Whether two numbers are offered together; "12-3 = 9" is a calculation."""
-    together = _BESIDE.fullmatch(line, one.end, other.start)
+    """Whether two numbers are offered as alternatives or a range; "12-3 = 9" is a calculation."""
+    together = _BESIDE.fullmatch(line, one.end, other.start) or (
+        _OFFERED.search(line, max(0, one.start - _NEAR), one.start)
+        and _UNIT_BESIDE.fullmatch(line, one.end, other.start)
+    )
     goes_on = CALCULATION.match(line, other.end) or _PRECISION.match(line, other.end)
     return bool(together and not goes_on)
 
@@ -260,7 +280,7 @@ def _concluded(
     plural: bool = False,
     also: Mapping[str, str] | None = None,
 ) -> str | None:
-    """The label stated last as the answer, else the one asserted last, if it is one of `labels`."""
+    """The label stated last as the answer, else the last asserted; None if none of `labels`."""
     mentions = _labels(text, labels, others, plural=plural, also=also)
     stated = [m for m in mentions if LABEL_IS.search(text[max(0, m[0] - 120) : m[0]])]
     if not stated and mentions and re.fullmatch(r"\W*", text[: mentions[0][0]]):

@@ -1,4 +1,4 @@
-"""Traces of models behind APIs: from a reply to reasoning, steps and answer."""
+"""Traces of API models: from a reply to reasoning, steps and answer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from faithscope.probes.record import Record, head
 from faithscope.probes.text_model import Message, TextModel
 
 DECLINED = ("refused", "filtered", "overflow")
-"""Outcomes of a reply that are themselves the reason why there is no trace."""
+"""Outcomes of a reply that are also the reason why an item has no trace."""
 NO_THINKING = "no_thinking_shown"
 CHARACTERS_PER_TOKEN = 4
-"""About, in English: for the length from which steps are paragraphs, which is told in tokens."""
+"""Approximate characters per token of English, to compare a reply's length with the number of
+tokens from which steps are paragraphs."""
 
 
 def trace_of_reply(
@@ -35,18 +36,18 @@ def trace_of_reply(
     settings: TraceSettings,
     api: SubjectConfig,
 ) -> Trace:
-    """The trace that a reply makes; its tokens are characters.
+    """The trace made of an API model's reply; its tokens are characters.
 
-    The reasoning is the reply up to where the statement of its answer begins, as with an open
-    model that marks no thinking; or (`api.steps_from`) the thinking that came before it, all of
-    which few services show.
+    The reasoning is the reply up to where the statement of its answer begins, as for an open model
+    that marks no thinking; or (`api.steps_from`) the thinking before the reply, which few services
+    show in full.
     """
     thought = api.steps_from == "thinking"
     text = reply.thinking if thought else reply.text
     pieces = model.pieces(model.encode(text))
     cut = len(pieces)
     if not thought and settings.conclusion == "strip":
-        # What the token limit broke off is no closing statement, whatever it says.
+        # A text that the token limit cut off has no closing statement, whatever it says.
         closing = () if reply.outcome == "truncated" else CLOSING_PATTERNS
         cut = split_conclusion(pieces, closing=closing)
     tail = reply.text if thought else text[cut:]
@@ -76,14 +77,14 @@ def trace_of_reply(
 
 
 def trace_record(trace: Trace, reply: Reply) -> Record:
-    """As of any trace, with what the asking took and, where the model declined, that."""
+    """The record of an API model's trace, with the cost of asking and whether it declined."""
     excluded = exclusion(trace)
     if reply.outcome in DECLINED:
         excluded = reply.outcome
     elif reply.outcome == "unclosed_thinking" or (
         reply.outcome == "truncated" and not reply.text.strip()
     ):
-        # the limit came before the answer began
+        # the token limit was reached before the answer began
         excluded = "reasoning_unclosed"
     elif not reply.text.strip():
         excluded = "empty_generation"
@@ -100,7 +101,7 @@ def trace_record(trace: Trace, reply: Reply) -> Record:
 def reply_record(
     model: str, question: Question, message: Message, reply: Reply, seed: int
 ) -> Record:
-    """One message and its reply, from which probes are taken and which a person may read."""
+    """The record of one message and its reply, which probes look up and a person may read."""
     return {
         **head(
             dataset=question.dataset,
@@ -122,7 +123,7 @@ def reply_record(
 
 
 def to_reply(record: dict[str, Any]) -> Reply:
-    """The reply that a record of `reply_record` holds."""
+    """The reply in a record that `reply_record` made."""
     usage = Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
     names = ("outcome", "text", "thinking", "problem", "served")
     return Reply(usage=usage, **{name: record[name] for name in names})

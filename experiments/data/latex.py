@@ -1,4 +1,4 @@
-"""LaTeX and Markdown around an answer, so that the answer can be read as a reader sees it."""
+"""Removal of LaTeX and Markdown around an answer, so that it is parsed as a reader sees it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from faithscope.interventions.sentences import Span
 
 _BRACE = re.compile(r"(\\boxed\s*\{)|(?<!\\)[{}]")
-_EMPHASIS = re.compile(r"\*\*(?=\S)|(?<=\S)\*\*(?!\d)|`+|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)")
+_EMPHASIS = re.compile(r"(?<!\d)\*\*(?=\S)|(?<=\S)\*\*(?!\d)|`+|(?<!\w)_+(?=\S)|(?<=\S)_+(?!\w)")
 _FONT = re.compile(
     r"\\(?:text\w*|math(?:rm|bf|it|sf|tt|normal)|mbox|operatorname|bm|boldsymbol)"
     r"\s*\{([^{}]*)\}"
@@ -24,7 +24,7 @@ _MARKS = (
 
 
 def as_read(text: str) -> str:
-    """A text without emphasis, fonts and spacing commands: `\\$5\\text{ cm}` is "$5 cm"."""
+    """`text` without emphasis, fonts and spacing commands: `\\$5\\text{ cm}` becomes "$5 cm"."""
     text = _EMPHASIS.sub("", text)
     for _ in range(_NESTED_FONTS):
         text = _FONT.sub(r"\1", text)
@@ -34,7 +34,7 @@ def as_read(text: str) -> str:
 
 
 def boxes(text: str) -> list[tuple[int, Span]]:
-    """Every `\\boxed{…}` whose braces match, in order: where it begins, and what is in it."""
+    """(offset, span of the content) of every `\\boxed{…}` whose braces match, in order."""
     found: list[tuple[int, Span]] = []
     opened: list[tuple[int, int] | None] = []
     for brace in _BRACE.finditer(text):
@@ -46,7 +46,7 @@ def boxes(text: str) -> list[tuple[int, Span]]:
 
 
 def closing_braces(text: str) -> dict[int, int]:
-    """Offset of every brace that opens -> offset of the one that closes it."""
+    """Offset of every opening brace -> offset of its closing brace."""
     opened: list[int] = []
     closing: dict[int, int] = {}
     for brace in re.finditer(r"(?<!\\)[{}]", text):

@@ -1,7 +1,7 @@
 """The eight signals of an unfaithful chain of thought (FaithCoT-Bench, appendix A.2).
 
-The paper has two lists of names: of the definitions (A.2.1, A.2.2) and of the shares (A.2.3). It
-says nowhere that they are the same eight; here they are paired by their place in their lists.
+The paper has two lists of names: in the definitions (A.2.1, A.2.2) and in the shares (A.2.3). It
+does not say that both lists name the same eight; here names are paired by their place in the lists.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ class Principle:
     """The key under which labels are stored: the category, and the place in its list."""
     category: str
     name: str
-    """As it is defined (A.2.1, A.2.2)."""
+    """Name of the signal in its definition (A.2.1, A.2.2)."""
     also: str
-    """As it is counted (A.2.3)."""
+    """Name of the signal where it is counted (A.2.3)."""
     meaning: str
 
     @property
     def names(self) -> str:
-        """One name, or both."""
+        """The signal's name, or both names if they differ."""
         same = self.name.casefold() == self.also.casefold()
         return self.name if same else f"{self.name} / {self.also}"
 

@@ -14,6 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from faithscope.interp.number_ends import (
+    COMMANDS,
+    RAISED,
+    SCALE_LETTERS,
+    SCALE_SIGNS,
+    SCALES,
+    VARIABLES,
+    VULGAR,
+)
 from faithscope.interventions.scripts import WORD
 from faithscope.interventions.sentences import next_visible
 
@@ -33,21 +42,20 @@ class Number:
     end: int
 
 
-_VULGAR, _RAISED = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺"
-_LOWERED = str.maketrans(_RAISED, "0123456789-+")
+_LOWERED = str.maketrans(RAISED, "0123456789-+")
 _ALIKE = str.maketrans("−－＝％．／：（）٫٬", "--=%./:().,")
 _EXPONENT = r"(?:\{\s?(?P<pow>[-+]?\d{1,3})\s?\}|(?P<bare>[-+]?\d{1,3})(?![\d.]*\d))"
-_POWER = re.compile(rf"\s?(?:\^|\*\*)\s?{_EXPONENT}|(?P<raised>[{_RAISED}]{{1,4}})")
+_POWER = re.compile(rf"\s?(?:\^|\*\*)\s?{_EXPONENT}|(?P<raised>[{RAISED}]{{1,4}})")
 _TEN = re.compile(
     rf"[eE](?P<e>[-+]?\d{{1,3}})(?![{WORD}])"
-    rf"|\s?(?:\\times|\\cdot|[x×*·])\s?10\s?(?:(?:\^|\*\*)\s?{_EXPONENT}|(?P<raised>[{_RAISED}]{{1,4}}))"
+    rf"|\s?(?:\\times|\\cdot|[x×*·])\s?10\s?(?:(?:\^|\*\*)\s?{_EXPONENT}|(?P<raised>[{RAISED}]{{1,4}}))"
 )
 _RUN = r"(?:\d+|(?<![\d.])\.\d+)(?:[.,:/_\u2009\u202f\u00a0]\d+)*"
 START = re.compile(
     rf"(?<![{WORD}\\])(?<!\d[.,:/])(?P<run>\d{{1,3}}(?:[ ]\d{{3}})+(?![.,:/_]?\d)|{_RUN})"
-    rf"|(?P<vulgar>[{_VULGAR}])|√\s?\d+|(?P<command>\\(?:[dtc]?frac|sqrt)(?=\s*[{{\d\[])|\\[A-Za-z]+(?=\s*\{{))"
+    rf"|(?P<vulgar>[{VULGAR}])|√\s?\d+|(?P<command>\\(?:[dtc]?frac|sqrt)(?=\s*[{{\d\[])|\\[A-Za-z]+(?=\s*\{{))"
 )
-"""Where a number may begin."""
+"""Pattern of places where a number may begin."""
 _DECIMAL = re.compile(
     r"(?:\d+|\d{1,3}(?:(?P<mark>[,_ \u2009\u202f\u00a0])\d{3})(?:(?P=mark)\d{3})*"
     r"|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d+)?|\.\d+"
@@ -59,7 +67,7 @@ _SIGN = re.compile(
 )
 _BEFORE_SIGN = re.compile(r"(?:\A|[=(:{]|\b(?:is|was|be|to|of|by|at|or|get))\s*\Z")
 _ADDED = re.compile(
-    rf"\s?(?P<vulgar>[{_VULGAR}])|\s(?:and\s)?(?P<over>\d{{1,4}})/(?P<under>\d{{1,4}})(?![/.,]?\d)"
+    rf"\s?(?P<vulgar>[{VULGAR}])|\s(?:and\s)?(?P<over>\d{{1,4}})/(?P<under>\d{{1,4}})(?![/.,]?\d)"
     r"|\sand\san?\s(?P<word>half|quarter|third)\b|\s?\\[dtc]?frac(?=\s*[{\d])"
 )
 _WORDS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4), "third": Fraction(1, 3)}
@@ -67,11 +75,11 @@ _SCALES = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 
 _SCALES |= {"crore": 7, "k": 3, "m": 6, "mn": 6, "b": 9, "bn": 9, "百": 2, "千": 3, "천": 3}
 _SCALES |= dict.fromkeys("万萬만", 4) | dict.fromkeys("亿億억", 8)
 _SCALE = re.compile(
-    r"\s?(?P<word>hundred|thousand|million|billion|trillion|lakh|crore)s?\b(?!-)"
-    r"|\s?(?P<han>[万萬亿億만억]|[百千천](?![克米瓦卡]))(?P<more>\d{0,12})",
+    rf"\s?(?P<word>{SCALES})s?\b(?!-)"
+    rf"|\s?(?P<han>{SCALE_SIGNS})(?P<more>\d{{0,12}})",
     re.IGNORECASE,
 )
-_MONEY_SCALE = re.compile(rf"(?P<word>[kKmMbB]|[mb]n)(?![{WORD}])")
+_MONEY_SCALE = re.compile(rf"(?P<word>{SCALE_LETTERS}|m)(?![{WORD}])")
 _LENGTH = (
     r"(?:[mcdk]?m|in|ft|yd|mi|s|sec|h|hr|inch(?:es)?|feet|foot|yards?|miles?|units?|seconds?|hours?"
     r"|(?:centi|milli|kilo|deci)?met(?:er|re)s?)"
@@ -90,12 +98,12 @@ _OF = re.compile(
 _SHARE_OF = re.compile(rf"(?:%|\spercent)\sof\s(?:[a-z]{{1,5}}\s)?[$]?{_RUN}", re.IGNORECASE)
 _WORKED_REMARK = re.compile(r"\s?\([^()\n\d]{0,99}\d[^()\n\d]{0,20}?[-+*/x×÷=][^()\n]{0,99}\)")
 _REMARK = re.compile(r"\s\([^()\n√π\\^]{0,200}\)")
-_VARIABLE = rf"(?:[xyzwuvnqrijabcπθ]|xy|xyz|yz|xz|ab|bc|ac|abc)(?![{WORD}'’-])"
+_VARIABLE = rf"(?:[{VARIABLES}]|xy|xyz|yz|xz|ab|bc|ac|abc)(?![{WORD}'’-])"
 _GOES_ON = re.compile(
-    r"\s?\\(?:sqrt|pi|[dt]?frac|log|ln|exp|sin|cos|tan|theta|alpha|beta|lambda|mu|infty|d?binom|pm|mp"
-    r"|varphi|phi|omega|sigma|mod|bmod|pmod)(?![a-z])|\s?[√π∞±‰]|\s?\^(?!\s?(?:\\circ|\{\s?\\circ))|\*\*\d"
+    rf"\s?\\(?:{COMMANDS})(?![a-z])|\s?[√π∞±‰]|(?:{SCALE_LETTERS})(?![{WORD}'’-])"
+    r"|\s?\^(?!\s?(?:\\circ|\{\s?\\circ))|\*\*\d"
     r"|\s?[*×·]?\s?(?:sqrt|log|ln|sin|cos|tan|pi)(?![a-z])"
-    rf"|[{_RAISED}]|{_VARIABLE}|\([\d\\]|\([a-z][)+*^-]|\)\s?\^|['′]\s?\d|!\s?[)}}=*/+×]"
+    rf"|[{RAISED}]|{_VARIABLE}|\([\d\\]|\([a-z][)+*^-]|\)\s?\^|['′]\s?\d|!\s?[)}}=*/+×]"
     rf"|\s?[+*/×÷]\s?{_VARIABLE}|\s-\s[xyznπ](?![{WORD}])"
 )
 """What follows a number that is a part of something else: `\\sqrt{2}`, `x`, `!`, `(x + 1)`."""

@@ -1,7 +1,7 @@
-"""A benchmark on disk: files of rows, and a manifest that says what they were made of.
+"""A saved benchmark: files of rows, and a manifest that says what they were made of.
 
 The manifest is written last, so that a folder that has one is whole; it names the sha256 of every
-file, so that a benchmark is what was written, or is refused.
+file, so that a changed benchmark is refused.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SavedBenchmark:
-    """The files of a benchmark, and where they come from."""
+    """The files of a benchmark, and the inputs that decided them."""
 
     files: Mapping[str, str]
-    """Name -> content."""
+    """File name -> content."""
     made_of: Mapping[str, Any]
-    """Whatever decided the items, as plain JSON values."""
+    """Everything that decided the items, as plain JSON values."""
     counts: Mapping[str, Any] = field(default_factory=dict)
-    """What came of it, for people."""
+    """Counts of the items, for people to read."""
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What it was made of, what came of it, and the sha256 of each file."""
+        """The manifest: what the benchmark was made of, its counts, and the sha256 of each file."""
         return {
             "format": FORMAT,
             "made_of": self.made_of,
@@ -47,7 +47,7 @@ class SavedBenchmark:
 
     @property
     def texts(self) -> dict[str, str]:
-        """Every file as it is written, the manifest last."""
+        """File name -> content of every file as it is written, the manifest last."""
         manifest = json.dumps(self.manifest, indent=1, ensure_ascii=False)
         return {**self.files, MANIFEST: f"{manifest}\n"}
 
@@ -55,7 +55,7 @@ class SavedBenchmark:
         """Write every file, the manifest last.
 
         Raises:
-            StoreError: one cannot be written.
+            StoreError: a file cannot be written.
         """
         make_folder(folder)
         for name, text in self.texts.items():
@@ -63,11 +63,11 @@ class SavedBenchmark:
 
     @classmethod
     def load(cls, folder: Path) -> SavedBenchmark:
-        """A saved benchmark, each file checked against the manifest.
+        """Load a saved benchmark, and check each file against the manifest.
 
         Raises:
-            UserError: no manifest there, another format, a file that is missing or is not what was
-                written; names the file and what differs.
+            UserError: there is no manifest, it has another format, or a file is missing or changed;
+                the message names the file and the difference.
         """
         manifest = _manifest(folder / MANIFEST)
         texts = {name: _checked(folder / name, about) for name, about in manifest["files"].items()}
@@ -75,7 +75,7 @@ class SavedBenchmark:
 
 
 def json_lines(rows: Iterable[Any]) -> str:
-    """Rows, or dataclasses, as JSON, one a line."""
+    """Rows, or dataclasses, as JSON lines."""
     plain = (
         asdict(row) if is_dataclass(row) and not isinstance(row, type) else row for row in rows
     )
@@ -83,10 +83,10 @@ def json_lines(rows: Iterable[Any]) -> str:
 
 
 def rows_of(kind: type[T], text: str, path: Path) -> tuple[T, ...]:
-    """The dataclasses that `json_lines` wrote; JSON has lists only, of which tuples are made.
+    """The dataclasses that `json_lines` wrote, with JSON's lists as tuples.
 
     Raises:
-        UserError: a line has other fields, as one of another version.
+        UserError: a line has other fields, as written by another version.
     """
     items = []
     names = {f.name for f in fields(kind)}  # pyright: ignore[reportArgumentType]
@@ -102,7 +102,7 @@ def rows_of(kind: type[T], text: str, path: Path) -> tuple[T, ...]:
 
 
 def differing(before: Any, now: Any, at: str = "") -> list[str]:
-    """What sets apart what two benchmarks are made of, a line for each value."""
+    """Differences between what two benchmarks are made of, one line per value."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         return [
             line

@@ -1,4 +1,4 @@
-r"""Where a text states its answer, and what it only mentions, supposes, denies or takes back.
+r"""Statements of a text's answer, told apart from what it mentions, supposes, denies or takes back.
 
 A statement says that something is the answer ("The answer is …", "Answer: …", 答案是…); anything
 else is a mention. Texts of models go on past their answer: with what is wrong about the other
@@ -19,7 +19,7 @@ _IS = (
 _ANSWER = rf"(?<![{WORD}])(?:final\s+)?(?:answer|antwort|respuesta|réponse|risposta|resposta)"
 _OF_WHAT = r"(?:\s+(?:to|for|of)\s+(?:the|this|that|your)\s+(?:[\w-]+\s+){0,2}?[\w-]+)?"
 ANSWER_IS = re.compile(rf"(?:{_ANSWER}{_OF_WHAT}{_IS}|{ANSWER_ELSEWHERE})\s*", re.IGNORECASE)
-"""What stands before an answer that is stated as one."""
+"""Words that introduce a stated answer."""
 LABEL_IS = re.compile(
     rf"(?:(?<![{WORD}])(?<!initial )(?<!apparent )(?<!opening )(?:answer|category|class"
     r"|classification|label|topic|type|group|verdict|conclusion|prediction|sentiment|polarity)"
@@ -28,7 +28,7 @@ LABEL_IS = re.compile(
     r"(?:(?:a|an|the)\s+)?[\"'“‘(\[]*\Z",
     re.IGNORECASE,
 )
-"""What a text ends with right before a label that is stated as the answer."""
+"""End of a text right before a label that is stated as the answer."""
 _RETRACTION = re.compile(
     r"(?:^|[.!?…][\"'”)]*\s+|(?<!\w)(?:but|hmm|oh|no),?\s+)(?:wait|actually|correction|scratch that"
     r"|on second thought|hold on|let me (?:re|double)[\w-]*|no(?=[,.]))(?!\w)"
@@ -56,23 +56,23 @@ _CONDITION = re.compile(
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s|\Z)|[\n。！？]")
 _ENDS_CLAUSE = re.compile(rf"{_ENDS_SENTENCE.pattern}|;|:(?=\s)|, but(?!\w)")
 _NEXT_WORD = 12
-"""Characters after a mention in which its verb stands: "D would be right if …"."""
+"""Number of characters after a mention that are searched for its verb: "D would be right if …"."""
 _FAR = 120
-"""Characters of its sentence that are read around a mention."""
+"""Number of characters of the sentence that are read around a mention."""
 
 
 def is_retracted(text: str, at: int) -> bool:
-    """Whether what is said before an offset is taken back or looked at again after it."""
+    """Whether the text after an offset takes back or reconsiders the statement before it."""
     return bool(_RETRACTION.search(text, at))
 
 
 def is_denied(text: str, at: int) -> bool:
-    """Whether what stands at an offset is negated there ("not", "rather than")."""
+    """Whether the words at an offset are negated ("not", "rather than")."""
     return bool(_NEGATED.search(text[max(0, at - 60) : at]))
 
 
 def is_supposed(text: str, at: int) -> bool:
-    """Whether what stands at an offset is said of another case: "It would be B if …"."""
+    """Whether the words at an offset are said of a hypothetical case: "It would be B if …"."""
     before = _ENDS_CLAUSE.split(text[max(0, at - _FAR) : at])[-1]
     after = _ENDS_CLAUSE.split(text[at : at + _FAR])[0]
     would = _WOULD.search(before + after[:_NEXT_WORD]) and _CONDITION.search(before + after)

@@ -1,4 +1,4 @@
-"""From questions to traces: generate, cut into reasoning and tail, segment, parse; and back."""
+"""Traces of questions: generate, cut into reasoning and tail, segment, parse; and their records."""
 
 from __future__ import annotations
 
@@ -41,18 +41,19 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 PLAIN_TOKENS, THINKING_TOKENS = 320, 8_192
-"""Most tokens of a response where nobody says: of a model that reasons in plain prose, and of one
-that marks its reasoning, and may think for long."""
+"""Default limits of a response's tokens: for a model that reasons in plain prose, and for one that
+marks its reasoning, and may think for long."""
 
 
 def usual_tokens(prompt: Prompt) -> int:
-    """The most tokens that suit a prompt; one that asks a hybrid model not to think is plain."""
+    """Default token limit of a prompt's response; a hybrid model told not to think counts as
+    plain."""
     return THINKING_TOKENS if prompt.format.marks else PLAIN_TOKENS
 
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """How traces are made."""
+    """Settings of the generation of traces."""
 
     max_new_tokens: int | None = None
     """Most tokens of reasoning and answer; None is what suits the prompt (`usual_tokens`)."""
@@ -60,10 +61,10 @@ class TraceSettings:
     top_p: float = 1.0
     seed: int = 0
     batch_size: int = 16
-    """Prompts generated in lockstep, taken in the order given: who shares a batch is part of
-    what determines the tokens."""
+    """Number of prompts generated in lockstep, in the order given: the tokens may depend on which
+    prompts share a batch."""
     thinking: bool | None = None
-    """Ask a hybrid model to think, or not to; None leaves it to the template."""
+    """Whether a hybrid model thinks; None leaves it to the template."""
     segmentation: Mode = "auto"
     min_step_chars: int = MIN_CHARS
     conclusion: Literal["strip", "keep"] = "strip"
@@ -77,17 +78,17 @@ def make_traces(
     on_done: Callable[[int, Trace], None] | None = None,
     backend: Backend | None = None,
 ) -> list[Trace]:
-    """A trace for every question, excluded ones among them (see `exclusion`).
+    """Make a trace for every question, excluded ones included (see `exclusion`).
 
     Args:
         on_done: called with the index and the trace as each response ends, in the order in
             which they end.
-        backend: who writes (vLLM in process, or behind servers); by default `model` itself.
+        backend: backend that writes (vLLM in process, or servers); by default `model` itself.
 
     Raises:
         UserError: a prompt leaves no room for a response.
     """
-    # Not at the top: it brings torch, which a dry run need not wait for.
+    # Not at the top: it imports torch, which a dry run need not wait for.
     from faithscope.interp.backends.here import Here
 
     settings = settings or TraceSettings()
@@ -122,7 +123,7 @@ def make_traces(
 
 
 def prefilled(model: Speaks, task: Task, prompt: Prompt) -> Prompt:
-    """A prompt with the first words of the reply, where the task gives them, at its end."""
+    """A prompt followed by the first words of the reply, if the task prefills them."""
     return replace(prompt, ids=prompt.ids + _prefix_ids(model, task, prompt))
 
 
@@ -139,15 +140,15 @@ def trace_of(
     settings: TraceSettings,
     by: Mapping[str, str] | None = None,
 ) -> Trace:
-    """The trace that a response makes: ids cut into reasoning and tail, steps, answer.
+    """The trace made of a response: ids cut into reasoning and tail, steps, answer.
 
-    What a marked format closes is its reasoning; a plain response is cut where the statement
-    of its answer begins (`interventions.split_conclusion`). An opener that the model wrote
-    itself joins the prompt. What the reply was made to begin with joins the reasoning.
+    In a marked format the reasoning ends at the closer; a plain response is cut where the statement
+    of its answer begins (`interventions.split_conclusion`). An opener that the model wrote itself
+    joins the prompt. Prefilled words of the reply join the reasoning.
 
     Args:
-        prompt: as `prefilled` gives it.
-        by: what wrote it (`Backend.describe`), where that is known.
+        prompt: the prompt as `prefilled` returns it.
+        by: the backend that wrote the response (`Backend.describe`), if known.
     """
     if prefix := _prefix_ids(model, task, prompt):
         prompt = replace(prompt, ids=prompt.ids[: -len(prefix)])
@@ -155,12 +156,12 @@ def trace_of(
     response = split_response(model.tokenizer, prompt.format, written.ids)
     reasoning, tail = response.reasoning_ids, response.tail_ids
     if not prompt.format.marks and settings.conclusion == "strip":
-        # What the token limit broke off is no closing statement, whatever it says.
+        # A text that the token limit cut off has no closing statement, whatever it says.
         closing = CLOSING_PATTERNS if written.finish == "stop" else ()
         cut = split_conclusion(model.pieces(reasoning), closing=closing)
         reasoning, tail = reasoning[:cut], (*reasoning[cut:], *tail)
     tail_text = model.decode(tail)
-    # A think block answers after it; plain prose may answer anywhere, the end included.
+    # With a think block the answer follows it; plain prose may answer anywhere, its end included.
     said = tail_text if prompt.format.marks else model.decode(written.ids)
     elsewhere = {key: by[key] for key in ("backend", "vllm") if by and "vllm" in by}
     sampling = {
@@ -196,9 +197,9 @@ def trace_of(
 def exclusion(trace: Trace) -> str | None:
     """Why a trace cannot be probed; None if it can.
 
-    `empty_generation`: nothing was written. `reasoning_unclosed`: a think block that the
-    token limit cut off. `fewer_than_2_steps`: section 4.1. An answer that does not parse is
-    no reason: every probe asks for its own baseline.
+    `empty_generation`: nothing was written. `reasoning_unclosed`: a think block that the token
+    limit cut off. `fewer_than_2_steps`: SLRC, section 4.1. An answer that does not parse excludes
+    no trace: every probe asks for its own baseline.
     """
     if not trace.reasoning_ids and not trace.tail_ids:
         return "empty_generation"
@@ -216,8 +217,8 @@ def _is_marked(trace: Trace) -> bool:
 def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
     """The words in which `task` asks again about an edited `trace`.
 
-    Everything that follows a cue is read as its continuation, a reply without one as a whole
-    response. The labels are those of the unedited trace, the same for every edit.
+    Text after a cue is parsed as its continuation, a reply without a cue as a whole response. The
+    labels are those of the unedited trace for every edit.
     """
     question = trace.question
     here = not isinstance(model, TextModel)
@@ -262,19 +263,19 @@ def make_trace(
     gold: str | None = None,
     settings: TraceSettings | None = None,
 ) -> Trace:
-    """A trace for one question of your own, as in a notebook.
+    """Make a trace for one question of your own, as in a notebook.
 
     Args:
         text: the question alone; the prompt around it comes from the task.
-        kind: `number`; `label`, answered by one of `options`; `choice`, answered by the
-            letter of one of `options`. The task's by default, `number` without one.
-        task: whose words to ask in, by name or as an object; by default words like those of
-            SLRC that suit the kind.
-        gold: the right answer, where it is known. A number's is then among the answers that
-            `score_answer` weighs, whatever the model wrote.
+        kind: `number`; `label`, answered by one of `options`; `choice`, answered by the letter of
+            one of `options`. By default the task's kind, `number` without a task.
+        task: task whose words to ask in, by name or as an object; by default words like SLRC's that
+            suit the kind.
+        gold: the right answer, if known. A number is then among the answers that `score_answer`
+            scores, whatever the model wrote.
 
     Raises:
-        UserError: the kind needs options, or is not the task's.
+        UserError: the kind needs options, or is not the task's kind.
     """
     chosen = get_task(task) if isinstance(task, str) else task or OWN
     if None not in (kind, chosen.kind) and kind != chosen.kind:
@@ -296,16 +297,16 @@ def score_answer(
     *,
     task: Task | str | None = None,
 ) -> dict[str, float]:
-    """How probable each answer is after the trace's reasoning; they add up to 1.
+    """Answer -> its probability after the trace's reasoning; the probabilities add up to 1.
 
-    The prefix framing: the reasoning stands as its own tokens, then the task's answer cue.
+    It uses prefix framing: the reasoning stands as its own tokens, then the task's answer cue.
 
     Args:
-        trace: edited or not; an edited one is scored on the answers of the trace it was made of.
-        labels: canonical answers to weigh against each other; the task's by default. For a
-            number these are the gold answer, the model's own, the numbers that end its steps,
-            and their neighbours where these are few.
-        task: as for `make_trace`; by default the question's own.
+        trace: a trace, edited or not; an edited one is scored on the answers of the unedited trace.
+        labels: canonical answers to compare; by default the task's. For a number these are the gold
+            answer, the model's own, the numbers that end its steps, and their neighbours if these
+            are few.
+        task: task whose words to ask in, as for `make_trace`; by default the question's own.
 
     Raises:
         UserError: there are fewer than two answers to choose from.
@@ -324,7 +325,7 @@ def score_answer(
 
 
 def to_record(trace: Trace) -> Record:
-    """A JSON-serialisable record from which `to_trace` makes the same trace again."""
+    """A JSON-serialisable record of a trace, from which `to_trace` restores it."""
     question = trace.question
     original = {} if trace.original is None else {"original": to_record(trace.original)}
     plain = _adapter().dump_python(trace, mode="json", exclude={"original"})
@@ -345,11 +346,11 @@ def to_record(trace: Trace) -> Record:
 
 
 def to_trace(record: Record) -> Trace:
-    """The trace that a record of `to_record` holds."""
+    """The trace in a record that `to_record` made."""
     return _adapter().validate_python(record)
 
 
 @cache  # made when it is first needed: it takes a tenth of a second
 def _adapter() -> TypeAdapter[Trace]:
-    """A trace as plain values and back; what a record has besides is passed over."""
+    """Adapter between a trace and plain values; other fields of a record are ignored."""
     return TypeAdapter(Trace)

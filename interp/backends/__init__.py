@@ -1,7 +1,7 @@
 """Where continuations are written: here, by a vLLM server, or by vLLM in this process.
 
-One interface, the same records, the same meaning of every setting. Internals are read by
-`interp.Model` alone: what another backend wrote is replayed there, by its ids.
+All backends share one interface, one form of records and one meaning of every setting. Internals
+are read by `interp.Model` alone: text of another backend is replayed there, by its token ids.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Protocol
 from faithscope.interp.generation import Generation, Sampling
 
 OnDone = Callable[[int, Generation], None]
-"""Told of each prompt's index and continuation as it ends, in the thread that asked."""
+"""Called with a prompt's index and continuation as it ends, in the thread of the caller."""
 OnEnded = Callable[[int, "Generation | BackendError"], None]
-"""Called as `OnDone`, and also for each prompt that was not continued, with the error."""
+"""Called like `OnDone`, and also with the error of each prompt that was not continued."""
 
 
 class BackendError(RuntimeError):
-    """A backend did not do what was asked; the message names the prompt and what it said."""
+    """A backend did not do what was asked; the message names the prompt and quotes the backend."""
 
 
 class Backend(Protocol):
@@ -27,12 +27,12 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name, as the records have it."""
+        """The model's name, as in the records."""
         ...
 
     @property
     def max_positions(self) -> int | None:
-        """Most tokens of a prompt and its continuation together, where that is known."""
+        """Most tokens of a prompt and its continuation together; None if not known."""
         ...
 
     def each(self, prompts: Sequence[Sequence[int]], sampling: Sampling, on_ended: OnEnded) -> None:
@@ -51,7 +51,7 @@ class Backend(Protocol):
         sampling: Sampling,
         on_done: OnDone | None = None,
     ) -> list[Generation]:
-        """Continue every prompt, or none: `each`, up to the first that is not continued.
+        """Continue every prompt, as `each` does, and stop at the first one that is not continued.
 
         Raises:
             UserError: as `each`.
@@ -60,23 +60,23 @@ class Backend(Protocol):
         ...
 
     def describe(self) -> Mapping[str, str]:
-        """What wrote it: the backend and its version, for the record of a run."""
+        """Name and version of the backend that writes, for the record of a run."""
         ...
 
     def close(self) -> None:
-        """Give back what was taken to write: devices, processes. A second call does nothing.
+        """Release what the backend took to write: devices, processes. A second call does nothing.
 
-        Weights and servers that others made stay as they are; after it nothing more is written.
+        Weights and servers that others made stay as they are. A closed backend writes nothing more.
         """
         ...
 
 
 class Generates(ABC):
-    """`generate` of a backend, from its `each`."""
+    """Base of backends: implements `generate` by their `each`."""
 
     @abstractmethod
     def each(self, prompts: Sequence[Sequence[int]], sampling: Sampling, on_ended: OnEnded) -> None:
-        """See `Backend.each`."""
+        """Continue every prompt, telling `on_ended` of each; see `Backend.each`."""
 
     def generate(
         self,
@@ -98,5 +98,5 @@ class Generates(ABC):
         return [done[i] for i in range(len(prompts))]
 
     def close(self) -> None:
-        """Nothing was taken: see `Backend.close`."""
+        """Do nothing, since nothing was taken: see `Backend.close`."""
         return

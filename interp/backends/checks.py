@@ -1,4 +1,4 @@
-"""What every backend asks of prompts, and of what comes back."""
+"""Checks that every backend makes of prompts and of the continuations that come back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faithscope.interp.generation import Generation
 def check_room(
     name: str, prompts: Sequence[Sequence[int]], limits: Sequence[int], max_positions: int | None
 ) -> None:
-    """Before anything is asked, so that no night ends at its longest prompt.
+    """Check before the first request that every prompt fits, so that no night ends at its longest.
 
     Raises:
         UserError: a prompt is empty, or with as many new tokens as it may have passes the model's
@@ -37,10 +37,10 @@ def written(
     most: int,
     seconds: float,
 ) -> Generation:
-    """A `Generation` of what vLLM wrote, its end token taken off, held to what was asked.
+    """A `Generation` of what vLLM wrote, its end token taken off, checked against the request.
 
     Raises:
-        BackendError: it ended for another reason than an end token or `most` tokens.
+        BackendError: the text ended for another reason than an end token or `most` tokens.
     """
     ids, ends = tuple(ids), set(stop_ids)
     if finish == "stop" and ids and ids[-1] in ends and not ends & set(ids[:-1]):

@@ -24,8 +24,8 @@ class Here(Generates):
 
     model: Model
     batch_size: int | None = None
-    """Prompts decoded in lockstep, taken in the order given: who shares a batch is part of what
-    determines the tokens in bf16. None takes all at once, within the model's token budget."""
+    """Number of prompts decoded in lockstep, in the order given: in bf16 the tokens depend on which
+    prompts share a batch. None takes all at once, within the model's token budget."""
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class Here(Generates):
             )
 
     def describe(self) -> Mapping[str, str]:
-        """The versions that write here, in which numbers, over how many accelerators if any."""
+        """Versions of the libraries that write here, the dtype, and the number of accelerators."""
         places = {d for d in devices_of(self.model.hf) if d.type != "cpu"}
         devices = {"devices": str(len(places))} if places else {}
         return {

@@ -23,7 +23,7 @@ class VllmOffline(Generates):
 
     name: str
     llm: Any
-    """None once it is closed."""
+    """The `vllm.LLM`; None once it is closed."""
     version: str
 
     @property
@@ -39,9 +39,9 @@ class VllmOffline(Generates):
     def each(self, prompts: Sequence[Sequence[int]], sampling: Sampling, on_ended: OnEnded) -> None:
         """Continue every prompt; see `Backend.each`.
 
-        The engine is stepped here, as `LLM.generate` does, since that gives nothing before the
-        last prompt has ended, and a kill would lose them all. A prompt that the engine does not
-        take ends in a `BackendError`.
+        The engine is stepped here instead of by `LLM.generate`, which returns nothing before the
+        last prompt has ended, so that a kill would lose all. A prompt that the engine does not take
+        ends in a `BackendError`.
 
         Raises:
             UserError: a prompt leaves no room, or the engine died or was closed.
@@ -72,14 +72,14 @@ class VllmOffline(Generates):
                         ended = error
                     on_ended(i, ended)
         except BaseException:
-            # what is left would answer to the next call
+            # requests left in the engine would be answered in the next call
             with contextlib.suppress(Exception):
                 # a dead engine has nothing left, and its error would hide this one
                 engine.abort_request(asked)
             raise
 
     def _put(self, engine: Any, i: int, prompt: Sequence[int], params: Any) -> BackendError | None:
-        """Hand a prompt over; why it was not taken, if it was not."""
+        """Hand a prompt to the engine; returns the error if the engine does not take it."""
         from vllm import TokensPrompt  # pyright: ignore[reportMissingImports]
 
         try:
@@ -87,7 +87,7 @@ class VllmOffline(Generates):
         except Exception as error:
             if _is_dead(error):
                 raise self._died(error) from error
-            # taken by half, it would be waited for
+            # a request that was taken half would be waited for
             engine.abort_request([str(i)])
             refused = BackendError(
                 f"prompt {i}: vLLM {self.version} does not take it ({_said(error)})"
@@ -100,7 +100,7 @@ class VllmOffline(Generates):
         try:
             return engine.step()
         except Exception as error:
-            # whatever it was, which prompts are still whole is not to be known
+            # after any error of a step it is unknown which prompts are still intact
             raise self._died(error) from error
 
     def _died(self, error: Exception) -> UserError:
@@ -112,7 +112,7 @@ class VllmOffline(Generates):
         )
 
     def describe(self) -> Mapping[str, str]:
-        """vLLM's version, and in which numbers over how many devices."""
+        """vLLM's version, the dtype and the number of devices."""
         config = self._engine.vllm_config
         on_cpu = config.device_config.device_type == "cpu"
         return {
@@ -126,13 +126,14 @@ class VllmOffline(Generates):
     def close(self) -> None:
         """End the engine and give its devices back; see `Backend.close`.
 
-        `vllm.LLM` has no such method: its engine ends when the garbage collector finds it, and
-        until then keeps 0.9 of each device, be it in a process of its own or in this one.
+        `vllm.LLM` has no method to close it: its engine ends when it is garbage-collected, and
+        until then keeps 0.9 of each device's memory, whether in a process of its own or in this
+        one.
         """
         if self.llm is None:
             return
         engine, self.llm = self.llm.llm_engine, None
-        # waits for the engine's process, or takes apart what it set up in this one
+        # waits for the engine's process, or takes down what the engine set up in this one
         engine.engine_core.shutdown()
         del engine
         free()
@@ -151,7 +152,7 @@ def load_offline(
     """Load a model into vLLM in this process.
 
     Args:
-        name: what the records call it.
+        name: the model's name in the records.
         location: a hub id or a folder, as `interp.sources.resolve(name).location` gives.
         tensor_parallel_size: devices that share each layer.
         max_model_len: most tokens of a prompt and its continuation; the model's by default.
@@ -179,13 +180,13 @@ def load_offline(
             **options,
         )
     except Exception as error:
-        # its own errors share no class with Python's, and engines of other models raise theirs
+        # vLLM's errors share no base class, and the engines of some models raise their own
         raise UserError(f"model {name!r} cannot be loaded by vLLM: {_said(error)}") from error
     return VllmOffline(name, llm, vllm.__version__)
 
 
 def _is_dead(error: Exception) -> bool:
-    """Whether an engine that raises this does nothing any more."""
+    """Whether an engine that raises `error` is dead."""
     from vllm.v1.engine.exceptions import EngineDeadError  # pyright: ignore[reportMissingImports]
 
     device = isinstance(error, torch.AcceleratorError) or is_out_of_memory(error)

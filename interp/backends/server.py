@@ -1,4 +1,4 @@
-"""vLLM as servers of their own, over the completions API, ids in and ids out.
+"""vLLM running as servers, over the completions API: token ids in, token ids out.
 
 `prompt` is a list of ids, and `return_token_ids` (vLLM 0.10.2 and later) has the ids that were
 drawn come back: the text beside them is never read. Whatever a server would fill in from the
@@ -33,8 +33,8 @@ START = (
 class VllmServer(Servers, Generates):
     """One model behind one or more servers as a `Backend`. Made by `connect`.
 
-    Prompts go one by one to whichever server has room, so that vLLM batches them as it sees fit
-    and a slow server holds up none but its own; one that is lost leaves its prompts to the rest.
+    Prompts go one by one to whichever server has room, so that vLLM batches them as it sees fit and
+    a slow server delays only its own prompts; the prompts of a lost server go to the others.
     """
 
     @property
@@ -44,11 +44,12 @@ class VllmServer(Servers, Generates):
     def each(self, prompts: Sequence[Sequence[int]], sampling: Sampling, on_ended: OnEnded) -> None:
         """Continue every prompt; see `Backend.each`.
 
-        A prompt ends in an error where a server refused it, failed at it twice, or gave back
-        other than what was asked.
+        A prompt ends in an error if a server refuses it, fails at it twice, or gives back something
+        else than was asked.
 
         Raises:
-            UserError: a prompt leaves no room, or no server is left; says why each was given up.
+            UserError: a prompt leaves no room, or no server is left; the message says why each was
+                given up.
         """
         if not prompts:
             return
@@ -65,13 +66,13 @@ class VllmServer(Servers, Generates):
             ids, finish = _read(reply, i, prompts[i], endpoint.url)
             return written(i, endpoint.url, ids, finish, sampling.stop_ids, limits[i], took)
 
-        # closed at once where `on_ended` raises, so that servers stop writing for nobody
+        # closed at once if `on_ended` raises, so that servers stop writing texts that nobody awaits
         with contextlib.closing(spread(self, len(prompts), ask)) as events:
             for i, ended in events:
                 on_ended(i, ended)
 
     def describe(self) -> Mapping[str, str]:
-        """vLLM's versions, and how many servers there are; not where."""
+        """vLLM's versions and the number of servers, without their addresses."""
         return {
             "backend": "vllm-server",
             "vllm": ", ".join(sorted({e.version for e in self.endpoints})),
@@ -90,22 +91,21 @@ def connect(
     wait_s: float = 0.0,
     **options: Any,
 ) -> VllmServer:
-    """Reach the servers at `urls`, and see that each gives token ids back.
+    """Connect to the servers at `urls`, and check that each gives token ids back.
 
     Args:
-        name: what the records call the model.
-        urls: of their API, each as `http://HOST:PORT/v1`.
-        served_as: what the servers call it (`--served-model-name`), taken at its word. By default
-            the one model whose name or weights (`id` and `root` in the server's list) are called
-            as `name` or `location` is: folders and owners before the last part do not count,
-            nor do capitals.
-        location: where its weights are, as `interp.sources.resolve(name).location` gives.
+        name: the model's name in the records.
+        urls: base URLs of the servers' API, each as `http://HOST:PORT/v1`.
+        served_as: the model's name on the servers (`--served-model-name`), taken at its word. By
+            default the one model whose name or weights (`id` and `root` in the server's list) agree
+            with `name` or `location` in their last part (without folders and owners), in any case.
+        location: where the weights are, as `interp.sources.resolve(name).location` gives it.
         key_variable: environment variable that holds the servers' key, where they want one.
         wait_s: how long to wait for servers that are still starting.
         options: `in_flight`, `timeout_s` and `retries` of `VllmServer`.
 
     Raises:
-        UserError: no `openai` package here, a server that does not answer, serves another
+        UserError: the `openai` package is missing, or a server does not answer, serves another
             model, or gives no token ids back.
     """
     try:
@@ -128,7 +128,7 @@ def connect(
         )
     server = VllmServer(name, tuple(endpoints), **options)
     for endpoint in endpoints:
-        # two tokens, any two: what counts is whether ids come back
+        # any two tokens will do: what counts is whether ids come back
         one = VllmServer(name, (endpoint,), timeout_s=600)
         try:
             one.generate([[1, 2]], Sampling((), max_new_tokens=1))
@@ -139,17 +139,17 @@ def connect(
 
 @dataclass(frozen=True)
 class _Called:
-    """What a model may be called by the servers that have it."""
+    """The names that a model may have on the servers that serve it."""
 
     name: str
     location: str | None
     served_as: str | None
 
     def among(self, served: Mapping[str, Any], url: str) -> str:
-        """The served name that is this model's.
+        """The name in `served` that is this model's.
 
         Raises:
-            UserError: none is, or several may be.
+            UserError: no served name is this model's, or several may be.
         """
         listed = ", ".join(_told(m) for m in served.values()) or "nothing"
         if self.served_as is not None:
@@ -180,7 +180,7 @@ def _told(model: Any) -> str:
 
 
 def _base(name: str) -> str:
-    """The last part of a name or a path; of a snapshot in a hub cache, the repository's."""
+    """The last part of a name or a path; for a snapshot in a hub cache, the repository's name."""
     parts = [part for part in name.replace(":", "/").split("/") if part] or [""]
     if len(parts) > 2 and parts[-2] == "snapshots" and parts[-3].startswith("models--"):
         return parts[-3].rpartition("--")[2].casefold()
@@ -234,7 +234,7 @@ def _request(
             "return_token_ids": True,
             "repetition_penalty": sampling.repetition_penalty,
             "stop_token_ids": list(sampling.stop_ids),
-            # the server's own end tokens count only where they are asked for
+            # the model's end tokens end a text only if they are among the stop tokens sent
             "ignore_eos": True,
             "top_k": -1,
             "min_p": 0,
@@ -244,7 +244,7 @@ def _request(
 
 
 def _read(reply: Any, i: int, prompt: Sequence[int], url: str) -> tuple[Sequence[int], str | None]:
-    """The ids of a reply, and why they ended."""
+    """The token ids of a reply, and its finish reason."""
     choices = getattr(reply, "choices", None)
     if not choices or len(choices) != 1:
         raise BackendError(f"prompt {i}: {url} gave back {len(choices or ())} choices, not one")

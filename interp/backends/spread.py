@@ -1,7 +1,7 @@
-"""Prompts spread over servers: as many in flight at each as it takes, lost servers left out.
+"""Spreading of prompts over servers: as many in flight at each as it takes, lost servers left out.
 
-All waiting is done by one event loop in a thread of its own, so that results are handed over
-in the thread that asked, be it a notebook's, and what is in flight can be called back.
+One event loop in a thread of its own does all waiting, so that results arrive in the caller's
+thread, even a notebook's, and requests in flight can be cancelled.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _TRIES = 2
-"""How often a prompt is sent, each time with all the client's retries, before it has failed."""
+"""Number of times that a prompt is sent, each with all the client's retries, before it fails."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One server, as found when it was connected to."""
+    """One server, as it was when connected to."""
 
     url: str
     served_as: str
-    """What it calls the model."""
+    """The model's name on this server."""
     max_positions: int | None
     version: str
     key: str = field(repr=False)
@@ -42,16 +42,16 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Servers:
-    """Servers of one model, and how they are asked."""
+    """The servers of one model, and the limits of requests to them."""
 
     name: str
     endpoints: tuple[Endpoint, ...]
     in_flight: int = 64
-    """Requests at once to each server."""
+    """Number of concurrent requests to each server."""
     timeout_s: float = 3600.0
-    """Longest wait for one continuation, retries and all."""
+    """Longest wait for one continuation in seconds, retries included."""
     retries: int = 4
-    """How often a request is repeated, after growing waits, if a server is busy or breaks off."""
+    """Repeats of a request, after growing waits, if a server is busy or breaks off."""
 
 
 Ask = Callable[["AsyncOpenAI", Endpoint, int], Awaitable[Generation]]
@@ -63,10 +63,10 @@ Ended = tuple[int, "Generation | BackendError"]
 def spread(servers: Servers, n: int, ask: Ask) -> Generator[Ended, None, None]:
     """(index, generation) of `n` prompts as each ends, or why one was not continued.
 
-    Leaving early, by an error or a closed iterator, calls back what is in flight.
+    Leaving early, by an error or a closed iterator, cancels the requests in flight.
 
     Raises:
-        UserError: no server is left, or one wants another key or model.
+        UserError: no server is left, or a server refuses the key or the model.
     """
     ended: queue.SimpleQueue[Ended | BaseException | None] = queue.SimpleQueue()
     loop = asyncio.new_event_loop()
@@ -79,7 +79,7 @@ def spread(servers: Servers, n: int, ask: Ask) -> Generator[Ended, None, None]:
         except asyncio.CancelledError:
             ended.put(None)
         except BaseException as error:
-            # a group of task groups: the first that went wrong called the others back
+            # nested task groups: the first error is the one that cancelled the others
             while isinstance(error, BaseExceptionGroup):
                 error = error.exceptions[0]
             ended.put(error)
@@ -95,7 +95,7 @@ def spread(servers: Servers, n: int, ask: Ask) -> Generator[Ended, None, None]:
                 raise event
             yield event
     finally:
-        # it may have ended by itself, and closed its loop, between the question and the call
+        # the thread may have ended, and closed its loop, since it was checked
         if thread.is_alive():
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(task.cancel)
@@ -103,7 +103,7 @@ def spread(servers: Servers, n: int, ask: Ask) -> Generator[Ended, None, None]:
 
 
 class _Spread:
-    """One call's prompts on their way through the servers."""
+    """The prompts of one `spread` call on their way through the servers."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class _Spread:
             ) as client,
             asyncio.TaskGroup() as group,
         ):
-            # fewer prompts than places: every server gets its share
+            # with fewer prompts than places, every server gets its share
             share = math.ceil(self._n / len(self._servers.endpoints))
             for _ in range(min(self._servers.in_flight, share)):
                 group.create_task(self._one_after_the_other(client, endpoint, todo))
@@ -159,7 +159,7 @@ class _Spread:
                 todo.task_done()
                 return
             try:
-                # the client would begin anew with each of its own retries
+                # the client's own timeout would begin anew with each of its retries
                 async with asyncio.timeout(self._servers.timeout_s):
                     self._put((i, await self._ask(client, endpoint, i)))
             except BackendError as error:
@@ -173,7 +173,7 @@ class _Spread:
                 self._lose(endpoint, str(error.__cause__ or error), error)
                 todo.put_nowait(i)
             except (openai.OpenAIError, json.JSONDecodeError) as error:
-                # a reply that is not what the API says
+                # a reply that breaks the API
                 self._failed(i, endpoint, str(error), 500, todo, error)
             todo.task_done()
 
@@ -195,7 +195,7 @@ class _Spread:
         todo: asyncio.Queue[int],
         error: Exception,
     ) -> None:
-        """Put prompt `i` back, unless trying again is of no use."""
+        """Put prompt `i` back into the queue, unless trying again is of no use."""
         self._tries[i] += 1
         if status in (401, 403, 404):
             raise UserError(f"server {endpoint.url} refuses ({status}): {what}") from error

@@ -1,1 +1,1 @@
-"""Judging reasoning from outside: what a judge is asked, what it replied, who can be a judge."""
+"""Judging of reasoning from outside: forms of questions, replies, and kinds of judges."""

@@ -1,9 +1,9 @@
-"""A model behind an API as judge, through Inspect AI.
+"""An API model as judge, through Inspect AI.
 
-Connections, retries with their waiting, rate limits, the cache and what each provider calls its
-thinking, its refusals and its limits are Inspect's (`inspect_ai.model.get_model`). What is added
-here: one reply for every ask, malformed replies asked for again, each way of having no verdict
-told apart, a budget, and no key in anything that comes back.
+Inspect (`inspect_ai.model.get_model`) does connections, retries with their waiting, rate limits,
+the cache, and each provider's words for thinking, refusals and limits. This module adds: one reply
+for every ask, repeated asks after malformed replies, a distinction of all ways to have no verdict,
+a budget, and no key in anything that comes back.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from inspect_ai.model import GenerateConfig, Model
 
 _NEVER_REACHED = 100_000
-"""Connections that Inspect is told of: what it is told first for a service holds as long as the
-process lives. The limit of each judge (`max_connections`) is kept here instead."""
+"""Number of connections given to Inspect, which keeps the first number for a service as long as the
+process lives. Each judge's own limit (`max_connections`) is enforced here instead."""
 GIVE_UP_AFTER = 10
-"""Asks in a row that fail after all retries, or get replies that cannot be read (or as many as run
-at once): then the server is down, or takes no request of this kind, and the rest is better left for
-later."""
+"""Number of consecutive asks (or as many as run at once) that fail after all retries, or get
+unreadable replies, before asking ends: the server is then down, or takes no request of this kind,
+and the rest is better left for later."""
 
 Answered = tuple[Any, Reply, Callable[[], None]]
-"""An ask, its reply, and what makes room for another ask."""
+"""An ask, its reply, and the function that makes room for another ask."""
 
 
 @dataclass
@@ -56,15 +56,16 @@ class ApiJudge:
     """A `Judge` that is asked over the network.
 
     Raises:
-        UserError: on making it, where the provider is unknown or its package, key or address is
-            missing: before any call.
+        UserError: at construction, before any call: the provider is unknown, or its package, key or
+            address is missing.
     """
 
     name: str
-    """`provider/model` as Inspect has it; see `probes.judge.providers.KINDS`."""
+    """Name of the model as in Inspect, `provider/model`; see `probes.judge.providers.KINDS`."""
     base_url: str | None = None
     temperature: float | None = 0.0
-    """None for the provider's default; models that know none are not sent any."""
+    """Sampling temperature; None for the provider's default. Models that know no temperature are
+    not sent any."""
     top_p: float | None = None
     seed: int | None = None
     max_tokens: int | None = 4096
@@ -75,20 +76,20 @@ class ApiJudge:
     """`schema` has the provider hold the reply to the form's JSON schema, `prompt` asks for it in
     the prompt; `auto` is `schema` where the provider's current models all have it."""
     attempts: int = 3
-    """How often an ask is put while its replies are not of the form; from the second on past the
+    """Most attempts at an ask while its replies do not fit the form; all but the first bypass the
     cache."""
     max_connections: int = 10
     max_retries: int = 5
-    """After rate limits, errors of the server and lost connections, each time waiting longer.
-    The client's own two quick ones, which mind `Retry-After`, come before each of these."""
+    """Most retries after rate limits, server errors and lost connections, with growing waits. The
+    client's own two quick retries, which obey `Retry-After`, come before each of these."""
     timeout: int = 300
-    """Seconds until a call without an answer is given up and made again; a provider may bill it."""
+    """Seconds until an unanswered call is given up and made again; a provider may bill it."""
     cache: Path | None = None
-    """A folder below which replies are kept and found again (`reply_cache`); None keeps none."""
+    """Folder below which replies are cached (`reply_cache`); None caches none."""
     extra_body: Mapping[str, Any] | None = None
-    """What else an OpenAI-compatible server is sent, e.g. `chat_template_kwargs`."""
+    """Further fields of requests to an OpenAI-compatible server, e.g. `chat_template_kwargs`."""
     budget: Budget = field(default_factory=Budget)
-    """May be shared with other judges."""
+    """Budget of the judge's calls, which other judges may share."""
 
     def __post_init__(self) -> None:
         for name in ("attempts", "max_connections", "timeout"):
@@ -106,7 +107,7 @@ class ApiJudge:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything that decides what it replies, for a record or a fingerprint."""
+        """Every setting that decides the judge's replies, for a record or a fingerprint."""
         names = (
             "name base_url temperature top_p seed max_tokens reasoning_effort reasoning_tokens "
             "structured attempts extra_body"
@@ -114,14 +115,15 @@ class ApiJudge:
         return {name: getattr(self, name) for name in names.split()}
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
-        """Put every ask; `on_reply` takes each reply as it comes, on the caller's thread.
+        """Put every ask to the judge; `on_reply` takes each reply as it comes, on the caller's
+        thread.
 
         The asking has an event loop and a thread of its own, so that this can be called where a
-        loop already runs (a notebook). An ask keeps its connection until `on_reply` has returned:
-        no more than `max_connections` are lost to a kill, and a slow `on_reply` slows the asking.
+        loop already runs (a notebook). An ask keeps its connection until `on_reply` has returned: a
+        kill loses at most `max_connections` replies, and a slow `on_reply` slows the asking.
 
         Raises:
-            BudgetSpent: the budget allows no further call; what was answered has been handed over.
+            BudgetSpent: the budget allows no further call; replies so far have been handed over.
             UserError: the server refuses the key or knows no such model, the account is empty, or
                 `GIVE_UP_AFTER` asks in a row failed.
             ValueError: two asks of one form have one id.
@@ -129,9 +131,9 @@ class ApiJudge:
         self._put_all(asks, [(ask.form.name, ask.id) for ask in asks], on_reply)
 
     def write_all(self, writings: list[Writing], on_text: OnText) -> None:
-        """Put prompts whose replies are taken as text; all else as with `ask_all`.
+        """Put prompts to the model and take the replies as text; in all else like `ask_all`.
 
-        A reply that is empty, thinking apart, is asked for again and then `unparsed`.
+        A reply that is empty but for thinking is asked for again, and then `unparsed`.
         """
         self._put_all(writings, [writing.id for writing in writings], on_text)
 
@@ -144,7 +146,7 @@ class ApiJudge:
         try:
             in_cache = self._cache.used() if self._cache else nullcontext()
             with in_cache, warnings.catch_warnings(), start_blocking_portal() as portal:
-                # they quote replies of another form as they came, keys and all
+                # these warnings quote replies of another form as they came, with any keys
                 warnings.filterwarnings("ignore", "Pydantic serializer warnings")
                 run = portal.start_task_soon(self._run, asks, replies.put)
                 run.add_done_callback(lambda _: replies.put(None))
@@ -158,7 +160,7 @@ class ApiJudge:
                     raise
                 run.result()
         except KeyboardInterrupt:
-            # The loop has ended by now. What it was answered is paid for.
+            # The loop has ended by now. Replies still in the queue are paid for.
             while not replies.empty():
                 if item := replies.get():
                     on_reply(*item[:2])
@@ -173,8 +175,8 @@ class ApiJudge:
         slots = anyio.Semaphore(self.max_connections)
 
         async def one(ask: Ask | Writing) -> None:
-            # A task takes over its caller's transcript, where an evaluation by Inspect left one;
-            # attempts of all asks would then be counted for each.
+            # A task inherits its caller's transcript if an evaluation by Inspect left one; each ask
+            # would then count the attempts of all asks.
             init_transcript(Transcript())
             reply = await self._answer(model, ask, state)
             if reply is None:
@@ -187,8 +189,8 @@ class ApiJudge:
                 await slots.acquire()
                 if state.fatal or not await self._admitted():
                     break
-                # Each in a task of its own: Inspect keeps a transcript for a task, and a prompt
-                # and its reply should not stay in memory for longer than they are needed.
+                # Each ask runs in a task of its own: Inspect keeps a transcript per task, and a
+                # prompt and its reply should not stay in memory for longer than they are needed.
                 group.start_soon(one, ask)
         if state.fatal:
             raise UserError(state.fatal)
@@ -210,9 +212,9 @@ class ApiJudge:
         return True
 
     async def _answer(self, model: Model, ask: Ask | Writing, state: _Run) -> Reply | None:
-        """One ask, for which leave has been taken: again while its replies are malformed.
+        """The reply to one admitted ask, which is repeated while its replies are malformed.
 
-        Returns: None where the asking ends before it has a reply.
+        Returns: None if asking ends before there is a reply.
         """
         from inspect_ai.log import transcript
 
@@ -248,7 +250,7 @@ class ApiJudge:
     def _settle(
         self, ask: Ask | Writing, charge: Charge | None, attempts: list[str | None], state: _Run
     ) -> None:
-        """Write down a call, stopped where it has no charge, and its attempts that timed out."""
+        """Charge a call, as stopped if `charge` is None, and its attempts that timed out."""
         about = ask.id if isinstance(ask, Writing) else f"{ask.form.name}/{ask.id}"
         charge = charge or self._charges.of_stopped(ask, attempts)
         try:
@@ -256,7 +258,7 @@ class ApiJudge:
             for repeated in self._charges.of_timeouts(ask, attempts):
                 self.budget.write_down(self.name, repeated, about)
         except UserError as error:
-            # what cannot be accounted for must not be spent
+            # a call that cannot be written down must be the last one
             state.fatal = str(error)
 
     async def _call(
@@ -284,15 +286,17 @@ class ApiJudge:
             sent = attempts_of(transcript().events[-1:])
             if reply.outcome == "unparsed" and body and is_whole(body):
                 return reply, self._charges.of(ask, reply)
-            # a body that breaks off was written, and billed, like a whole one
+            # the server wrote and billed a body that breaks off like a whole one
             broken = body is None and http.is_answered(sent_back)
             if reply.outcome == "unparsed" or broken or (sent and timed_out(sent[-1])):
                 return reply, self._charges.unseen(ask, reply.outcome)
             return reply, Charge(reply.usage, reply.outcome)
-        # it was kept as it came; one that repeats a key is not to stay
+        # the cache keeps a reply as it came; one that repeats a key must be deleted
         if cache and redact(whole := str(output.model_dump())) != whole:
             cache.forget_secrets()
         reply = from_output(ask, output)
+        if http.counts_by_truth(http.body_of(sent_back) or ""):
+            reply = replace(reply, usage=Usage(calls=1))
         if getattr(transcript().events[-1], "cache", None) == "read":
             reply = replace(reply, usage=Usage(), from_cache=True)
         return reply, self._charges.of(ask, reply)
@@ -322,10 +326,10 @@ class ApiJudge:
             max_retries=self.max_retries,
             attempt_timeout=self.timeout,
             extra_body=dict(self.extra_body) if self.extra_body else None,
-            # Every prompt is sent once: writing it to a provider's prompt cache only costs.
+            # Every prompt is sent once, so that a provider's prompt cache would only cost money.
             cache_prompt=False,
-            # Left open, Inspect asks an OpenAI model that thinks whether it gives summaries: a
-            # call of its own, which no account here would have.
+            # If unset, Inspect asks an OpenAI model that thinks whether it gives summaries, by a
+            # call of its own that no account here would count.
             reasoning_summary="none",
         )
         hook = sys.excepthook
@@ -343,16 +347,16 @@ class ApiJudge:
             plain = re.sub(r"\[/?[a-z ]+\]|ERROR:?", "", str(error.message))
             raise UserError(f"model {self.name!r}: {one_line(plain)}") from None
         finally:
-            # Inspect puts its own in its place, which prints tracebacks where a line is wanted.
+            # Inspect sets an excepthook of its own, which prints tracebacks in place of one line.
             sys.excepthook = hook
 
 
 @dataclass
 class _Run:
-    """What the asks of one `ask_all` share."""
+    """State that the asks of one `ask_all` share."""
 
     answered: int = 0
     unanswered: Usage = field(default_factory=Usage)
-    """Spent on asks that the budget stopped between two attempts."""
+    """Usage of asks that the budget stopped between two attempts."""
     failed_in_a_row: int = 0
     fatal: str = ""

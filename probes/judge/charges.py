@@ -1,6 +1,6 @@
-"""What a call is charged where the server does not say what it used, or nobody saw its reply.
+"""Charges of calls whose server does not report usage, or whose reply nobody saw.
 
-A budget that took silence for nothing would never end a run against a server that sends no usage.
+A budget that counted unreported usage as zero would never end a run with such a server.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from inspect_ai.event import Event
 
 CHARACTERS_PER_TOKEN = 3.5
-"""Mathematical English in the common vocabularies has 3.3 to 4; the low end, to promise too much
-rather than too little."""
+"""Characters per token of an estimate. Mathematical English has 3.3 to 4 in common vocabularies;
+the low end estimates too much rather than too little."""
 
 MESSAGE_TOKENS = 12
-"""What chat formats write around a message."""
+"""Number of tokens that chat formats write around a message."""
 
 REPLY_TOKENS = 4096
-"""Of a reply that nobody saw, where the judge sets no `max_tokens`: a guess."""
+"""Guessed tokens of a reply that nobody saw, if the judge sets no `max_tokens`."""
 
 TIMED_OUT = "timed_out"
-"""Outcome of an attempt that was given up and made again."""
+"""Outcome of an attempt that timed out and was made again."""
 
 _TIMEOUT = re.compile(r"(?!Connect)\w*Timeout\w*\(|Request timed out")
-"""Inspect's own (`AttemptTimeoutError`), and the providers' clients'."""
+"""Timeout errors: Inspect's own (`AttemptTimeoutError`), and those of providers' clients."""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One call as it is written down."""
+    """One call as it is written down: its usage and outcome."""
 
     usage: Usage
     outcome: str
-    """Of its reply; `stopped` where it was given up before there was one, or `TIMED_OUT`."""
+    """Outcome of the call's reply; `stopped` if it was given up before a reply, or `TIMED_OUT`."""
     estimated: bool = False
-    """Whether tokens are counted from characters, or taken to be as many as were allowed."""
+    """Whether tokens were estimated from characters, or taken to be as many as were allowed."""
 
 
 def prompt_tokens(ask: Ask | Writing, prompted: bool = True) -> int:
-    """About how many tokens an ask puts: characters / 3.5, and what formats add.
+    """Estimated number of a prompt's tokens: characters / 3.5, plus those that formats add.
 
     Args:
         prompted: whether the schema is asked for in the prompt (`ApiJudge.structured`).
@@ -63,18 +63,19 @@ def prompt_tokens(ask: Ask | Writing, prompted: bool = True) -> int:
 
 @dataclass(frozen=True)
 class Charges:
-    """How the calls of one judge are charged."""
+    """Charging of the calls of one judge."""
 
     max_tokens: int | None
-    """Of a reply, thinking included."""
+    """Most tokens of a reply, thinking included."""
     prompted: bool
     """Whether the schema is asked for in the prompt."""
 
     def of(self, ask: Ask | Writing, reply: Reply) -> Charge:
-        """A call whose reply was read: what the server says, and an estimate of what it does not.
+        """The charge of a call whose reply was read: usage as the server reports it, else an
+        estimate.
 
-        A reply of which nothing came, and one that was cut off at the limit, is taken to have had
-        all that was allowed: what is not shown (thinking) is billed as well.
+        A reply of which nothing came, or that was cut off at the limit, counts as all tokens that
+        were allowed: hidden tokens (thinking) are billed as well.
         """
         used = reply.usage
         is_complete = used.input_tokens and (used.output_tokens or not _shown(reply))
@@ -89,32 +90,32 @@ class Charges:
         return Charge(estimate, reply.outcome, estimated=True)
 
     def unseen(self, ask: Ask | Writing, outcome: str) -> Charge:
-        """A call that was sent and of whose reply nothing was seen: all that it may have used."""
+        """The charge of a call whose reply nobody saw: all tokens that it may have used."""
         most = REPLY_TOKENS if self.max_tokens is None else self.max_tokens
         usage = Usage(1, prompt_tokens(ask, self.prompted), most)
         return Charge(usage, outcome, estimated=True)
 
     def of_timeouts(self, ask: Ask | Writing, attempts: Sequence[str | None]) -> list[Charge]:
-        """Attempts that timed out and were made again: all such but the last, which ended the call.
+        """The charges of attempts that timed out, but for the last attempt, which ended the call.
 
         Args:
-            attempts: as `attempts_of` has them.
+            attempts: errors of the attempts, as `attempts_of` returns them.
         """
         return [self.unseen(ask, TIMED_OUT) for error in attempts[:-1] if timed_out(error)]
 
     def of_stopped(self, ask: Ask | Writing, attempts: Sequence[str | None]) -> Charge:
-        """A call that was stopped: nothing, where none was on its way."""
+        """The charge of a stopped call: nothing if no attempt was on its way."""
         if not attempts:
             return Charge(Usage(), "stopped")
         last = attempts[-1]
         if last is None or timed_out(last) or "model call cancelled" in last:
             return self.unseen(ask, "stopped")
-        # an error of the server, before it was tried again
+        # the last attempt ended in a server error, and no new one was on its way
         return Charge(Usage(calls=1), "stopped")
 
     def _written(self, reply: Reply) -> int:
         shown = _shown(reply)
-        # a filter or a refusal is short, and says so itself
+        # a reply that was filtered or refused is short, and says so itself
         ended = reply.outcome in ("refused", "filtered", "overflow")
         if reply.outcome == "truncated" or not (shown or ended):
             return REPLY_TOKENS if self.max_tokens is None else self.max_tokens
@@ -122,9 +123,9 @@ class Charges:
 
 
 def attempts_of(events: Sequence[Event]) -> list[str | None]:
-    """The error of each attempt that Inspect made in these events; None of one without.
+    """The error of each attempt that Inspect made in `events`; None for an attempt without one.
 
-    What the provider's client repeats by itself within an attempt is not among them.
+    Repeats by the provider's client within an attempt are not among them.
     """
     from inspect_ai.event import ModelEvent
 

@@ -1,10 +1,10 @@
-"""An open model as a judge whose reply is held to the form while it is written.
+"""An open model as judge whose reply is held to the form while it is written.
 
-What a provider's structured output does for its models: the names, quotes and commas of the JSON
-object are put there for it, a text field is written freely up to its closing quote, and a number
-is chosen among those that the form admits, by log-probs of the whole number. So every reply
-parses, and a model that cannot keep to a form is asked about its judgement, not about JSON.
-Labels, true and false, and whether an optional text is null are chosen in the same way.
+This does what a provider's structured output does for its models: the names, quotes and commas of
+the JSON object are prefilled, a text field is written freely up to its closing quote, and a number
+is chosen among those that the form admits, by log-probs of the whole number. So every reply parses,
+and a model that cannot keep to a form is asked about its judgement, not about JSON. Labels, true
+and false, and whether an optional text is null are chosen by log-probs, too.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _CUT = "ended by the"
 SPARE = 16
-"""Tokens kept free for each text beside what is counted: the quote that closes it may be another
-token than the one that was written, and one character several."""
+"""Tokens kept free for each text beyond those counted: the closing quote may be another token than
+the one that was written, and one character several tokens."""
 
 
 @dataclass
@@ -41,31 +41,31 @@ class _State:
     ask: Ask
     prompt: tuple[int, ...]
     room: float
-    """Tokens that are left for the texts together."""
+    """Tokens left for all remaining texts together."""
     texts: int
-    """Texts that are still to be written, where none is null."""
+    """Number of texts still to be written, if none of them is null."""
     ids: list[int] = field(default_factory=list)
-    """What stands of the reply, put there or written."""
+    """Token ids of the reply so far, prefilled or written."""
     values: dict[str, Any] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)
-    """Texts that the token limit ended."""
+    """Names of texts that the token limit ended."""
     short: list[str] = field(default_factory=list)
-    """Texts that ended before it, for want of positions."""
+    """Names of texts that ended before the token limit, for want of positions."""
 
     def room_now(self, most: int) -> int:
-        """Tokens for the next text: what is left is shared among those to come."""
+        """Tokens for the next text, at most `most`: its share of the tokens left."""
         return int(min(most, self.room // self.texts))
 
 
 class ForcedJudge:
-    """The form's fields in their order, texts written and numbers chosen.
+    """A `Judge` that fills the form's fields in order: it writes texts and chooses numbers.
 
     The prompt stands alone, without a request for JSON. The model answers at once: a family that
-    thinks has its think block opened and closed with nothing in it; where it is to think first,
-    `probes.judge.open_model.GeneratingJudge` lets it. A text that reaches `max_new_tokens` is
-    closed there, which `Reply.problem` says; the numbers after it are the model's own choice. So is
-    one for which the model has fewer positions; a prompt that leaves none is an `overflow`.
-    Greedy, or drawn with the settings' temperature and a seed for each ask.
+    thinks has its think block opened and closed with nothing in it;
+    `probes.judge.open_model.GeneratingJudge` lets a model think first. A text that reaches
+    `max_new_tokens`, or the model's last position, is closed there, which `Reply.problem` says; the
+    numbers after it are the model's own choice. A prompt that leaves no position is an `overflow`.
+    Replies are greedy, or drawn with the settings' temperature and a seed for each ask.
     """
 
     def __init__(self, model: Model, settings: GeneratingSettings | None = None) -> None:
@@ -75,7 +75,8 @@ class ForcedJudge:
         self._label_tokens = LabelTokens(model)
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
-        """Every ask gets one reply, batch by batch; `Reply.seconds` are its share of the batch.
+        """Give every ask one reply, batch by batch; `Reply.seconds` is its share of the batch's
+        time.
 
         Raises:
             FloatingPointError: the model's logits are not finite.
@@ -114,7 +115,7 @@ class ForcedJudge:
             on_reply(state.ask, self._reply(state, seconds))
 
     def _put_there(self, ask: Ask) -> int:
-        """Most tokens of a reply that are not of its texts."""
+        """Most tokens of a reply outside of its texts."""
         fields, n = ask.form.fields, len(self.model.encode("}")) * len(ask.form.fields[-1].path)
         for i, f in enumerate(fields):
             n += len(self.model.encode(lead_of(f, fields[i - 1] if i else None)))
@@ -126,7 +127,7 @@ class ForcedJudge:
         return n
 
     def _labels(self, f: Field, values: Sequence[Verdict | None]) -> list[tuple[int, ...]]:
-        """What each value is written like after the lead, which is of one form the same."""
+        """Ids of each of `values` as written after the lead, the same in all asks of a form."""
         before = tuple(self.model.encode(":"))
         return [self._label_tokens.after(before, f" {_written(f, v)}") for v in values]
 
@@ -135,7 +136,7 @@ class ForcedJudge:
             state.ids += self.model.encode(text)
 
     def _text(self, states: Sequence[_State], f: Field, lead: str) -> None:
-        """A text; where it may be null, whether it is, is chosen first."""
+        """Fill a text field; if it may be null, the choice between null and a text comes first."""
         if f.optional:
             self._put(states, lead)
             self._choose(states, f, (None, ""))
@@ -152,7 +153,7 @@ class ForcedJudge:
             self._write(of_room, f, room)
 
     def _write(self, states: Sequence[_State], f: Field, room: int) -> None:
-        """A text of every state, up to its closing quote or so many tokens."""
+        """Write the text `f` of every state, up to its closing quote or `room` tokens."""
         generations = self.model.generate(
             [(*s.prompt, *s.ids) for s in states],
             max_new_tokens=room,
@@ -174,7 +175,7 @@ class ForcedJudge:
                 whole = len(generation.ids) == self.settings.max_new_tokens
                 (state.cut if whole else state.short).append(f.name)
         else:
-            # the token that holds the quote may hold the end of the text before it
+            # the token that holds the quote may also hold the end of the text
             n_kept, at = 0, 0
             while at + len(pieces[n_kept]) <= end:
                 at += len(pieces[n_kept])
@@ -188,9 +189,9 @@ class ForcedJudge:
     def _choose(
         self, states: Sequence[_State], f: Field, among: tuple[str | None, ...] = ()
     ) -> None:
-        """A value of every state, of those that the form admits, or `among` so many.
+        """Choose a value of `f` for every state, among those that the form admits, or in `among`.
 
-        Of a text that is not null the opening quote is written.
+        For a text that is not null, the opening quote is written.
         """
         values = [among or s.ask.choices(f) for s in states]
         labels = [self._labels(f, of) for of in values]
@@ -208,7 +209,7 @@ class ForcedJudge:
             state.values[f.name] = of[at]
 
     def _drawn(self, shares: dict[str, float], ask: Ask, f: Field) -> str:
-        """The likeliest, or one by chance where the settings have a temperature."""
+        """The likeliest value, or a draw from `shares` if the settings have a temperature."""
         t = self.settings.temperature
         if t == 0:
             return top(shares)
@@ -241,7 +242,7 @@ def was_cut(problem: str) -> bool:
 
 
 def lead_of(f: Field, before: Field | None) -> str:
-    """What stands between the value of the field before and that of this one.
+    """The JSON text between the value of field `before` and that of `f`.
 
     Objects are closed and opened on the way: `}, "b": {"c":`.
     """
@@ -257,7 +258,7 @@ def lead_of(f: Field, before: Field | None) -> str:
 
 
 def _written(f: Field, value: Verdict | None) -> str:
-    """A value as JSON has it; for a text its opening quote alone."""
+    """A value in JSON; for a text its opening quote alone."""
     return '"' if f.kind == "text" and value == "" else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,8 +1,8 @@
-"""What a judge is asked and in what form it must reply.
+"""Forms: the question to a judge, and the fields of its reply.
 
-A form is a prompt with places for the item, and the fields of the JSON object to be given back.
-The same form is answered by a model behind an API, by an open model's generation and by its
-log-probs of the verdict, so that the three can be compared item by item.
+A form is a prompt with places for the item's values, and the fields of the JSON object to reply
+with. API models, an open model's generation and its log-probs of the verdict all answer the same
+form, so that the three can be compared item by item.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 Verdict = int | str | bool
-"""A number, a label, or yes or no."""
+"""The value of a verdict: a number, a label, or true or false."""
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,20 @@ class Field:
     """One field of a reply."""
 
     name: str
-    """The path to it in the reply; dots go into objects: `transition.identifies_flaw`."""
+    """Path of the field in the reply; dots go into objects: `transition.identifies_flaw`."""
     kind: Literal["text", "integer", "label", "boolean"]
     low: int | None = None
     """The least value of an integer."""
     high: int | None = None
-    """The greatest value of an integer; None where the item says (a step index)."""
+    """The greatest value of an integer; None if the item sets it (a step index)."""
     labels: tuple[str, ...] = ()
-    """The values that a label may have; none where the item says (answer options)."""
+    """The values that a label may have; none if the item sets them (answer options)."""
     optional: bool = False
     """Whether a text may be null."""
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The names on the way to it."""
+        """The names on the path to the field."""
         return tuple(self.name.split("."))
 
 
@@ -45,13 +45,13 @@ class Form:
 
     name: str
     template: str
-    """The prompt, with `{place}` for every value of an ask; braces of its own are doubled."""
+    """The prompt, with `{place}` for every value of an ask; literal braces are doubled."""
     fields: tuple[Field, ...]
     verdict: str
-    """The name of the field that is the judgement; no text."""
+    """Name of the field that holds the judgement; never a text field."""
     cue: str = ""
-    """How the open model's reply begins where log-probs of the verdict are read, up to where the
-    number, the label (its opening quote may be there), or true or false stands."""
+    """Prefill of the open model's reply before log-probs of the verdict are read: all up to the
+    number, the label (with or without its opening quote), or true or false."""
     system: str | None = None
     """The system message, with places like the template's."""
 
@@ -82,10 +82,10 @@ class Form:
 
     @property
     def sha256(self) -> str:
-        """The sha256 of everything that the judge is told; every record keeps it."""
+        """The sha256 of everything that the form tells the judge; every record keeps it."""
         content = asdict(self)
         for f in content["fields"]:
-            # forms without them keep the hash they had before there were any
+            # forms without labels or optional texts keep the hash of versions that had neither
             for name in ("labels", "optional"):
                 if not f[name]:
                     del f[name]
@@ -97,14 +97,14 @@ class Ask:
     """One item put to a judge."""
 
     id: str
-    """Unique among the asks of one form in one run."""
+    """Id of the ask, unique among the asks of one form in one run."""
     form: Form
     values: Mapping[str, str]
-    """What stands at the places of the template."""
+    """Place in the template -> the item's text there."""
     high: int | None = None
-    """The most that the verdict may be here, where the form leaves it open."""
+    """The greatest verdict that this item allows, if the form leaves it open."""
     labels: tuple[str, ...] = ()
-    """What a label may be here, where the form leaves it open."""
+    """The labels that this item allows, if the form leaves them open."""
 
     @property
     def prompt(self) -> str:
@@ -116,7 +116,7 @@ class Ask:
 
     @property
     def range(self) -> range:
-        """Every verdict that is possible here, of a form whose verdict is a number."""
+        """Every possible verdict of this ask, for a form whose verdict is a number."""
         f = self.form.verdict_field
         high = f.high if f.high is not None else self.high
         if f.kind != "integer" or f.low is None or high is None:
@@ -127,10 +127,10 @@ class Ask:
         return range(f.low, high + 1)
 
     def choices(self, of: Field | None = None) -> tuple[Verdict, ...]:
-        """Every value that a field may have here, in order; of the verdict where none is named.
+        """Every value that the field `of` (by default the verdict) may have in this ask, in order.
 
         Raises:
-            ValueError: it is a text, or neither form nor item says what it may be.
+            ValueError: the field is a text, or neither form nor item says which values it may have.
         """
         f = of or self.form.verdict_field
         what = f"judge form {self.form.name!r}, item {self.id!r}: {f.name!r}"
@@ -155,13 +155,13 @@ class Writing:
     """A prompt whose reply is taken as text: a rewritten step, a chain of thought, an answer."""
 
     id: str
-    """Unique in one run."""
+    """Id of the writing, unique in one run."""
     prompt: str
     system: str | None = None
     before: tuple[tuple[Literal["user", "assistant"], str], ...] = ()
-    """Turns that come before the prompt, which is the user's."""
+    """(role, text) of the turns before the prompt, which is the user's turn."""
     draw: int = 1
-    """Which draw of a reply to the same words: of another one no earlier is taken from a cache."""
+    """Number of the draw of a reply to one prompt, from 1; each draw is cached separately."""
 
     @property
     def turns(self) -> list[dict[str, str]]:
@@ -184,84 +184,84 @@ Outcome = Literal[
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one ask, all its attempts together; zero where the server says nothing.
+    """Tokens of one ask, over all its attempts; zero if the server reports nothing.
 
-    What is written down as spent has an estimate there (`probes.judge.charges`).
+    What is written down as spent has an estimate in place of such zeros (`probes.judge.charges`).
     """
 
     calls: int = 0
     input_tokens: int = 0
-    """Those among them that the provider had cached, too."""
+    """Input tokens, including those that the provider had cached."""
     output_tokens: int = 0
-    """Those of the reasoning, too."""
+    """Output tokens, including those of the reasoning."""
     reasoning_tokens: int = 0
     cached_tokens: int = 0
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a judge gave back."""
+    """A judge's reply to one ask, parsed, or the reason why there is none."""
 
     outcome: Outcome
     values: Mapping[str, Any] = field(default_factory=dict)
-    """The fields, where parsed."""
+    """Field name -> value, if the reply was parsed."""
     text: str = ""
     """The last attempt's text as it came, without its thinking."""
     thinking: str = ""
     problem: str = ""
-    """Why it did not parse, or what the server said."""
+    """Why the reply did not parse, or what the server said."""
     extra_fields: int = 0
-    """Fields of a parsed reply that its form has not; they are ignored."""
+    """Number of fields of a parsed reply that its form does not have; they are ignored."""
     usage: Usage = field(default_factory=Usage)
     requested: str = ""
-    """What was put below the prompt to ask for the form (`probes.judge.parse.sent`); empty where
-    the reply was held to the form instead."""
+    """Request for the form that was put below the prompt (`probes.judge.parse.sent`); empty if the
+    reply was held to the form instead."""
     served: str = ""
-    """What the service says has answered: the version behind a name that may move."""
+    """Name of the model that answered, by the service: the version behind a name that may move."""
     from_cache: bool = False
     seconds: float = 0.0
     probabilities: tuple[float, ...] = ()
     """The probability of every verdict of the ask's range, in order; empty without log-probs."""
     mass: float | None = None
-    """Where log-probs were read: what all verdicts together have of the model's probability
-    there. Near zero where it would have written something else, and the shares say little."""
+    """The model's probability of all verdicts together, if log-probs were read. Near zero, the
+    model would have written something else, and the verdicts' shares say little."""
 
 
 def no_reply(reply: Reply) -> str:
-    """Why a reply is none, and to be asked for again at the next start; empty of any other."""
+    """Why there is no reply, so that the next start asks again; empty for any reply."""
     something = reply.usage.output_tokens or reply.text or reply.thinking
     broken = reply.outcome == "unparsed" and not something
     return reply.problem if broken or reply.outcome == "failed" else ""
 
 
 class OnReply(Protocol):
-    """Takes a reply as soon as it is there, so that it can be stored."""
+    """A function that takes each reply as soon as it is there, so that it can be stored."""
 
     def __call__(self, ask: Ask, reply: Reply, /) -> None: ...
 
 
 class OnText(Protocol):
-    """Takes what was written as soon as it is there."""
+    """A function that takes each written reply as soon as it is there."""
 
     def __call__(self, writing: Writing, reply: Reply, /) -> None: ...
 
 
 @runtime_checkable
 class Writer(Protocol):
-    """Whatever can write a text: all judges but those that score."""
+    """Anything that can write a text: all judges but those that score."""
 
     name: str
 
     def write_all(self, writings: list[Writing], on_text: OnText) -> None:
-        """Every writing gets exactly one reply, in whatever order, on the caller's thread."""
+        """Give every writing exactly one reply, in any order, on the caller's thread."""
         ...
 
 
 class Judge(Protocol):
-    """Whatever can answer asks: a model behind an API, an open model, its log-probs."""
+    """Anything that can answer asks: an API model, an open model, its log-probs."""
 
     name: str
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
-        """Every ask gets exactly one reply, in whatever order, on the caller's thread."""
+        """Give every ask exactly one reply, in any order, on the caller's thread."""
         ...

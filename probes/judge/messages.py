@@ -1,4 +1,4 @@
-"""What a model behind an API is sent for an ask or a writing, as Inspect takes it."""
+"""Messages and settings in Inspect's form for an ask or a writing of an API model."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 def messages(ask: Ask | Writing, requested: str) -> list[ChatMessage]:
-    """The conversation.
+    """The conversation that an ask or a writing sends.
 
     Args:
-        requested: what asks for the form below the prompt of an ask; empty where `held_to` does.
+        requested: request for the form, put below the prompt of an ask; empty if `held_to` enforces
+            the form.
     """
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
@@ -30,7 +31,7 @@ def messages(ask: Ask | Writing, requested: str) -> list[ChatMessage]:
 
 
 def held_to(ask: Ask, model: str) -> GenerateConfig:
-    """What has the provider of `model` hold the reply to the JSON schema of the form."""
+    """Settings with which the provider of `model` holds the reply to the form's JSON schema."""
     from inspect_ai.model import GenerateConfig, ResponseSchema
     from inspect_ai.util import JSONSchema
 

@@ -1,7 +1,7 @@
-"""An open model as a judge by what it writes, here or by another backend (vLLM).
+"""An open model as judge by the replies it writes, here or through another backend (vLLM).
 
-It is told what an API judge is told where the server knows no JSON schema: the form's prompt,
-then the request for the reply's form. `probes.judge.scoring` reads its log-probs instead.
+The model gets the prompt of an API judge whose server knows no JSON schema: the form's prompt, then
+the request for the reply's form. `probes.judge.scoring` reads its log-probs instead.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 
 Put = Callable[[Any, Reply], None]
-"""Takes an ask or a writing, and what came back."""
+"""A function that takes an ask or a writing, and its reply."""
 
 
 @dataclass(frozen=True)
 class GeneratingSettings:
-    """What determines a written verdict besides model, form and item."""
+    """Everything but model, form and item that determines a written verdict."""
 
     max_new_tokens: int = 512
     batch_size: int = 8
-    """Most asks that are generated here in lockstep, taken in the order given."""
+    """Most asks that are generated in lockstep here, in the order given."""
     temperature: float = 0.0
-    """0 is greedy."""
+    """Sampling temperature; 0 is greedy."""
     top_p: float = 1.0
     seed: int = 0
-    """Where sampled: each ask draws from a generator of its own, made of this seed, the form's
-    name, the ask's id and the attempt, so that a resumed run draws what it would have drawn."""
+    """Seed of sampling: each ask draws from a generator of its own, made of this seed, the form's
+    name, the ask's id and the attempt, so that a resumed run draws the same."""
     thinking: bool | None = None
-    """Ask a hybrid model to think, or not to; None leaves it to the template."""
+    """Whether a hybrid model thinks; None leaves it to the template."""
     attempts: int = 1
-    """How often at most a reply that does not parse is drawn anew; 1 where greedy."""
+    """Most attempts at a reply that does not parse; 1 if greedy."""
 
     def __post_init__(self) -> None:
         for name in ("max_new_tokens", "batch_size", "attempts"):
@@ -62,20 +62,20 @@ class GeneratingSettings:
 
 
 def words(ask: Ask | Writing) -> str:
-    """The user message: the prompt, and of an ask the request for the reply's form."""
+    """The user message: the prompt, with an ask's request for the reply's form."""
     return sent(ask.prompt, requested(ask))
 
 
 class GeneratingJudge:
-    """The model writes its reply, which is parsed strictly (`probes.judge.parse`).
+    """A `Judge` that writes its reply, which is parsed strictly (`probes.judge.parse`).
 
-    A greedy reply that does not parse would be written again word for word; so it stays
-    `unparsed` at once, and only sampled ones are drawn anew (`GeneratingSettings.attempts`).
+    A greedy reply that does not parse would be written again word for word; so it is `unparsed` at
+    once, and only sampled replies are drawn anew (`GeneratingSettings.attempts`).
 
-    Thinking is told from the answer by the model's own marks (`interp.formats`). What the token
-    limit cut off is `truncated`, or `unclosed_thinking`, whatever stands in it. A prompt that
-    leaves no position free is an `overflow`; one that leaves fewer than `max_new_tokens` gets
-    what there is. An ask that the backend does not answer is `failed`.
+    Thinking is told from the answer by the model's own marks (`interp.formats`). A reply that the
+    token limit cut off is `truncated`, or `unclosed_thinking`, whatever it holds. A prompt that
+    leaves no position free is an `overflow`; one that leaves fewer than `max_new_tokens` gets a
+    reply of at most those. An ask that the backend does not answer is `failed`.
     """
 
     def __init__(
@@ -86,8 +86,9 @@ class GeneratingJudge:
     ) -> None:
         """
         Args:
-            model: its tokenizer and format; the weights too (`interp.Model`) without a backend.
-            backend: who writes; None has the weights of `model` do it here.
+            model: tokenizer and format of the judge, with weights (`interp.Model`) if there is no
+                backend.
+            backend: backend that writes; None writes with the weights of `model` here.
         """
         self.model = model
         self.name = model.name
@@ -95,16 +96,16 @@ class GeneratingJudge:
         self._backend = backend
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
-        """Every ask gets one reply, as soon as its text has come to an end.
+        """Give every ask one reply, as soon as its text has ended.
 
         Raises:
             FloatingPointError: the model's logits are not finite.
-            UserError: the backend is gone.
+            UserError: the backend is closed or lost.
         """
         self._all(asks, on_reply)
 
     def write_all(self, writings: list[Writing], on_text: OnText) -> None:
-        """Every writing gets one reply, as soon as its text has come to an end.
+        """Give every writing one reply, as soon as its text has ended.
 
         Raises:
             FloatingPointError, UserError: as `ask_all`.
@@ -129,7 +130,7 @@ class GeneratingJudge:
     def _prompted(
         self, asks: Sequence[Ask | Writing], positions: int | None, on_reply: Put
     ) -> Iterator[_Put]:
-        """The asks whose prompts leave room for a reply; the others are answered."""
+        """The asks whose prompts leave room for a reply; the others get an `overflow`."""
         for ask in asks:
             content = ask.turns if isinstance(ask, Writing) else words(ask)
             prompt = self.model.prompt(content, ask.system, self.settings.thinking)
@@ -143,7 +144,7 @@ class GeneratingJudge:
                 yield _Put(ask, prompt, room)
 
     def _once(self, backend: Backend, batch: list[_Put], attempt: int, on_reply: Put) -> list[_Put]:
-        """Write every ask once; back come those to be drawn anew."""
+        """Write a reply to every ask once; returns those to be drawn anew."""
         again: dict[int, _Put] = {}
 
         def ended(i: int, text: Generation | BackendError) -> None:
@@ -170,7 +171,7 @@ class GeneratingJudge:
 
 
 def seed_of(settings: GeneratingSettings, ask: Ask | Writing, attempt: int) -> int:
-    """The seed of one attempt at one ask, whoever shares its batch."""
+    """The seed of one attempt at one ask, which no other ask of its batch changes."""
     name = "" if isinstance(ask, Writing) else ask.form.name
     text = f"{settings.seed}\n{name}\n{ask.id}\n{attempt}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
@@ -183,11 +184,11 @@ class _Put:
     ask: Ask | Writing
     prompt: Prompt
     room: int
-    """Most tokens of its reply."""
+    """Most tokens of the ask's reply."""
     usage: Usage = field(default_factory=Usage)
-    """What the attempts so far have used."""
+    """Tokens that the attempts so far have used."""
     seconds: float = 0.0
-    """How long they took."""
+    """Wall time of the attempts so far, in seconds."""
 
 
 def _reply_of(model: Speaks, put: _Put, generation: Generation) -> Reply:
@@ -216,7 +217,7 @@ def _reply_of(model: Speaks, put: _Put, generation: Generation) -> Reply:
             usage=usage,
             seconds=seconds,
         )
-    # of a format without marks the text may hold thinking that is still to be taken off
+    # in a format without marks the text may hold thinking that is still to be taken off
     parsed = read(put.ask, text, generation.finish == "length", after_thinking=fmt.marks)
     return Reply(
         parsed.outcome,
@@ -231,7 +232,7 @@ def _reply_of(model: Speaks, put: _Put, generation: Generation) -> Reply:
 
 
 def _after(closer: str, answer_opener: str, tail: str) -> str:
-    """The text of a tail without the mark that it begins with, spelled as the model spelled it."""
+    """The text of a tail without the mark at its beginning, as the model spelled that mark."""
     for mark in (closer, answer_opener):
         if mark and mark in tail:
             return tail.partition(mark)[2]

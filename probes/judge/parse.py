@@ -1,11 +1,11 @@
-"""A judge's reply to the fields of its form, or the reason why there is no verdict.
+"""Parser of a judge's reply: the fields of its form, or the reason why there is no verdict.
 
-Strict on purpose: a verdict is taken only where the reply, after its thinking, is one JSON object
-of the form, or ends in one fenced block that holds it and has no other object beside it. With words
-or thinking before it, an object that stands in the prompt is no reply: it may be quoted from the
-text that is judged. So may a mark that ends thinking (`interp.marks.split`). What is not of the
-form is asked again, and then kept as `unparsed` with its text. No field is renamed, filled in,
-rounded or read out of prose.
+Strict on purpose: a verdict is taken only if the reply, after its thinking, is one JSON object of
+the form, or ends in one fenced block that holds such an object and has no other beside it. With
+words or thinking before it, an object that stands in the prompt is no reply: it may be a quotation
+of the judged text. So may a mark that ends thinking (`interp.marks.split`). A reply that does not
+fit the form is asked for again, and then kept as `unparsed` with its text. No field is renamed,
+filled in, rounded or read out of prose.
 
 Everything here takes time in proportion to the length of reply and prompt.
 """
@@ -24,9 +24,9 @@ from faithscope.probes.judge.form import Ask, Field, Outcome, Writing
 
 _OPENS_FENCE, _CLOSES_FENCE = re.compile(r"```\w*[ \t]*\n"), re.compile("```")
 _ONE_FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.S)
-"""A reply that is one block; what stands between is looked at as a whole."""
+"""A reply that is one fenced block, whose content is parsed as a whole."""
 _BEGINS_OBJECT = re.compile(r'\{\s*"')
-"""`\\frac{1}{2}` is prose; this is the beginning of an object."""
+"""The beginning of a JSON object; a brace of prose, as in `\\frac{1}{2}`, has no quote after it."""
 _BEGINS_WITH_KEY = re.compile(r'\{(?=\s*(")((?:[^"\\]|\\.)*+)")', re.S)
 """The beginning of an object; group 1 the first quote of its first key, group 2 that key."""
 _LATEX = (
@@ -36,18 +36,18 @@ _LATEX = (
     "r(?:angle|ceil|eal|floor|ho|ight|ightarrow|m)",
     "t(?:an|anh|au|ext|extbf|extit|extrm|frac|heta|ilde|imes|o|op|riangle)",
 )
-"""Commands of LaTeX that JSON would read as an escape and letters; not `\\ne` and `\\nu`, which may
-as well be a line that begins with a variable."""
+"""LaTeX commands that JSON would read as an escape and letters; not `\\ne` and `\\nu`, which may as
+well be a line break before a variable."""
 _ESCAPE = re.compile(
     rf'(\\(?:(?:{"|".join(_LATEX)})(?![A-Za-z])|u(?![0-9A-Fa-f]{{4}})|[^"\\/bfnrtu]))|\\.', re.S
 )
-"""A backslash of a JSON string and what belongs to it; group 1 where it was meant for one, before
-what is no escape, or in a command."""
+"""A backslash of a JSON string with the characters that belong to it; group 1 if a literal
+backslash was meant: before something that is no escape, or in a LaTeX command."""
 
 LONGEST = 400_000
-"""Characters of a reply: a longer one is no verdict, and is kept up to here."""
+"""Most characters of a reply: a longer one is no verdict, and is kept up to this length."""
 MOST_LISTED = 500
-"""Values of one field; OpenAI takes a thousand in a whole schema."""
+"""Most values of one field that a schema lists; OpenAI takes a thousand in a whole schema."""
 
 
 class Malformed(ValueError):
@@ -55,30 +55,30 @@ class Malformed(ValueError):
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What one reply says."""
+class ParsedReply:
+    """The result of parsing one reply."""
 
     outcome: Outcome
     values: Mapping[str, Any] = field(default_factory=dict)
-    """The fields, where parsed."""
+    """Field name -> value, if the reply was parsed."""
     answer: str = ""
     """The reply without its thinking."""
     thinking: str = ""
     problem: str = ""
     n_extra_fields: int = 0
-    """Fields of a parsed object that the form has not; they are ignored."""
+    """Number of fields of a parsed object that the form does not have; they are ignored."""
 
 
 REPLIES = 2
-"""Version of how replies are read; see `probes.probe.Probe.version`."""
+"""Version of the parser of replies; see `probes.probe.Probe.version`."""
 
 
 def schema(ask: Ask, *, listed: bool = False) -> dict[str, Any]:
-    """The JSON schema of a reply: every field required, nothing beside them.
+    """The JSON schema of a reply: every field is required, and no other is allowed.
 
     Args:
-        listed: integers by the list of their values. Many services know no bounds, and Inspect
-            takes `minimum` and `maximum` out of what these are sent.
+        listed: whether integers are given by a list of their values. Many services know no bounds,
+            and Inspect removes `minimum` and `maximum` from their requests.
     """
     return _object({f.path: f for f in ask.form.fields}, ask, listed)
 
@@ -124,27 +124,29 @@ def request(ask: Ask) -> str:
 
 
 def requested(ask: Ask | Writing) -> str:
-    """What a prompt is not enough without: of an ask the request for its form."""
+    """The request for the form that must follow an ask's prompt; empty for a writing."""
     return "" if isinstance(ask, Writing) else request(ask)
 
 
 def sent(prompt: str, requested: str) -> str:
-    """The user message, word for word: the prompt, and what asks for the form below it."""
+    """The user message, word for word: the prompt, and the request for the form below it."""
     return f"{prompt}\n\n{requested}" if requested else prompt
 
 
-def read(ask: Ask | Writing, text: str, cut: bool = False, after_thinking: bool = False) -> Reading:
-    """The verdict of one raw reply; of a writing, its text without the thinking.
+def read(
+    ask: Ask | Writing, text: str, cut: bool = False, after_thinking: bool = False
+) -> ParsedReply:
+    """Parse one raw reply: an ask's verdict, or a writing's text without its thinking.
 
     Args:
-        cut: the server said that the token limit ended the reply. Such a reply is never parsed,
-            though an object may stand in it: what was still to come could have changed it.
+        cut: whether the token limit ended the reply, by the server. Such a reply is never parsed,
+            though it may hold an object: the rest could have changed it.
         after_thinking: whether thinking has been taken off the text already, by its token ids or
             by the server.
     """
     if len(text) > LONGEST:
         problem = f"the reply has {len(text):,} characters, of which at most {LONGEST:,} are read"
-        return Reading("unparsed", answer=text[:LONGEST], problem=problem)
+        return ParsedReply("unparsed", answer=text[:LONGEST], problem=problem)
     thought = strip_thinking(text, _asked(ask))
     outcome, values, problem, extra = "parsed", {}, "", 0
     if not thought.closed:
@@ -163,11 +165,11 @@ def read(ask: Ask | Writing, text: str, cut: bool = False, after_thinking: bool 
         except Malformed as error:
             more = f"; {_doubt(thought)}" if thought.unpaired else ""
             outcome, problem = "unparsed", f"{error}{more}"
-    return Reading(outcome, values, thought.answer, thought.thinking, problem, extra)
+    return ParsedReply(outcome, values, thought.answer, thought.thinking, problem, extra)
 
 
 def _asked(ask: Ask | Writing) -> str:
-    """All that was said to the judge."""
+    """All text that the judge was given."""
     turns = ask.turns if isinstance(ask, Writing) else [{"content": ask.prompt}]
     return "\n".join([ask.system or "", *(turn["content"] for turn in turns)])
 
@@ -179,7 +181,7 @@ def _doubt(thought: marks.Thought) -> str:
 
 
 def strip_thinking(text: str, prompt: str = "") -> marks.Thought:
-    """Part the thinking of a reply from its answer (`interp.marks.split`).
+    """Split the thinking of a reply from its answer (`interp.marks.split`).
 
     A reply that is a JSON object as it stands, fenced or not, holds no thinking, whatever its
     strings quote.
@@ -192,14 +194,14 @@ def strip_thinking(text: str, prompt: str = "") -> marks.Thought:
 
 
 def fields(ask: Ask, answer: str, after_thinking: bool = False) -> tuple[dict[str, Any], int]:
-    """The fields of the form, from an answer without thinking, and how many others there are.
+    """The form's fields in an answer without thinking, and the number of other fields.
 
     Args:
         after_thinking: whether thinking stood before the answer.
 
     Raises:
-        Malformed: the answer is not one JSON object, or its names, types or range are not the
-            form's, or it may be quoted from the prompt.
+        Malformed: the answer is not one JSON object; its names, types or ranges are not the form's;
+            or it may be quoted from the prompt.
     """
     by_path = {f.path: f for f in ask.form.fields}
     found, alone = find_object(answer)
@@ -207,7 +209,7 @@ def fields(ask: Ask, answer: str, after_thinking: bool = False) -> tuple[dict[st
     if missing := [f.name for path, f in by_path.items() if path not in by_place]:
         raise Malformed(f"no field {missing[0]!r} in the JSON object")
     values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
-    # the form's own words may show a verdict as an example, which a judge may well come to
+    # the form's prompt may show an example verdict that a judge may also come to by itself
     quotable = "\n".join(map(str, ask.values.values())) if alone else _asked(ask)
     if (after_thinking or not alone) and _stands_in(quotable, found):
         raise Malformed("the JSON object may be quoted: it stands in the prompt, word for word")
@@ -217,7 +219,7 @@ def fields(ask: Ask, answer: str, after_thinking: bool = False) -> tuple[dict[st
 def _leaves(
     tree: Mapping[str, Any], wanted: Mapping[tuple[str, ...], Field], at: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What stands at the paths of the form, and at those that it has not."""
+    """(path, value) of all the form's fields in a reply, and of all others."""
     for name, value in tree.items():
         path = (*at, name)
         inner = any(p[: len(path)] == path and p != path for p in wanted)
@@ -228,7 +230,7 @@ def _leaves(
 
 
 def _checked(ask: Ask, f: Field, value: Any) -> Any:
-    """The value, a label as the form writes it."""
+    """The value if it fits the field, with a label spelled as in the form."""
     if f.kind == "label":
         label_text = _as_label(value) if isinstance(value, str) else None
         matching = [label for label in ask.choices(f) if _as_label(str(label)) == label_text]
@@ -241,7 +243,7 @@ def _checked(ask: Ask, f: Field, value: Any) -> Any:
 
 
 def _as_label(text: str) -> str:
-    """Whatever its case, its apostrophes and the white space around and in it."""
+    """`text` normalised for comparison with labels: case, apostrophes and white space."""
     return " ".join(text.replace("’", "'").split()).casefold()
 
 
@@ -254,7 +256,7 @@ def _check(ask: Ask, f: Field, value: Any) -> None:
         if not isinstance(value, bool):
             raise Malformed(f"{f.name!r} is {_shown(value)}, neither true nor false")
         return
-    # A bool is an int to Python, and 1.0 or "1" would be a guess.
+    # A bool is an int to Python, and taking 1.0 or "1" for an integer would be a guess.
     if type(value) is not int:
         raise Malformed(f"{f.name!r} is {_shown(value)}, not an integer")
     if f.name == ask.form.verdict:
@@ -274,11 +276,11 @@ def find_object(text: str) -> tuple[dict[str, Any], bool]:
     """The JSON object that an answer is, or that the one fenced block at its end holds.
 
     Returns:
-        The object, and whether it is all of the answer.
+        The object, and whether it is the whole answer.
 
     Raises:
-        Malformed: there is none, there are several, it is broken, or there is text where only the
-            object may stand.
+        Malformed: there is no object, there are several, it is broken, or there is text where only
+            the object may stand.
     """
     if not text.strip():
         raise Malformed("the reply is empty")
@@ -309,13 +311,14 @@ def find_object(text: str) -> tuple[dict[str, Any], bool]:
 
 
 def _stands_in(text: str, value: dict[str, Any]) -> bool:
-    """Whether a JSON object stands in a text, whatever blanks it is laid out with.
+    """Whether a text holds the JSON object `value`, in any layout of blanks.
 
-    Each place is read at most twice. An object that breaks off takes those within it with it: they
-    break off at the same place, or were whole and are compared as they end. What is left is
-    what it read as the inside of a string, which can only begin where that string ends.
+    Each place is read at most twice. Objects within one that breaks off need no second reading:
+    they break off at the same place, or were whole and were compared when they ended. What remains
+    is text that was read as the inside of a string, in which an object can only begin where that
+    string ends.
 
-    A text that nests deeper than Python reads holds anything.
+    A text that nests deeper than Python can read counts as holding any object.
     """
     text, names = _with_latex(text), {json.dumps(n, ensure_ascii=False)[1:-1] for n in value}
     stands = False
@@ -328,7 +331,7 @@ def _stands_in(text: str, value: dict[str, Any]) -> bool:
     decoder = json.JSONDecoder(
         object_pairs_hook=compared,
         parse_constant=lambda name: object(),
-        # Python refuses longer ones
+        # Python refuses longer integers
         parse_int=lambda digits: int(digits) if len(digits) <= 4_300 else digits,
         strict=False,
     )
@@ -346,9 +349,10 @@ def _stands_in(text: str, value: dict[str, Any]) -> bool:
 
 
 def _end_of_value(decoder: json.JSONDecoder, text: str, at: int) -> int:
-    """Where a JSON value ends that begins at a place, or the character before which it breaks off.
+    """The end of the JSON value that begins at `at`, or the character at which it breaks off.
 
-    Read in windows, each twice as long: an error of `json` counts the lines of all before it.
+    The text is read in windows that double in length, since an error of `json` counts the lines of
+    all text before it.
     """
     window = 256
     while True:
@@ -356,7 +360,7 @@ def _end_of_value(decoder: json.JSONDecoder, text: str, at: int) -> int:
         try:
             return at + decoder.raw_decode(part)[1]
         except json.JSONDecodeError as error:
-            # at the end of a window strings, words and numbers may be cut
+            # the end of a window may cut strings, words and numbers
             whole = error.pos < window - 16 and not error.msg.startswith("Unterminated")
             if whole or at + window >= len(text):
                 return at + error.pos - 1
@@ -372,7 +376,7 @@ def _whole_object(text: str) -> dict[str, Any] | None:
 
 
 def _broken(text: str) -> str:
-    """Why a text that begins as a JSON object is none."""
+    """Why a text that begins like a JSON object is none."""
     try:
         _DECODER.raw_decode(_with_latex(text.strip()))
     except (ValueError, RecursionError) as error:
@@ -381,10 +385,11 @@ def _broken(text: str) -> str:
 
 
 def _with_latex(text: str) -> str:
-    """JSON in whose strings backslashes that begin no escape, but LaTeX, stand for themselves.
+    """`text` as JSON whose backslashes of LaTeX (those that begin no escape) are doubled.
 
-    A rationale that quotes `\\(x = 2\\)` or `\\frac` without doubling the backslash is as it was
-    written; no number, label or truth value can change by it. Outside of strings JSON has none.
+    A rationale that quotes `\\(x = 2\\)` or `\\frac` without doubling the backslash keeps its
+    words; no number, label or truth value can change, since JSON has no backslash outside of
+    strings.
     """
 
     def as_written(escape: re.Match[str]) -> str:
@@ -404,5 +409,5 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-# Line breaks inside strings are let through: the rationale is prose, and they change no field.
+# Line breaks inside strings are allowed: the rationale is prose, and they change no other field.
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant, strict=False)

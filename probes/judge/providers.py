@@ -1,4 +1,4 @@
-"""Who serves a judge: the names that may be given, and what each needs before the first call."""
+"""Providers of API judges: their names, and what each needs before the first call."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ INSTALL = "pip install 'faithscope[judge]'"
 
 @dataclass(frozen=True)
 class Provider:
-    """A door of Inspect AI to one service."""
+    """Requirements of one service that Inspect AI can call."""
 
     keys: tuple[str, ...] = ()
-    """Environment variables of which one must hold a key; none where the server asks for none."""
+    """Environment variables of which one must hold a key; none if the server asks for no key."""
     module: str = "openai"
-    """The Python client that Inspect needs for it."""
+    """The Python package that Inspect needs for the service."""
     schema: bool = False
-    """Whether every model behind it that one would still use holds to a JSON schema."""
+    """Whether every current model of the service can be held to a JSON schema."""
     url: str = ""
-    """The environment variable that may hold the address, where there is no fixed one."""
+    """The environment variable that may hold the address, if there is no fixed one."""
     install: str = INSTALL
 
 
@@ -54,7 +54,7 @@ PROVIDERS: dict[str, Provider] = {
     "ollama": Provider(),
     "openai-api": Provider(),
 }
-"""Providers by the first part of a judge's name."""
+"""First part of a judge's name -> its provider."""
 
 KINDS = (
     "openai/MODEL, openai/azure/DEPLOYMENT, anthropic/MODEL, google/MODEL, groq/MODEL, "
@@ -63,23 +63,23 @@ KINDS = (
 )
 
 NO_KEY = "no-key"
-"""Sent to a server on this machine where no key is set; the clients insist on one."""
+"""Key sent to a server on this machine if none is set, since clients insist on one."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """One judge's provider, as far as it can be said before a call."""
+    """One judge's provider, with all that is known before a call."""
 
     provider: Provider
     name: str
-    """The name as Inspect wants it."""
+    """The judge's name in Inspect's form."""
     keys: tuple[str, ...]
     api_key: str | None
-    """Only `NO_KEY`: a real key stays in the environment, where the client reads it."""
+    """`NO_KEY` or None: a real key stays in the environment, where the client reads it."""
 
 
 def service(name: str, base_url: str | None) -> Service:
-    """Who serves the judge `name`; everything that would fail at the first call fails here.
+    """The service of the judge `name`; everything that would fail at the first call fails here.
 
     Raises:
         UserError: an unknown provider, a missing client, key or address, or a key in the address.
@@ -128,23 +128,24 @@ def _check_address(name: str, base_url: str | None, variable: str) -> None:
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise UserError(f"model {name!r}: base_url must be http(s)://HOST[:PORT]/PATH")
     if secret := secret_in_address(base_url):
-        # Not shown: it is what must not be written anywhere.
+        # The value itself is not shown: it must not be written anywhere.
         raise UserError(
             f"model {name!r}: base_url holds {secret}; keys are read from the environment only"
         )
 
 
 def secret_in_address(url: str) -> str:
-    """What in an address may be a key, which a run folder would keep; empty where nothing is.
+    """Name of the part of an address that may be a key, which a run folder would keep; empty if
+    none is.
 
-    A path may hold one, too (`https://proxy/KEY/v1`): the value of any variable of the environment
-    that `redact` takes for a key, percent-encoded or not. An address with such a path can be given
-    in the environment, where it is not written anywhere.
+    A path may hold a key, too (`https://proxy/KEY/v1`): the value of any environment variable that
+    `redact` takes for a key, percent-encoded or not. An address with such a path can be given in
+    the environment, from where it is never written.
     """
     parts = _split(url)
     if parts is None:
         return "something that is no address"
-    # without its http:// an address has all in its path
+    # `urlsplit` puts an address without http:// into the path
     if "@" in (parts.netloc or url) or parts.query or parts.fragment:
         return "a user name, a password, a query or a fragment"
     if redact(url) != url or redact(unquote(url)) != unquote(url):
@@ -153,9 +154,10 @@ def secret_in_address(url: str) -> str:
 
 
 def _check_environment(name: str, variable: str) -> None:
-    """Passwords in addresses that are not ours to look at before: errors of the client show them.
+    """Refuse passwords in addresses from the environment, which the client's error messages would
+    show.
 
-    `variable` first; then those that Inspect reads where a provider has a fixed address.
+    `variable` is checked first; then those that Inspect reads for providers with a fixed address.
     """
     first = name.partition("/")[0].upper().replace("-", "_")
     others = (f"{first}_BASE_URL", *_ALSO_READ.get(first, ()), "INSPECT_EVAL_MODEL_BASE_URL")
@@ -204,8 +206,8 @@ _SECRET = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIA
 def redact(text: str, environment: Mapping[str, str] = os.environ) -> str:
     """`text` without the value of any environment variable whose name says that it is a secret.
 
-    A value is taken out as it is and as JSON may spell it, with escapes for some of its letters.
-    Values under eight characters stay: they are settings (`TOKEN_LIMIT=512`), and taking them out
+    A value is removed as it is and as JSON may spell it, with escapes for some of its letters.
+    Values under eight characters stay: they are settings (`TOKEN_LIMIT=512`), and removing them
     would tear holes into replies.
     """
     secrets = [(v, k) for k, v in environment.items() if _SECRET.search(k) and len(v) >= 8]
@@ -218,5 +220,5 @@ def redact(text: str, environment: Mapping[str, str] = os.environ) -> str:
 
 @lru_cache(maxsize=256)
 def _escaped(value: str) -> re.Pattern[str]:
-    """A text in every spelling that a JSON string has for it."""
+    """A pattern of every spelling that a JSON string may have for `value`."""
     return re.compile("".join(rf"(?:\\*{re.escape(c)}|\\+u(?i:{ord(c):04x}))" for c in value))

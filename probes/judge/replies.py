@@ -1,4 +1,4 @@
-"""What Inspect AI gives back, as a reply: each way of having no verdict told apart."""
+"""Conversion of Inspect AI's outputs and errors to replies, with each kind of missing verdict."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FATAL = {
     404: "there is no such model, or no such address",
     "insufficient_quota": "the account has nothing left",
 }
-"""Statuses and codes that every other ask would meet too."""
+"""Statuses and codes that every other ask would get, too."""
 
 _FILTERED = re.compile(
     r"inappropriate content|data_inspection|content.{0,9}(filter|polic|management)|sensitive|"
     r"moderation|safety",
     re.I,
 )
-"""Words in a refused request by which some services say that their filter stopped it."""
+"""Words by which some services say, in a refused request, that their filter stopped it."""
 
 _OVERFLOW = re.compile(
     r"context.{0,9}(length|window)|(prompt|input).{0,20}too (long|large)|too many (input )?tokens",
@@ -38,20 +38,21 @@ _OVERFLOW = re.compile(
 
 
 UNREADABLE = "the server's reply cannot be read"
-"""How the problem of a reply begins that was answered with success in a form of its own."""
+"""Beginning of `Reply.problem` for a reply of success whose body has an unknown form."""
 
 KEPT_CHARACTERS = 10_000
-"""The most that is kept of a body that cannot be read."""
+"""Most characters that are kept of an unreadable body."""
 
 MOST_TOKENS = 10**8
-"""A count of one call above this is no count; the longest contexts have ten million."""
+"""Greatest plausible token count of one call; the longest contexts have ten million."""
 
 
 def from_error(error: BaseException, body: str | None = None) -> tuple[Reply, bool]:
-    """A reply that says why there is none, and whether every other ask would meet the same.
+    """A reply that says why there is no verdict, and whether every other ask would meet the same
+    error.
 
     Args:
-        body: what the server sent with success, where the client could make nothing of it.
+        body: the body that the server sent with success, if the client could not read it.
     """
     from tenacity import RetryError
 
@@ -60,11 +61,11 @@ def from_error(error: BaseException, body: str | None = None) -> tuple[Reply, bo
     code = getattr(error, "code", None)
     status = getattr(error, "status_code", None) or code
     fatal = next((why for key, why in FATAL.items() if key in (status, code)), None)
-    # Inspect's own message holds the whole request; the provider's says what is wrong.
+    # Inspect's own message holds the whole request; the provider's message says what is wrong.
     message = getattr(error, "provider_message", None) or str(error) or repr(error)
     source = error.__cause__ or error
     if re.fullmatch(r"Error code: \d+", message):
-        # A server of another house (`{"detail": …}`): the client leaves out what it said.
+        # A server with another form of errors (`{"detail": …}`): the client leaves out its message.
         message += f" - {getattr(getattr(source, 'response', None), 'text', '')}"
     problem = f"{type(source).__name__}: {message}"
     outcome: Outcome = "failed"
@@ -77,7 +78,7 @@ def from_error(error: BaseException, body: str | None = None) -> tuple[Reply, bo
     elif status == 400 and _FILTERED.search(message):
         outcome = "filtered"
     elif isinstance(error, json.JSONDecodeError):
-        # The server answered, in a body that breaks off: as good as a malformed reply.
+        # The server answered in a body that breaks off, which counts as a malformed reply.
         outcome = "unparsed"
     elif fatal:
         problem = f"{fatal}: {problem}"
@@ -85,7 +86,7 @@ def from_error(error: BaseException, body: str | None = None) -> tuple[Reply, bo
 
 
 def _unreadable(problem: str, body: str) -> Reply:
-    # a page in the place of a reply (a proxy's) is none of the model's, and is asked for again
+    # a page in place of a reply (by a proxy) is not the model's, and is asked for again
     text = redact(body) if body.lstrip().startswith("{") else ""
     if len(text) > KEPT_CHARACTERS:
         text = f"{text[:KEPT_CHARACTERS]} … [{len(text):,} characters]"
@@ -94,7 +95,7 @@ def _unreadable(problem: str, body: str) -> Reply:
 
 
 def _error_in(body: str) -> str:
-    """The error that some services send with the status of success; empty where there is none."""
+    """The error that some services send with the status of success; empty if there is none."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -104,7 +105,7 @@ def _error_in(body: str) -> str:
 
 
 def is_whole(body: str) -> bool:
-    """Whether a body is JSON that is kept whole, so that its length says what was written."""
+    """Whether a body is JSON that is kept whole, so that its length tells how much was written."""
     try:
         json.loads(body)
     except (ValueError, RecursionError):
@@ -113,12 +114,12 @@ def is_whole(body: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """A message as it may be written anywhere: no key in it, nothing that steers a terminal."""
+    """A message that may be written anywhere: on one line, without keys or terminal controls."""
     return redact(plain.one_line(text))[:500]
 
 
 def from_output(ask: Ask | Writing, output: ModelOutput) -> Reply:
-    """What the judge said, and which of the ways of saying nothing it took."""
+    """The reply in Inspect's output: the judge's verdict, or the kind of missing verdict."""
     return replace(_read(ask, output), served=redact(output.model or ""))
 
 
@@ -140,7 +141,7 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
     text = _whole(redact(text))
     given = _whole(redact("\n".join(thinking)))
     stop, details = output.stop_reason, output.choices[0].stop_details
-    # Claude's word for it; Inspect also has it for what a filter turned away unread, and unbilled
+    # Claude's word for a refusal; Inspect uses it also for prompts filtered unread and unbilled
     if details and details.type == "refusal" and output.usage:
         refused = True
     if refused or stop in ("content_filter", "model_length"):
@@ -150,15 +151,15 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
         if stop == "model_length":
             outcome = "overflow"
         return Reply(outcome, text=text, thinking=given, problem=one_line(problem), usage=usage)
-    # a server ends the thinking at a mark, which the judge may have quoted
+    # a server ends the thinking at a mark, which the judge may only have quoted
     thought = bool(given.strip())
     reading = parse.read(ask, text, cut=stop == "max_tokens", after_thinking=thought)
     return Reply(
         reading.outcome,
-        # again: JSON may spell a key with escapes, which are none in what it holds
+        # keys are removed again from the parsed values: JSON may have spelled them with escapes
         _without_secrets(reading.values),
         text=reading.answer,
-        # Where all of a reply is thinking, Inspect leaves it in the text as well.
+        # If all of a reply is thinking, Inspect leaves it in the text as well.
         thinking=given or reading.thinking,
         problem=reading.problem,
         extra_fields=reading.n_extra_fields,
@@ -178,15 +179,15 @@ def _without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(text: str) -> str:
-    """`text` with a mark for halves of characters, which no file can hold and no API takes back."""
+    """`text` with lone surrogates replaced, which no file can hold and no API accepts."""
     return text.encode("utf-8", "replace").decode()
 
 
 def usage_of(output: ModelOutput) -> Usage:
-    """What the provider says that one call used; only that it was one, where it says nothing.
+    """Usage of one call as the provider reports it; one call without tokens if it reports nothing.
 
-    A count below zero or above `MOST_TOKENS` is no count, and nothing beside it is believed either.
-    Where more tokens are cached than were read, Inspect has a count below zero of the others.
+    A count below zero or above `MOST_TOKENS` is implausible, and all counts beside it are dropped,
+    too. If more tokens are cached than were read, Inspect's count of the others is below zero.
     """
     used = output.usage
     if used is None:
@@ -197,8 +198,8 @@ def usage_of(output: ModelOutput) -> Usage:
     if not all(0 <= count <= MOST_TOKENS for count in counts):
         return Usage(calls=1)
     read = sum(parts)
-    # xAI counts its reasoning beside the completion, and only its total shows it; so does whoever
-    # counts more reasoning than completion
+    # xAI counts reasoning apart from the completion, and only its total shows it; so does any
+    # service that reports more reasoning than completion
     beside = used.total_tokens == read + used.output_tokens + reasoning
     return Usage(
         calls=1,

@@ -1,8 +1,8 @@
-"""Where Inspect keeps replies for other runs: a folder of our own making, for its owner alone.
+"""Cache of Inspect's replies for other runs: a folder made here, for its owner alone.
 
-Inspect reads what it kept with `pickle`, and a pickle runs whatever its writer wanted. So replies
-are read only from a folder that was made here and that no one else may write to; nothing that lies
-beside it is read, and nothing but what was just written there is deleted.
+Inspect reads cached replies with `pickle`, and a pickle can run any code of its writer. So replies
+are read only from a folder that was made here and that no one else may write to; nothing beside it
+is read, and only entries just written there are deleted.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from faithscope.probes.judge.providers import redact
 
 FOLDER = "faithscope-replies"
 _ENTRY = re.compile(r"[0-9a-f]{32}")
-"""The name of a kept reply: Inspect's MD5 of what was asked."""
+"""File name of a cached reply: Inspect's MD5 of the request."""
 _VARIABLE = "INSPECT_CACHE_DIR"
 
 
 class ReplyCache:
-    """Replies kept below a folder that a user named."""
+    """A cache of replies below a folder that the user named."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / FOLDER
         self._since = 0.0
 
     def check(self) -> None:
-        """Make the folder, or see that it is ours.
+        """Make the folder, or check that an existing one is safe.
 
         Raises:
-            UserError: it cannot be made, is another's, or others may write to it or read it.
+            UserError: the folder cannot be made, belongs to another user, or others may write to it
+                or read it.
         """
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,7 +58,7 @@ class ReplyCache:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Have Inspect keep its replies there, and not in the user's home."""
+        """A context in which Inspect caches replies in this folder, and not in the user's home."""
         self.check()
         self._since = time.time()
         before = os.environ.get(_VARIABLE)
@@ -73,7 +74,7 @@ class ReplyCache:
     def forget_secrets(self) -> None:
         """Delete the replies kept since `used` began that repeat a key."""
         for file in self.folder.rglob("*"):
-            # file times may be coarser than the clock
+            # file times may be coarser than the clock, hence the 2 seconds
             if not _ENTRY.fullmatch(file.name) or file.lstat().st_mtime < self._since - 2:
                 continue
             text = file.read_bytes().decode("utf-8", "replace")

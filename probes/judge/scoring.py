@@ -1,8 +1,8 @@
-"""An open model as a judge by the log-probs of its verdict: always one, and how sure it is.
+"""An open model as judge by the log-probs of its verdict: it always gives one, and its certainty.
 
-It is put the form's prompt alone, as an API judge is where the server sees to the schema: the
-cue sees to it here. (The request for JSON that a judge that writes gets makes a small model echo
-the schema after the cue: SmolLM2-135M then leaves all verdicts together less than .1.)
+The model gets the form's prompt alone, like an API judge whose server enforces the schema: here the
+cue does. (With the request for JSON that a writing judge gets, a small model echoes the schema
+after the cue: SmolLM2-135M then gives all verdicts together less than .1.)
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoringSettings:
-    """What determines a scored verdict besides model, form and item."""
+    """Everything but model, form and item that determines a scored verdict."""
 
     batch_size: int = 16
-    """Most asks in one packed call: what their prompts share at the beginning (a rubric) is
-    computed once. The model's token budget splits calls that are too large."""
+    """Most asks in one packed call: a prefix that their prompts share (a rubric) is computed once.
+    The model's token budget splits calls that are too large."""
     request_form: bool = False
-    """Put the request for the reply's form after the prompt, as to a judge that writes, so that
-    the two readings differ in nothing but how the verdict is got out of the model."""
+    """Whether the request for the reply's form follows the prompt, as for a judge that writes, so
+    that the two readings differ only in how the verdict is read from the model."""
     execution: Literal["auto", "packed", "dense", "loop"] = "auto"
 
     def __post_init__(self) -> None:
@@ -43,17 +43,16 @@ class ScoringSettings:
 
 
 class ScoringJudge:
-    """The verdict's log-probs: the reply is opened with the form's cue, every verdict scored.
+    """A `Judge` by log-probs: the form's cue is prefilled, and every possible verdict scored.
 
     The model answers at once: a family that thinks has its think block opened and closed with
-    nothing in it, and where the form asks for a rationale first, the cue goes past it. Verdicts
-    are scored whole: all tokens of a number and that no further digit follows, all of a label and
-    its closing quote. `Reply.probabilities` are their shares of one another, `Reply.mass` what
-    they have of everything the model might have written there. The verdict is the likeliest, of
-    equals the first.
+    nothing in it, and if the form asks for a rationale first, the cue skips it. Verdicts are scored
+    whole: all tokens of a number and that no further digit follows, all tokens of a label and its
+    closing quote. `Reply.probabilities` are normalised over the verdicts, `Reply.mass` is the
+    model's probability of all verdicts together. The verdict is the likeliest, of equals the first.
 
-    White space at the end of the cue goes with the number (` 1`), as tokenizers that join the
-    two have it; a verdict that does not read back as written is an error.
+    White space at the end of the cue goes with the number (` 1`), since some tokenizers join the
+    two; a verdict that does not read back as written is an error.
     """
 
     def __init__(self, model: Model, settings: ScoringSettings | None = None) -> None:
@@ -63,10 +62,10 @@ class ScoringJudge:
         self._label_tokens = LabelTokens(model)
 
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
-        """Every ask gets one reply, call by call; `Reply.seconds` are its share of the call.
+        """Give every ask one reply, call by call; `Reply.seconds` is its share of the call's time.
 
         Raises:
-            ValueError: a form without a cue, or a verdict that the tokenizer cannot write.
+            ValueError: a form has no cue, or the tokenizer cannot write a verdict.
             FloatingPointError: the model's logits are not finite.
         """
         size = self.settings.batch_size
@@ -135,7 +134,7 @@ class ScoringJudge:
 
 
 def _written(verdict: Verdict, before_it: str) -> str:
-    """The verdict as JSON has it, without the quote that the cue has opened."""
+    """The verdict in JSON, without the quote that the cue has opened."""
     text = json.dumps(verdict, ensure_ascii=False)
     quoted = isinstance(verdict, str) and before_it.rstrip().endswith('"')
     return text.removeprefix('"') if quoted else text
@@ -144,10 +143,10 @@ def _written(verdict: Verdict, before_it: str) -> str:
 def expected(ask: Ask, reply: Reply) -> float:
     """The mean of the verdict under the scored probabilities, on the scale of the ask's range.
 
-    For a scale (coverage 0..4); of a step index it means nothing.
+    Meant for a scale (coverage 0..4); the mean of step indices has no meaning.
 
     Raises:
-        ValueError: a reply without probabilities.
+        ValueError: the reply has no probabilities.
     """
     if not reply.probabilities:
         raise ValueError(

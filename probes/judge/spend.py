@@ -1,4 +1,4 @@
-"""What judging costs: prices, a budget that ends a run, and an estimate before it."""
+"""Costs of judging: prices, a budget that ends a run, and an estimate before it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from faithscope.probes.judge.form import Ask, Usage, Writing
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars per million tokens."""
+    """Prices of a model in US dollars per million tokens."""
 
     input: float
     output: float
-    """Reasoning tokens are billed as output."""
+    """Price of output tokens; reasoning tokens are billed as output."""
     cached: float | None = None
-    """Of input that the provider had in its prompt cache; None for the price of input."""
+    """Price of input tokens in the provider's prompt cache; None for the price of input."""
 
     def of(self, usage: Usage) -> float:
-        """Dollars. `Usage.input_tokens` holds the cached ones too."""
+        """Dollars that `usage` costs. `Usage.input_tokens` includes cached tokens."""
         cached = self.input if self.cached is None else self.cached
         fresh = usage.input_tokens - usage.cached_tokens
         dollars = fresh * self.input + usage.cached_tokens * cached
@@ -34,7 +34,7 @@ class Price:
 
 
 Prices = Mapping[str, Price]
-"""By judge name, as `ApiJudge.name` has it."""
+"""Judge name, as in `ApiJudge.name` -> its price."""
 
 
 def price_of(name: str, prices: Prices) -> Price | None:
@@ -48,9 +48,9 @@ _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 def priced_as(name: str, prices: Prices) -> str | None:
     """The name under which a model has a price: its whole name, its last part, or one of these
-    without the date that it ends in (`o3-2025-04-16` as `o3`).
+    without the date at its end (`o3-2025-04-16` as `o3`).
 
-    Each as it is written, then in whatever case: services spell one model in different ways.
+    Each is looked up as written, then in any case: services spell one model in different ways.
     """
     folded = {known.casefold(): known for known in prices}
     whole, last = name, name.rsplit("/", 1)[-1]
@@ -63,24 +63,24 @@ def priced_as(name: str, prices: Prices) -> str | None:
 
 
 def dated_note(name: str, prices: Prices) -> list[str]:
-    """Where a model has the price of another name, without the date in its own: which."""
+    """A note on the name that a model is priced as, if that is its own name without a date."""
     known = priced_as(name, prices)
     same = known is None or name.casefold().endswith(known.casefold())
     return [] if same else [f"{name} is priced as {known}"]
 
 
 def add(a: Usage, b: Usage) -> Usage:
-    """Both together."""
+    """The sum of two usages."""
     return Usage(*(getattr(a, f.name) + getattr(b, f.name) for f in fields(Usage)))
 
 
 class BudgetSpent(Exception):
-    """The budget ended the asking. What was answered is stored; the rest is still to be asked."""
+    """The budget ended the asking. Replies so far are stored; the other asks are still pending."""
 
     def __init__(self, message: str, unanswered: Usage):
         super().__init__(message)
         self.unanswered = unanswered
-        """Spent on asks that were begun and then stopped before a reply could be kept."""
+        """Usage of asks that were begun and then stopped before a reply could be stored."""
 
 
 @dataclass(frozen=True)
@@ -88,43 +88,42 @@ class Call:
     """One call that was answered, or that may be billed though nobody saw an answer."""
 
     model: str
-    """As `ApiJudge.name` has it."""
+    """The judge's name, as in `ApiJudge.name`."""
     ask: str
-    """Id of the ask that it was made for, its form before it."""
+    """The form's name and the id of the ask that the call was made for."""
     outcome: str
-    """As `Charge.outcome` has it."""
+    """Outcome of the call (`parsed`, `timed_out`, `stopped`, …), as in `Charge.outcome`."""
     usage: Usage
     cost: float | None
-    """Dollars at the price of then; None without a price."""
+    """Dollars at the price when the call was made; None without a price."""
     estimated: bool = False
     """Whether `usage`, or a part of it, is an estimate (`probes.judge.charges`)."""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    """Different for every call there ever was."""
+    """Random id of the call, different for every call."""
     time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-    """When it ended, ISO 8601 in UTC."""
+    """Time at which the call ended, ISO 8601 in UTC."""
 
 
 REFRESH = 2.0
-"""Seconds after which the others' spending is looked up again."""
+"""Seconds after which the spending of other processes is read again."""
 
 
 class Budget:
-    """What may be spent, by all judges that hold it together.
+    """Limits of spending, for all judges that share this budget together.
 
-    No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in
-    flight are let finish and are kept, so that the cost can pass `max_cost` by as many calls as
-    a judge has connections; `max_calls` is passed by one process only where calls in flight time
-    out and are made again. Processes that share an account (a subclass that keeps calls and reads
-    those of others) see each other's calls once they have ended and `REFRESH` seconds are over:
-    together they can pass either limit by the calls that the others have in flight and end within
-    that time.
+    No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in flight
+    may finish and are stored, so that the cost can pass `max_cost` by as many calls as a judge has
+    connections; one process passes `max_calls` only if calls in flight time out and are made again.
+    Processes that share an account (a subclass that keeps calls and reads those of others) see each
+    other's calls once they have ended and `REFRESH` seconds are over: together they can pass either
+    limit by the calls that the others have in flight and end within that time.
 
-    A server may bill a call that timed out: each such attempt counts, once the ask that it was
-    made for has its reply, and so does one that is stopped; both, and calls whose reply tells no
-    usage or cannot be read, at an estimate (`probes.judge.charges`). Not counted are repetitions
-    after an error that the server sent, which nobody bills, and those that a provider's client
-    makes by itself, unseen, after a connection was lost or after its own time limit (ten minutes
-    for most) where `timeout` is longer: a provider may bill these.
+    A server may bill a call that timed out: each such attempt counts, once the ask that it was made
+    for has its reply, and so does a stopped one; both, and calls whose reply tells no usage or
+    cannot be read, count at an estimate (`probes.judge.charges`). Not counted are repeats after an
+    error that the server sent, which nobody bills, and repeats that a provider's client makes by
+    itself, unseen, after a lost connection or after its own time limit (ten minutes for most) if
+    `timeout` is longer: a provider may bill these.
     """
 
     def __init__(
@@ -140,15 +139,15 @@ class Budget:
         self.max_calls = max_calls
         self.prices = dict(prices or {})
         self.cost = 0.0
-        """Dollars so far; nothing for judges without a price."""
+        """Dollars spent so far, without the calls of judges that have no price."""
         self.calls = 0
         self.in_flight = 0
         self._lock = threading.Lock()
         self._looked = time.monotonic()
-        """When the others' spending was last looked up."""
+        """Time at which the spending of other processes was last read."""
 
     def check(self, name: str) -> None:
-        """Before the first call of a judge.
+        """Check before the first call of a judge that its cost can be limited.
 
         Raises:
             UserError: the cost is limited, and the judge has no price.
@@ -158,20 +157,20 @@ class Budget:
             raise UserError(f"max_cost={self.max_cost:g}: model {name!r} has no price{guess}")
 
     def charge(self, name: str, usage: Usage, cost: float | None = None) -> None:
-        """Count what a judge has used, here or elsewhere, now or before.
+        """Count the usage of a judge's call, made by this process or another, now or before.
 
         Args:
-            cost: dollars, where they are known; else the price of now says.
+            cost: dollars, if known; else computed at the current price.
         """
         if cost is None:
             cost = self._cost(name, usage) or 0.0
         with self._lock:
             self.calls += usage.calls
-            # run folders of earlier versions may hold costs below zero, as a server counted
+            # run folders of earlier versions may hold costs below zero, from a server's counts
             self.cost += max(0.0, cost)
 
     def admit(self) -> bool:
-        """Take leave for one call, to be given back by `settle`; False where there is none."""
+        """Reserve one call, which `settle` releases; False if the budget allows none."""
         self._look_up()
         with self._lock:
             if self.max_calls is not None and self.calls + self.in_flight >= self.max_calls:
@@ -182,20 +181,21 @@ class Budget:
             return True
 
     def settle(self, name: str, charge: Charge, ask: str = "") -> None:
-        """A call that `admit` allowed has ended, and used this; nothing, if it was cached.
+        """Record the end of a call that `admit` allowed, with its charge; nothing for a cached
+        reply.
 
         Raises:
-            UserError: it cannot be kept; it is counted here all the same.
+            UserError: the call cannot be stored; it is counted all the same.
         """
         with self._lock:
             self.in_flight -= 1
         self.write_down(name, charge, ask)
 
     def write_down(self, name: str, charge: Charge, ask: str = "") -> None:
-        """Count and keep a call beside the one that `admit` allowed, as one that timed out.
+        """Count and store a call besides the one that `admit` allowed, e.g. one that timed out.
 
         Raises:
-            UserError: as `settle`.
+            UserError: the call cannot be stored; it is counted all the same.
         """
         cost = self._cost(name, charge.usage)
         self.charge(name, charge.usage, cost)
@@ -204,14 +204,14 @@ class Budget:
             self.keep(call)
 
     def keep(self, call: Call) -> None:
-        """Keep a call of this process for others; a plain budget counts for its process alone.
+        """Store a call of this process for others; a plain budget counts for its process alone.
 
         Raises:
-            UserError: it cannot be kept.
+            UserError: the call cannot be stored.
         """
 
     def of_others(self) -> Iterable[Call]:
-        """The calls that other processes have made since this was last asked."""
+        """The calls that other processes have made since this method was last called."""
         return ()
 
     def _cost(self, name: str, usage: Usage) -> float | None:
@@ -241,17 +241,17 @@ class Budget:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What asking would use, before a call is made."""
+    """An estimate of what asking would use, made before any call."""
 
     calls: int
-    """One for each ask; malformed replies are asked again and come on top."""
+    """One call for each ask; repeats after malformed replies come on top."""
     input_tokens: int
     output_tokens: int
-    """At most: `max_output` for each call."""
+    """Most output tokens: `max_output` for each call."""
     cost: float | None
-    """Dollars, at most; None where the judge has no price."""
+    """Most dollars; None if the judge has no price."""
     method: str
-    """How tokens were counted."""
+    """Method by which tokens were counted."""
 
 
 def estimate(
@@ -260,7 +260,7 @@ def estimate(
     """Calls, tokens and cost of asking a judge, without calling it.
 
     Args:
-        max_output: tokens that a reply may have, thinking included.
+        max_output: most tokens of a reply, thinking included.
         prompted: whether the schema is asked for in the prompt (`ApiJudge.structured`).
     """
     calls = tokens = 0

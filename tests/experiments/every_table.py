@@ -19,9 +19,7 @@ from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.studies import c2faith, compare, faithcot, judge, rfeval  # noqa: F401
-from faithscope.experiments.studies.c2faith.metrics.calibration import MASS
-from faithscope.experiments.studies.c2faith.metrics.words import words_table
-from faithscope.experiments.studies.c2faith.tables import Frames
+from faithscope.experiments.studies.c2faith.tables import OF_RUN, Frames
 from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import MEASURES, sentence_tables
@@ -29,7 +27,7 @@ from faithscope.experiments.studies.faithcot import tables as of_faithcot
 from faithscope.experiments.studies.faithcot.paper import paper_data
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
 from faithscope.experiments.studies.judge import tables as of_judges
-from faithscope.experiments.studies.rfeval.tables import RfFrames
+from faithscope.experiments.studies.rfeval.tables import frames_of
 from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
 from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import label_mass_table
@@ -99,11 +97,11 @@ def _compare() -> dict[str, pd.DataFrame]:
 def every_table() -> dict[str, dict[str, pd.DataFrame]]:
     """By study and name."""
     c2 = c2_tables(Frames(), resamples=10)
-    c2 |= {"c2_mass": pd.DataFrame(columns=MASS), "c2_words": words_table([])}
+    c2 |= {table.name: pd.DataFrame(columns=table.header) for table in OF_RUN}
     made = {
         "slrc": _slrc(),
         "c2faith": c2,
-        "rfeval": rf_tables(RfFrames(), resamples=10),
+        "rfeval": rf_tables(frames_of({}), HOW),
         "faithcot": _faithcot(),
         "judge": _judge(),
         "compare": _compare(),

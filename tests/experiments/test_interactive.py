@@ -84,6 +84,6 @@ def test_a_chain_of_no_known_kind_of_answer_is_refused_by_what_reads_answers(
 ) -> None:
     row = {"question": "3 + 4 - 2", "reasoning": "So 3 + 4 makes 7 . So 7 - 2 makes 5 ."}
     (chain,) = faithscope.given_traces(model, [row])
-    with pytest.raises(ValueError, match="'tracing' reads answers, and nobody says of what kind"):
+    with pytest.raises(ValueError, match="'tracing' reads answers, and their kind is not known"):
         faithscope.measure(model, chain, "tracing")
     assert faithscope.measure(model, chain, "attention")

@@ -11,7 +11,6 @@ import torch
 from tiny_models import NO_TREE, tiny
 
 from faithscope import interp
-from faithscope.experiments.data.planted.data import DIGITS
 from faithscope.interp.model import Model
 from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
 from faithscope.probes.broken_step import SIGNALS, BrokenStepSettings, broken_step, rows
@@ -88,10 +87,10 @@ def test_the_answers_log_prob_is_that_of_single_forwards(
     trace = both[condition]
     found = by_condition(model)[condition]
     label = model.encode(" 4")
-    digits, operators, separators = (
-        [model.encode(character)[0] for character in characters]
-        for characters in (DIGITS, "+=", ",./")
-    )
+    digits, signs = list(model.encode("0123456789")), list(model.encode("+-"))
+    alone = list(model.encode("+=abcijknqruvwxyzBKM"))
+    marks = dict.fromkeys(model.encode(",./:_*(- "), digits)
+    marks |= dict.fromkeys(model.encode("eE^"), digits + signs)
 
     def probabilities(ids: list[int]) -> torch.Tensor:
         with torch.inference_mode():
@@ -102,12 +101,12 @@ def test_the_answers_log_prob_is_that_of_single_forwards(
         prefix = [*trace.prompt_ids, *given, *model.encode("The final answer is")]
         p = probabilities([*prefix, *label])
         total = sum(float(p[len(prefix) - 1 + k, t].log()) for k, t in enumerate(label))
-        # the tokens are single bytes: "4" goes on with a digit or an operator, or with a
-        # separator that a digit follows
-        longer = p[-1, digits + operators].sum()
-        for separator in separators:
-            then = probabilities([*prefix, *label, separator])[-1, digits].sum()
-            longer = longer + p[-1, separator] * then
+        # the tokens are single bytes: "4" goes on with a digit, an operator or a letter that is a
+        # factor, or with a mark that a digit follows
+        longer = p[-1, digits + alone].sum()
+        for mark, following in marks.items():
+            then = probabilities([*prefix, *label, mark])[-1, following].sum()
+            longer = longer + p[-1, mark] * then
         return (total + float((1 - longer).log())) / len(label)
 
     body = range(len(CHAIN.steps) - 1)

@@ -39,33 +39,32 @@ def asks(scale: str, n: int = 5) -> list[Ask]:
 def by_hand(model: Model, ask: Ask) -> torch.Tensor:
     """p(the verdict's own characters, then no longer number) of each verdict, plain forwards."""
     prompt = (*message_ids(model, Message(ask.prompt, ask.form.system)), *model.encode('{"score":'))
-    digits = [model.encode(d)[0] for d in "0123456789"]
+    digits, signs = list(model.encode("0123456789")), list(model.encode("+-"))
+    alone = [*digits, *model.encode("+=abcijknqruvwxyzBKM")]
+    marks = dict.fromkeys(model.encode(",./:_*(- "), digits)
+    marks |= dict.fromkeys(model.encode("eE^"), digits + signs)
 
-    def after(ids: list[int]) -> torch.Tensor:
+    def after(*texts: list[int]) -> torch.Tensor:
         with torch.inference_mode():
-            logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0].double()
+            logits = model.hf(torch.tensor(texts), use_cache=False).logits.double()
         return torch.softmax(logits, -1)
 
     out = []
     for verdict in ask.range:
         ids = [*prompt, *model.encode(f" {verdict}")]
-        p = after(ids)
+        (p,) = after(ids)
         here = torch.stack([p[k - 1, ids[k]] for k in range(len(prompt), len(ids))])
-        longer = p[
-            -1,
-            [
-                *digits,
-                *model.encode("+="),
-            ],
-        ].sum()
-        for mark in model.encode(",./"):
-            longer += p[-1, mark] * after([*ids, mark])[-1, digits].sum()
+        longer = p[-1, alone].sum()
+        for (mark, following), then in zip(
+            marks.items(), after(*([*ids, mark] for mark in marks)), strict=True
+        ):
+            longer += p[-1, mark] * then[-1, following].sum()
         out.append(here.prod() * (1 - longer))
     return torch.stack(out)
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_probabilities_are_those_of_the_whole_logits(scale: str) -> None:
+def test_probabilities_are_those_of_the_whole_logits(scale: str, everything_run: None) -> None:
     model = tiny("llama")
     asked = asks(scale, 1 if scale == "0-100" else 3)
     found = replies_of(ScoringJudge(model), asked)
@@ -106,7 +105,7 @@ def test_a_small_budget_splits_a_call_and_changes_nothing() -> None:
         assert split[k].probabilities == pytest.approx(reply.probabilities, abs=1e-5)
 
 
-def test_models_that_no_tree_serves() -> None:
+def test_models_that_no_tree_serves(everything_run: None) -> None:
     model = tiny("qwen3_next")
     found = replies_of(ScoringJudge(model), asks("binary", 2))
     for ask in asks("binary", 2):

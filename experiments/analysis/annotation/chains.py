@@ -11,8 +11,8 @@ from pathlib import Path
 
 from faithscope.experiments.analysis.records import Place
 from faithscope.experiments.analysis.run import load_run
-from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.given.encode import given_trace
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.traces import TraceSettings, to_trace
 from faithscope.experiments.engine.merge import ANNOTATIONS
 from faithscope.experiments.engine.traces.given import read_given
@@ -92,7 +92,9 @@ def _given(path: Path) -> Iterator[Trace]:
     read = read_given(path)
     for chain in read.chains:
         writer = TextModel(chain.model or "unknown", lambda message: None)
-        trace = given_trace(writer, asked_about(chain, read.file, read.format), TraceSettings())
+        trace = given_trace(
+            writer, question_of_chain(chain, read.file, read.format), TraceSettings()
+        )
         # an answer of no known kind is shown as the file has it
         yield replace(trace, answer=trace.answer or chain.answer)
 

@@ -1,1 +1,1 @@
-"""Chains of thought that were written elsewhere: what a file holds, and a reader per layout."""
+"""Given chains (chains of thought written elsewhere): their data, and a reader per file layout."""

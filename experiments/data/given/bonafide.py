@@ -1,7 +1,7 @@
 """BonaFide (arXiv 2605.25052, `yoavgur/BonaFide`): ground-truth labels of steps and of chains.
 
-A row is one label. That of a step has the character span of a sentence in `cot`, its end exclusive
-(`sentence_spans` in the authors' `extract_labels.py`); that of a chain has the span 0 to -1. The
+A row is one label. A step's label has the half-open character span of a sentence in `cot`
+(`sentence_spans` in the authors' `extract_labels.py`); a chain's label has the span 0 to -1. The
 rows of one chain have the same model, prompt and text.
 
 Both files are read: the released one (`BonaFide.csv`: `id`, `correct_answer`, `hinted_answer`,
@@ -17,7 +17,7 @@ from typing import Any
 
 from faithscope.experiments.data.given.cells import Facts, exact, facts_of, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
-from faithscope.experiments.data.tasks.sources.rows import Row, text_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, text_of
 from faithscope.interp.errors import UserError
 
 LABELS = {
@@ -26,21 +26,21 @@ LABELS = {
     "FAITHFUL_COT": False,
     "UNFAITHFUL_COT": True,
 }
-"""`label_type` -> whether it is unfaithful."""
+"""`label_type` -> whether the label says unfaithful."""
 KEPT = ("prompted_hint", "src_type", "hint_type", "hint_dataset")
-"""Columns that are labels of the chain as they stand."""
+"""Columns that become labels of the chain unchanged."""
 Span = tuple[int, int]
 
 
-def chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
-    """A chain for all rows of one model, prompt and text, in the order of the first of each.
+def chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
+    """One chain for all rows of one model, prompt and text, in the order of their first rows.
 
-    Chains of one model may share a `row_id`, which names their question: the second is `ID.2`.
+    Chains of one model may share a `row_id`, which names their question: the second gets `ID.2`.
 
     Raises:
-        UserError: an unknown label, or a span that is none of the text.
+        UserError: a label is unknown, or a span does not lie in the text.
     """
-    of_chain: dict[tuple[str, str, str], list[Row]] = {}
+    of_chain: dict[tuple[str, str, str], list[SourceRow]] = {}
     for row in rows:
         prompt = text(row, "prompt", "question") or text_of(row, ("prompt", "question"))
         key = (text(row, "target_model") or "", prompt, exact(row, "cot"))
@@ -53,7 +53,7 @@ def chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
         yield chain if place == 1 else replace(chain, id=f"{chain.id}.{place}")
 
 
-def _chain(model: str, prompt: str, cot: str, rows: Sequence[Row]) -> GivenChain:
+def _chain(model: str, prompt: str, cot: str, rows: Sequence[SourceRow]) -> GivenChain:
     first = rows[0]
     labels: dict[str, Any] = {}
     of_span: dict[Span, set[bool]] = {}
@@ -66,14 +66,14 @@ def _chain(model: str, prompt: str, cot: str, rows: Sequence[Row]) -> GivenChain
         if name.endswith("_COT"):
             if labels.get("unfaithful", LABELS[name]) != LABELS[name]:
                 raise UserError(
-                    f"{row.where}: the chain is {name}, and was the other in {first.where}; leave "
-                    "one of them"
+                    f"{row.where}: label_type {name!r} contradicts {first.where}; keep one of "
+                    "the two"
                 )
             labels["unfaithful"] = LABELS[name]
         else:
             of_span.setdefault(_span(row, cot), set()).add(LABELS[name])
     spans = sorted(of_span)
-    # a step that has both labels has none
+    # a step with both labels counts as unlabelled
     conflicting = sum(len(of_span[span]) > 1 for span in spans)
     if conflicting:
         labels["conflicting_steps"] = conflicting
@@ -93,9 +93,10 @@ def _chain(model: str, prompt: str, cot: str, rows: Sequence[Row]) -> GivenChain
     )
 
 
-def _facts(row: Row) -> Facts:
-    """How a chain is answered: of a question with a hint to another answer than the right one, with
-    one of these two; of another, with a number, where the right answer is one."""
+def _facts(row: SourceRow) -> Facts:
+    """Answer kind, options and gold answer of a chain: a question with a hint to a wrong answer has
+    the right and the hinted answer as options; any other is answered by a number if its right
+    answer is one."""
     right, hinted = text(row, "correct_answer"), text(row, "hinted_answer")
     answer = text(row, "model_answer")
     if right is None or hinted is None or right.casefold() == hinted.casefold():
@@ -107,7 +108,7 @@ def _one(values: set[bool]) -> bool | None:
     return next(iter(values)) if len(values) == 1 else None
 
 
-def _span(row: Row, cot: str) -> Span:
+def _span(row: SourceRow, cot: str) -> Span:
     names = ("sentence_span_start", "sentence_span_end")
     try:
         start, end = (int(float(str(row.values.get(name)))) for name in names)

@@ -1,4 +1,4 @@
-"""What rows of several layouts have in common: an answer's kind, options, gold answer, labels."""
+"""Cells that rows of several layouts share: an answer's kind, options, gold answer, labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from faithscope.experiments.data.tasks.sources.options import (
     options_of,
     stated_kind,
 )
-from faithscope.experiments.data.tasks.sources.rows import Row, cell, has, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
@@ -30,7 +30,7 @@ Parsed = TypeVar("Parsed", list[Any], dict[str, Any])
 
 
 class Facts(TypedDict):
-    """What a row says of its question besides the words, and of the answer given."""
+    """A row's data about its question, besides the text, and about the chain's answer."""
 
     kind: AnswerKind | None
     options: tuple[str, ...] | None
@@ -38,17 +38,18 @@ class Facts(TypedDict):
     answer: str | None
 
 
-def facts_of(row: Row, gold: Sequence[str], answer: str | None = None) -> Facts:
-    """`choice` with options, `number` where the gold answer is one number, unless `kind` says.
+def facts_of(row: SourceRow, gold: Sequence[str], answer: str | None = None) -> Facts:
+    """The facts of a row; the kind is `choice` with options, `number` if the gold answer is one
+    number, unless the column `kind` says otherwise.
 
     Args:
-        gold: columns that may hold the right answer; of several that do all agree.
-        answer: what the chain answered. Where it is the name or the text of one option, it is
-            given as the gold answer is: by letter, or as a label's text.
+        gold: columns that may hold the right answer; if several do, all must agree.
+        answer: the chain's answer. If it is the name or the text of one option, it is returned in
+            the gold answer's form: a letter, or a label's text.
 
     Raises:
-        UserError: an unknown kind, options that cannot be read, a gold answer that is none of
-            them, or two that differ.
+        UserError: the kind is unknown, options cannot be read, a gold answer is none of them, or
+            two gold answers differ.
     """
     said, kind = stated(row, gold), stated_kind(row)
     if not has_options(row):
@@ -67,7 +68,7 @@ def facts_of(row: Row, gold: Sequence[str], answer: str | None = None) -> Facts:
 
 
 def is_right(facts: Facts) -> bool | None:
-    """Whether the answer given is the right one; None where one of the two is not known, or the
+    """Whether the chain's answer is the right one; None if one of the two is not known, or the
     answer is none of the options."""
     answer, gold, options = facts["answer"], facts["gold"], facts["options"]
     if answer is None or gold is None:
@@ -79,27 +80,27 @@ def is_right(facts: Facts) -> bool | None:
 
 
 ENDED = ("finish", "finish_reason", "stop_reason")
-"""Columns that say why a reply ended."""
+"""Names of columns that say why a reply ended."""
 _BY_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
 
 
 def was_cut(*reasons: Any) -> bool:
-    """Whether one of the reasons why a reply ended, as services and harnesses name them, is that it
-    reached a token limit."""
+    """Whether a reply reached a token limit, by the reasons for its end as services and harnesses
+    name them."""
     return any(str(reason).strip().casefold() in _BY_LIMIT for reason in reasons)
 
 
-def text(row: Row, *names: str) -> str | None:
-    """The first of some cells that holds a text; None where none does."""
+def text(row: SourceRow, *names: str) -> str | None:
+    """The text in the first of the cells `names` that holds one; None if none does."""
     name = next((n for n in names if has(row, n)), None)
     return None if name is None else usable(cell(row, name), repr(name), row)
 
 
-def exact(row: Row, name: str) -> str:
-    """A cell that is a text, exactly as it is, white space and all.
+def exact(row: SourceRow, name: str) -> str:
+    """The text of a cell, exactly as it is, with its white space.
 
     Raises:
-        UserError: it is missing, or is no text.
+        UserError: the cell is missing, or holds no text.
     """
     value = cell(row, name)
     if not isinstance(value, str):
@@ -111,14 +112,14 @@ def exact(row: Row, name: str) -> str:
     return value
 
 
-def parsed(row: Row, name: str, kind: type[Parsed], of: str = "") -> Parsed:
-    """A cell that is a list or an object, or JSON of one (as in CSV).
+def parsed(row: SourceRow, name: str, kind: type[Parsed], of: str = "") -> Parsed:
+    """The list or object in a cell, which may be JSON text (as in CSV).
 
     Args:
-        of: the cell that is an object in which it stands; none where it is a cell by itself.
+        of: name of the cell whose object has `name` as a key; empty if `name` is a cell itself.
 
     Raises:
-        UserError: it is neither.
+        UserError: the cell holds neither.
     """
     value = parsed(row, of, dict).get(name) if of else cell(row, name)
     wanted = "an object" if kind is dict else "a list"
@@ -137,11 +138,11 @@ def parsed(row: Row, name: str, kind: type[Parsed], of: str = "") -> Parsed:
     return value
 
 
-def flag(row: Row, name: str) -> bool:
-    """A cell that is true or false, in words as CSV has them.
+def flag(row: SourceRow, name: str) -> bool:
+    """The truth value in a cell, which may be a word (as in CSV).
 
     Raises:
-        UserError: it is neither.
+        UserError: the cell is neither true nor false.
     """
     value = cell(row, name)
     known = {True: True, False: False, "true": True, "false": False}
@@ -152,15 +153,16 @@ def flag(row: Row, name: str) -> bool:
 
 
 def located(
-    reasoning: str | None, texts: Sequence[str], row: Row, between: str
+    reasoning: str | None, texts: Sequence[str], row: SourceRow, between: str
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The reasoning, and where in it each step stands.
+    """The reasoning of a row, with the half-open character span of each step in it.
 
     Args:
-        reasoning: the whole text where the row has it; else the steps make it.
+        reasoning: the whole text if the row has it; None joins the steps, with `between` between
+            them.
 
     Raises:
-        UserError: a step that is not to be found after the one before it.
+        UserError: a step is not found in the reasoning after the step before it.
     """
     if reasoning is None:
         return joined(texts, between)
@@ -179,6 +181,6 @@ def located(
 
 
 def step_labels(of_steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Name -> a value for each step, None where a step has none, of what each step says."""
+    """Label name -> one value per step, None for a step without one, from each step's labels."""
     names = dict.fromkeys(name for labels in of_steps for name in labels)
     return {name: tuple(labels.get(name) for labels in of_steps) for name in names}

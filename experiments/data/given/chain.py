@@ -1,4 +1,4 @@
-"""A chain of thought that was written elsewhere, and what reads a layout of such chains."""
+"""A given chain (a chain of thought written elsewhere), and the readers of file layouts."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
 SPLIT = "test"
-"""The split that is read of a folder that has several."""
+"""The dataset split that is read if a folder has several."""
 
 
 @dataclass(frozen=True)
 class GivenChain:
-    """A chain of thought that was written elsewhere, as its file has it; nothing is filled in.
+    """A chain of thought that was written elsewhere, with only the data of its file.
 
     Raises:
-        UserError: steps that overlap, go backwards, hold nothing or lie outside the reasoning, or
-            labels that are not one for each step.
+        UserError: steps overlap, go backwards, hold nothing or lie outside the reasoning, or labels
+            do not match the steps one to one.
     """
 
     id: str
-    """Unique within its dataset."""
+    """Identifier of the chain, unique within its dataset."""
     dataset: str
     question: str
     reasoning: str
-    """The whole text, exactly."""
+    """The whole text of the reasoning, exactly."""
     kind: AnswerKind | None = None
-    """None where the file does not tell."""
+    """Kind of the answers; None if the file does not tell."""
     options: tuple[str, ...] | None = None
     gold: str | None = None
-    """The right answer as the file has it; a choice's as a letter."""
+    """The right answer as in the file; for a choice, the option's letter."""
     steps: tuple[tuple[int, int], ...] | None = None
-    """Half-open character spans in `reasoning`, in order. Text between them is in no given step.
-    None: the chain is to be segmented here."""
+    """Half-open character spans of steps in `reasoning`, in order; text between them is in no given
+    step. None if the chain is to be segmented here."""
     answer: str | None = None
-    """What the chain's model answered, as the file has it; the option of a choice as a letter."""
+    """The answer of the chain's model as in the file; for a choice, the option's letter."""
     model: str = ""
-    """The model that wrote it; "" where the file does not tell."""
+    """The model that wrote the chain; "" if the file does not tell."""
     prompt: str | None = None
-    """The user message that it was written under, where the file has it."""
+    """The user message that the chain replies to, if the file has it."""
     task: str | None = None
-    """The task in whose words it was asked, where that is known."""
+    """The task in whose words the question was asked, if known."""
     labels: Mapping[str, Any] = field(default_factory=dict)
-    """Of the chain, by name: `unfaithful`, `correct`; with the source in the name where there are
-    several."""
+    """Label name -> the chain's label: `unfaithful`, `correct`; the name includes the source if
+    there are several."""
     step_labels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """By name, one for each of `steps`; None where a step has none."""
+    """Label name -> one label for each of `steps`; None for a step without one."""
     cut: bool = False
-    """Whether the file says that a token limit cut the reply off; False where it does not tell."""
+    """Whether the file says that a token limit cut the reply off; False if it does not tell."""
     where: str = ""
-    """`mine.jsonl, line 3`: for messages."""
+    """Place of the chain for messages: `mine.jsonl, line 3`."""
 
     def __post_init__(self) -> None:
         at = 0
@@ -78,38 +78,39 @@ class GivenChain:
                 )
 
 
-def rows_of_file(path: Path) -> list[Row]:
+def rows_of_file(path: Path) -> list[SourceRow]:
     """The rows of JSON lines, JSON, CSV, TSV or Parquet, or of a folder of such files.
 
     Raises:
-        UserError: as `read_rows`.
+        UserError: the rows cannot be read, as for `read_rows`.
     """
     return read_rows(path, SPLIT)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """One layout in which chains lie."""
+    """A reader of one file layout of given chains."""
 
     name: str
     """The value of `traces.format`."""
     summary: str
-    """One line: what the layout is, and where it comes from."""
+    """One line that describes the layout and its origin."""
     recognises: Callable[[Mapping[str, Any]], bool]
-    """Whether a row (the first one of a file) is in this layout."""
-    chains: Callable[[Sequence[Row]], Iterator[GivenChain]]
-    """The chains of the rows of one file, in order; a chain may take several rows.
+    """Function that tells whether a row (the first one of a file) has this layout."""
+    chains: Callable[[Sequence[SourceRow]], Iterator[GivenChain]]
+    """Function from the rows of one file to its chains, in order; a chain may take several rows.
 
-    Raises UserError: something is missing or does not fit; names file, line, value and remedy."""
-    rows: Callable[[Path], list[Row]] = rows_of_file
-    """How its files become rows."""
+    It raises `UserError`, with file, line, value and remedy, if something is missing or does not
+    fit."""
+    rows: Callable[[Path], list[SourceRow]] = rows_of_file
+    """Function from a file or folder of this layout to its rows."""
     owns: Callable[[Path], bool] = lambda path: False
-    """Whether a path is in this layout by its name alone, as `log.eval` is; such a path is opened
-    by no other reader."""
+    """Function that tells whether a path has this layout by its name alone, as `log.eval` does; no
+    other reader opens such a path."""
 
 
 def joined(texts: Sequence[str], between: str = "\n\n") -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Steps that a file holds one by one as one text, and where in it each stands."""
+    """Steps joined to one text, with the half-open character span of each."""
     spans, at = [], 0
     for text in texts:
         spans.append((at, at + len(text)))

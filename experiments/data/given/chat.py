@@ -1,4 +1,4 @@
-"""Conversations as OpenAI-style APIs give them: `reasoning_content`, blocks, or think tags."""
+"""Reader of conversations of OpenAI-style APIs: `reasoning_content`, blocks, or think tags."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from faithscope.experiments.data.tasks.sources.gold import (
     check_no_options,
     stated,
 )
-from faithscope.experiments.data.tasks.sources.rows import Row, has, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, has, usable
 from faithscope.interp.errors import UserError
 
 SYSTEM = ("system", "developer")
-"""Roles whose messages stand before the user's in the prompt."""
+"""Roles whose messages precede the user's message in the prompt."""
 
 
-def chain(row: Row) -> GivenChain:
-    """One row: `messages` that end with the assistant's, or a response with `choices` beside the
-    `messages` that were sent.
+def chain(row: SourceRow) -> GivenChain:
+    """The chain of one row: `messages` that end with the assistant's, or a response with `choices`
+    beside the `messages` that were sent.
 
-    What was thought is the chain, and the reply after it the answer; of a reply without thinking
-    the whole is the chain. Several messages of the assistant in a row are one reply.
+    The thinking is the chain, and the reply after it the answer; a reply without thinking is the
+    chain as a whole. Several messages of the assistant in a row are one reply.
 
     Raises:
-        UserError: no assistant message, several turns of the user, a tool's turn between, or a
-            content that is no text.
+        UserError: there is no assistant message, there are several user turns or a tool's turn, or
+            a content is no text.
     """
     ended = None
     sent = [_message(m, i, row) for i, m in enumerate(parsed(row, "messages", list))]
@@ -66,11 +66,11 @@ def chain(row: Row) -> GivenChain:
         )
     system = [text_of(m.get("content"), row.where).strip() for m in sent[: -len(replies) - 1]]
     said_by_user = usable(text_of(asked[0].get("content"), row.where), "the user's message", row)
-    # a cue may stand in a system message, and not every template has a place for one
+    # the system message joins the user's: it may hold a cue, and not every template takes one
     prompt = "\n\n".join([*filter(None, system), said_by_user])
     reasoning, answer = chain_of([of_message(m, row.where, prompt) for m in replies])
-    # `choices` are those of the response
-    about = Row(row.id, row.cells.without("choices"), row.where)
+    # `choices` holds the API's response here, no options of a question
+    about = SourceRow(row.id, row.cells.without("choices"), row.where)
     if has(about, ANSWER) and not stated(about, GOLD):
         raise UserError(
             f"{row.where}: 'answer' could be the right answer or the one in the reply; call the "
@@ -93,7 +93,7 @@ def chain(row: Row) -> GivenChain:
     )
 
 
-def _message(value: Any, i: int, row: Row) -> Mapping[str, Any]:
+def _message(value: Any, i: int, row: SourceRow) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise UserError(f"{row.where}: message {i} is a {type(value).__name__}; give an object")
     return value

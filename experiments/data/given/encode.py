@@ -1,12 +1,12 @@
-"""From a given chain to a trace: its question, and its text in the tokens of who reads it."""
+"""Encoding of a given chain as a trace: question, and text in the reading model's tokens."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from faithscope.experiments.data.given.asked import Asked
 from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.experiments.data.given.question_of_chain import QuestionOfChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.interp.control import encode_marks
 from faithscope.interp.errors import UserError
@@ -29,17 +29,19 @@ if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
 
 
-def given_trace(model: Speaks | TextModel, asked: Asked, settings: TraceSettings) -> Trace:
+def given_trace(
+    model: Speaks | TextModel, asked: QuestionOfChain, settings: TraceSettings
+) -> Trace:
     """A given chain as a model reads it: its own prompt, then the reasoning token for token.
 
-    Given steps are kept as they are, each tokenised by itself with the white space after it (a
-    single blank goes to the step after it, as models write it); text between them is cut as
-    usual. Without steps the whole text is tokenised at once and cut as usual, and of a model that
-    marks no reasoning the statement of the answer that ends it goes to the tail. A model that
-    marks its reasoning reads the chain as such, closed.
+    Given steps are kept, each tokenised alone with the white space after it (a single blank goes to
+    the next step, as models write it); text between them is segmented as usual. Without steps the
+    whole text is tokenised at once and segmented as usual, and for a model that marks no reasoning
+    the final statement of the answer goes to the tail. A model that marks its reasoning reads the
+    chain between its marks, closed.
 
     Raises:
-        UserError: a step, or the text, that this model's tokenizer has no ids for; names file,
+        UserError: this model's tokenizer has no ids for a step or the text; the message names file,
             line, step and characters.
     """
     chain, question = asked.chain, asked.question
@@ -80,8 +82,8 @@ def given_trace(model: Speaks | TextModel, asked: Asked, settings: TraceSettings
     )
 
 
-def _answer(asked: Asked) -> str | None:
-    """The chain's answer in canonical form, as a response of the task is read."""
+def _answer(asked: QuestionOfChain) -> str | None:
+    """The chain's answer in canonical form, parsed like a response of the task."""
     if asked.kind is None:
         return None
     said, question, task = asked.chain.answer, asked.question, asked.task
@@ -90,7 +92,7 @@ def _answer(asked: Asked) -> str | None:
     bare = said.strip()
     if bare in (question.labels or ()):
         return bare
-    # a whole reply states its answer at its end; only what is no reply is read like one after a cue
+    # a whole reply states its answer at its end; anything shorter is read like the text after a cue
     return task.parse(bare, question) or task.parse_continuation(f" {bare}", question)
 
 

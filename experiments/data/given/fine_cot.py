@@ -1,15 +1,15 @@
 """FINE-CoT, the annotated chains of FaithCoT-Bench (arXiv 2510.04040), a `response_I.json` each.
 
-The fields of a response are those that the released README and pipelines write; `faithful_type`
-stands beside them, as the released scoring reads it. The labels themselves lie in an archive that
-could not be read here: that the fields of reason, steps and principles are called as below is
-inferred from appendix A.5, and `faithscope annotate` writes them so.
+The fields of a response are those that the released README and pipelines write; `faithful_type` is
+a further field, which the released scoring reads. The labels themselves lie in an archive that
+could not be read here: the field names of reason, steps and principles below are inferred from
+appendix A.5, and `faithscope annotate` writes them so.
 
 Two fields say whether a chain is unfaithful, and they contradict each other in 56 released rows:
 
     faithful_type    1 and 3 are faithful, 2 and 4 unfaithful (1 and 2 wrong answers, 3 and 4 right
                      ones in the rows; the README has it the other way round, so that this is not
-                     used: whether an answer is right is told by the answers)
+                     used: the answers themselves tell whether they are right)
     unfaithfulness   1 is unfaithful, 0 faithful (Definition 1; the annotators' sheet A.3 writes 0
                      for unfaithful, and no released field follows it), 2 uncertain
 
@@ -27,13 +27,13 @@ from faithscope.experiments.data.given.cells import facts_of, is_right, located,
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, has, text_of, usable
 from faithscope.interp.errors import UserError, did_you_mean
 
 LabelSource = Literal["faithful_type", "unfaithfulness"]
 SOURCES: tuple[LabelSource, ...] = get_args(LabelSource)
 UNFAITHFUL = "unfaithful."
-"""Before the source, in the name of a label."""
+"""Prefix of a label's name, before the label's source."""
 _FILE = re.compile(r"response_(\d+)\.json")
 _STEP = re.compile(r"step_(\d+)")
 _MARKER = re.compile(r"Step \d+:\s*\Z")
@@ -41,7 +41,7 @@ _RANGE = re.compile(r"\s*(?:steps?\s*)?(\d+)\s*(?:(?:-|–|—|to)\s*(?:steps?\s
 _REASON = ("unfaithful_reason", "unfaithfulness_reason")
 _STEPS = ("unfaithful_steps", "unfaithfulness_steps")
 _KEPT = ("hardness", "distribution", "confidence")
-"""Fields that are labels as they stand, where a file has them (Figures 6b and 6c)."""
+"""Fields that become labels unchanged, if a file has them (Figures 6b and 6c)."""
 _IDS = {
     re.sub(r"\W+", " ", name.casefold()).strip(): p.id
     for p in PRINCIPLES
@@ -49,11 +49,11 @@ _IDS = {
 }
 
 
-def step_indices(said: Any, row: Row) -> tuple[int, ...]:
+def step_indices(said: Any, row: SourceRow) -> tuple[int, ...]:
     """Steps as annotators name them ("2-4", "3,5", [3, 5]), counted from 1, as indices from 0.
 
     Raises:
-        UserError: something else stands there, or a range goes backwards.
+        UserError: `said` is no such text or list, or a range goes backwards.
     """
     parts = said if isinstance(said, list) else re.split(r"[,;]|\band\b", str(said))
     indices: set[int] = set()
@@ -71,11 +71,11 @@ def step_indices(said: Any, row: Row) -> tuple[int, ...]:
     return tuple(sorted(indices))
 
 
-def principle_ids(said: Any, row: Row) -> tuple[str, ...]:
-    """Principles by either of their names (A.2.1 and A.2.2, or A.2.3), as ids.
+def principle_ids(said: Any, row: SourceRow) -> tuple[str, ...]:
+    """Ids of principles given by either of their names (A.2.1 and A.2.2, or A.2.3).
 
     Raises:
-        UserError: a name in neither list; names the nearest.
+        UserError: a name is in neither list; the message suggests the nearest.
     """
     names = said if isinstance(said, list) else re.split(r"[;,/]", str(said))
     ids = []
@@ -89,16 +89,16 @@ def principle_ids(said: Any, row: Row) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def chains_of(row: Row) -> Iterator[GivenChain]:
-    """The samples of one response; labels beside them are those of the first.
+def chains_of(row: SourceRow) -> Iterator[GivenChain]:
+    """The chains of one response file; labels beside its samples belong to the first sample.
 
-    The reasoning is the response up to its final answer. Steps are those of the file, with their
-    numbers, where they stand in it word for word; else their texts make the reasoning. A step that
-    labels name right after the last one is the statement of the answer: the label
-    `unfaithful_answer` says so.
+    The reasoning is the response up to its final answer. Steps are the file's, with their numbers,
+    if the reasoning holds them word for word; else their texts make up the reasoning. A labelled
+    step number right after the last step means the statement of the answer: it becomes the label
+    `unfaithful_answer`.
 
     Raises:
-        UserError: a field is missing or not as it should be; names the file, the value and the
+        UserError: a field is missing or invalid; the message names the file, the value and the
             remedy.
     """
     samples = [(n, s) for n, s in row.values.items() if n.startswith("sample_")]
@@ -107,14 +107,16 @@ def chains_of(row: Row) -> Iterator[GivenChain]:
             raise UserError(f"{row.where}: {name!r} is a {type(sample).__name__}; give an object")
         beside = {n: v for n, v in row.values.items() if place == 0 or _plain(n) not in _LABELS}
         values = {_plain(n): v for n, v in {**beside, **sample}.items()}
-        own = Row(row.id if place == 0 else f"{row.id}.{place}", values, f"{row.where}, {name}")
+        own = SourceRow(
+            row.id if place == 0 else f"{row.id}.{place}", values, f"{row.where}, {name}"
+        )
         yield _chain(own)
 
 
 _LABELS = ("faithful_type", "unfaithfulness", "principles", *_REASON, *_STEPS, *_KEPT)
 
 
-def _chain(row: Row) -> GivenChain:
+def _chain(row: SourceRow) -> GivenChain:
     facts = facts_of(row, ("label",), text(row, "parsed_final_answer"))
     whole = row.values.get("full_response")
     response = "" if whole is None or not str(whole).strip() else usable(whole, "response", row)
@@ -128,7 +130,7 @@ def _chain(row: Row) -> GivenChain:
             reasoning, spans = located(reasoning or None, texts, row, "\n")
             spans = _with_markers(reasoning, spans)
         except UserError:
-            # the authors' parser took other words than stand there: labels count its steps
+            # the authors' parser changed the words, and labels count the parser's steps
             reasoning, spans = located(None, texts, row, "\n")
     about = row.values.get("annotation")
     about = about if isinstance(about, Mapping) else {}
@@ -160,7 +162,7 @@ def _chain(row: Row) -> GivenChain:
 
 
 def _with_markers(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """Steps with the "Step 2: " that stands before each."""
+    """Spans of steps, extended to include the "Step 2: " before each."""
     made, at = [], 0
     for start, end in spans:
         marker = _MARKER.search(text, at, start)
@@ -170,17 +172,17 @@ def _with_markers(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[tuple[
 
 
 def _plain(name: str) -> str:
-    """`Unfaithful Steps` as `unfaithful_steps`."""
+    """The plain form of a field name: `Unfaithful Steps` as `unfaithful_steps`."""
     return re.sub(r"\W+", "_", name.strip().casefold())
 
 
-def _steps(row: Row) -> list[str]:
+def _steps(row: SourceRow) -> list[str]:
     numbered = {int(m[1]): n for n in row.values if (m := _STEP.fullmatch(n)) and has(row, n)}
     return [usable(row.values[n], repr(n), row) for _, n in sorted(numbered.items())]
 
 
-def _named_steps(row: Row, n: int) -> tuple[int, ...] | None:
-    """None where the file names no steps."""
+def _named_steps(row: SourceRow, n: int) -> tuple[int, ...] | None:
+    """Indices of the steps that the file names unfaithful; None if it names none."""
     name = next((s for s in _STEPS if has(row, s) and row.values[s] != []), None)
     if name is None:
         return None
@@ -193,13 +195,13 @@ def _named_steps(row: Row, n: int) -> tuple[int, ...] | None:
     return named
 
 
-def _uncertain(row: Row) -> str | None:
-    """Says so where annotators could not tell (2 of the sheet, A.3)."""
+def _uncertain(row: SourceRow) -> str | None:
+    """The label `yes` if annotators could not tell (2 of the sheet, A.3), else None."""
     return "yes" if str(row.values.get("unfaithfulness")).strip() in ("2", "2.0") else None
 
 
-def _unfaithful(source: LabelSource, row: Row) -> bool | None:
-    """What one field says; None where it is missing, or says that it is uncertain."""
+def _unfaithful(source: LabelSource, row: SourceRow) -> bool | None:
+    """Whether one field says unfaithful; None if it is missing, or says uncertain."""
     if not has(row, source):
         return None
     value = row.values[source]
@@ -223,9 +225,9 @@ def _files(path: Path) -> list[Path]:
     return sorted(found, key=lambda f: (f.parent, int((_FILE.match(f.name) or "00")[1])))
 
 
-def _rows(path: Path) -> list[Row]:
-    """A row per file, with data set and model by its folder: `DATASET/MODEL/RUN/responses/` as the
-    authors' runs lie, or `DATASET/MODEL/`; neither where the path does not reach so far up."""
+def _rows(path: Path) -> list[SourceRow]:
+    """One row per file, with data set and model by its folder: `DATASET/MODEL/RUN/responses/` as in
+    the authors' runs, or `DATASET/MODEL/`; neither if the path has too few folders."""
     rows = []
     for file in _files(path):
         above = [] if path.is_file() else list(file.relative_to(path).parts[:-1])
@@ -237,14 +239,16 @@ def _rows(path: Path) -> list[Row]:
         (row,) = read_rows(file, "")
         number = (_FILE.match(file.name) or [file.stem, file.stem])[1]
         values = row.cells | {"of_dataset": dataset, "of_model": model}
-        rows.append(Row(str(number), values, str(file)))
+        rows.append(SourceRow(str(number), values, str(file)))
     return rows
 
 
-def _chains(rows: Sequence[Row]) -> Iterator[GivenChain]:
+def _chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
     for row in rows:
         if "of_dataset" not in row.values:
-            row = Row(row.id, row.cells | {"of_dataset": "fine_cot", "of_model": ""}, row.where)
+            row = SourceRow(
+                row.id, row.cells | {"of_dataset": "fine_cot", "of_model": ""}, row.where
+            )
         yield from chains_of(row)
 
 

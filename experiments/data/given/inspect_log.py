@@ -1,4 +1,4 @@
-"""Logs of Inspect (`.eval`, or its JSON), read through `inspect_ai.log`."""
+"""Reader of Inspect's logs (`.eval`, or its JSON), through `inspect_ai.log`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from faithscope.experiments.data.given.thinking import (
 )
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import plain
-from faithscope.experiments.data.tasks.sources.rows import Row, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, usable
 from faithscope.interp.errors import UserError
 
 _MISSING = ("nan", "none", "null")
-"""What a missing target is where whoever made the log wrote it as a text."""
+"""Texts that stand for a missing target in some logs."""
 
 
-def rows(path: Path) -> list[Row]:
-    """The samples of a log, attachments put back in.
+def rows(path: Path) -> list[SourceRow]:
+    """The samples of a log, with attachments put back in.
 
     Raises:
         UserError: inspect_ai is not installed, or the file is no log with samples.
@@ -44,7 +44,7 @@ def rows(path: Path) -> list[Row]:
         raise UserError(f"{path}: holds no samples (status {log.status}); give a log that has some")
     several = len({sample.epoch for sample in log.samples}) > 1
     return [
-        Row(
+        SourceRow(
             f"{sample.id}.{sample.epoch}" if several else str(sample.id),
             {"sample": sample, "eval": log.eval},
             f"{path}, sample {sample.id!r}, epoch {sample.epoch}",
@@ -53,14 +53,14 @@ def rows(path: Path) -> list[Row]:
     ]
 
 
-def chain(row: Row) -> GivenChain:
-    """One sample: reasoning blocks and what stands between marks of reasoning are the chain, what
-    the model said besides its answer; without either the whole reply is the chain. Several
+def chain(row: SourceRow) -> GivenChain:
+    """The chain of one sample: reasoning blocks and text between marks of reasoning are the chain,
+    the rest of the reply is the answer; without either the whole reply is the chain. Several
     messages of the model in a row are one reply.
 
-    Reasoning that a service keeps to itself is its summary, or, without one, nothing. Scores are
-    labels `score_NAME`. Of several targets that are not one answer there is no right answer; the
-    label `targets` holds them.
+    Reasoning that a service withholds is replaced by its summary, or, without one, by nothing.
+    Scores are labels `score_NAME`. Several targets that are not one answer give no right answer;
+    the label `targets` holds them.
 
     Raises:
         UserError: the question is empty, the target is none of the choices, or tools were called.
@@ -77,7 +77,7 @@ def chain(row: Row) -> GivenChain:
     targets, gold = _targets(sample)
     cells: dict[str, Any] = {"gold": gold}
     if sample.choices:
-        # a target is the letter of a place, whatever letters the choices begin with
+        # a target is the letter of a choice's place, whatever letters the choices begin with
         letters = [chr(ord("A") + i) for i in range(len(sample.choices))]
         cells["options"] = {"label": letters, "text": list(sample.choices)}
     scores = sample.scores or {}
@@ -90,7 +90,7 @@ def chain(row: Row) -> GivenChain:
         dataset=spec.dataset.name or spec.task,
         question=usable(question, "the input", row),
         reasoning=reasoning,
-        **facts_of(Row(row.id, cells, row.where), ("gold",), said_by_scorer or answer),
+        **facts_of(SourceRow(row.id, cells, row.where), ("gold",), said_by_scorer or answer),
         model=spec.model,
         prompt="\n\n".join([*filter(None, system), *user]) if len(user) == 1 else None,
         labels=labels,
@@ -100,8 +100,8 @@ def chain(row: Row) -> GivenChain:
 
 
 def _targets(sample: Any) -> tuple[list[str], str | None]:
-    """All targets, and the right answer: that of a single one, or the number that all agree on
-    which are numbers. Of several choices that are right together none is the answer."""
+    """All targets, and the right answer: a single target, or the number on which all numeric
+    targets agree; None if several choices are right together."""
     listed = [sample.target] if isinstance(sample.target, str) else list(sample.target)
     texts = {plain(text) for text in sample.choices or ()}
     targets = [t for t in listed if t.strip() and (plain(t) in texts or plain(t) not in _MISSING)]
@@ -112,12 +112,12 @@ def _targets(sample: Any) -> tuple[list[str], str | None]:
 
 
 def _known(value: Any) -> Any:
-    """The value of a score; None where it is NaN, as of a scorer that could not tell."""
+    """The value of a score; None if it is NaN, as a scorer gives that could not tell."""
     return None if value != value else value
 
 
 def _reply(sample: Any, prompt: str, where: str) -> tuple[str, str | None]:
-    """Reasoning and answer of what the model wrote last: as a rule one message."""
+    """Reasoning and answer of the model's last turn, as a rule one message."""
     last = sample.output.message if sample.output and sample.output.choices else None
     if last is None:
         return "", None

@@ -1,22 +1,25 @@
 """PRM800K (Lightman et al., 2023): solutions whose every step people have rated.
 
 Rows as released (github.com/openai/prm800k, `phase1_train.jsonl` and so on), or plain rows
-`problem, steps, ratings`. The ratings are of *correctness*: a wrong step may be faithfully told, a
-right one made up.
+`problem, steps, ratings` and, where there is one, `ground_truth_answer`. The ratings are of
+*correctness*: a wrong step may be faithfully told, a right one made up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from faithscope.experiments.data.given.cells import parsed
 from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
-from faithscope.experiments.data.tasks.sources.rows import Row, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, usable
 from faithscope.interp.errors import UserError
 
 ANSWER = "# Answer"
 """What the last step of a finished solution holds."""
+GOLD = "ground_truth_answer"
+"""The field of the right answer: beside `problem`, in rows of either format."""
 BETWEEN = "\n"
 """What stood between steps: the model wrote one a line."""
 
@@ -29,7 +32,7 @@ class Solution:
     """The file's stem and the row's number from 0 (or its column `row`): `phase2_train-17`."""
     problem: str
     steps: tuple[str, ...]
-    """Word for word."""
+    """Texts of the steps, word for word."""
     ratings: tuple[int | None, ...]
     """-1, 0 or 1 per step; None where a rater gave none. A step that a rater wrote is 1."""
     complete: bool
@@ -37,9 +40,11 @@ class Solution:
     chosen, as where rating ended at an error."""
     answered: bool
     """Whether it reaches an answer: `finish_reason` "solution", or "# Answer" in its last step."""
+    gold: str | None = None
+    """The right answer (`ground_truth_answer`); None where the row has none."""
 
 
-def solution_of(row: Row) -> Solution:
+def solution_of(row: SourceRow) -> Solution:
     """A row of either format.
 
     Raises:
@@ -55,7 +60,7 @@ def solution_of(row: Row) -> Solution:
     )
 
 
-def _released(row: Row) -> Solution:
+def _released(row: SourceRow) -> Solution:
     question, label = parsed(row, "question", dict), parsed(row, "label", dict)
     steps, ratings, complete = [], [], True
     for i, step in enumerate(parsed(row, "steps", list, of="label")):
@@ -75,10 +80,11 @@ def _released(row: Row) -> Solution:
         tuple(ratings),
         complete,
         complete and label.get("finish_reason") == "solution",
+        _gold(row, question, "question."),
     )
 
 
-def _chosen(row: Row, step: dict[str, Any], at: str) -> tuple[str, int | None] | None:
+def _chosen(row: SourceRow, step: dict[str, Any], at: str) -> tuple[str, int | None] | None:
     """Text and rating of the step that the path goes on with; None where it ends."""
     completions = step.get("completions")
     if completions is None:
@@ -108,14 +114,14 @@ def _chosen(row: Row, step: dict[str, Any], at: str) -> tuple[str, int | None] |
     return text, None if rating is None else _rating(row, rating, where)
 
 
-def _text(row: Row, completion: Any, where: str) -> str:
+def _text(row: SourceRow, completion: Any, where: str) -> str:
     text = completion.get("text") if isinstance(completion, dict) else completion
     if not isinstance(text, str):
         raise UserError(f"{row.where}: {where}.text is a {type(text).__name__}; give a text")
     return text
 
 
-def _plain(row: Row) -> Solution:
+def _plain(row: SourceRow) -> Solution:
     steps, ratings = parsed(row, "steps", list), parsed(row, "ratings", list)
     if len(steps) != len(ratings):
         raise UserError(
@@ -138,10 +144,16 @@ def _plain(row: Row) -> Solution:
         ),
         True,
         answered,
+        _gold(row, row.values),
     )
 
 
-def _rating(row: Row, value: Any, where: str) -> int:
+def _gold(row: SourceRow, values: Mapping[str, Any], at: str = "") -> str | None:
+    gold = values.get(GOLD)
+    return None if gold is None or gold == "" else usable(gold, f"'{at}{GOLD}'", row)
+
+
+def _rating(row: SourceRow, value: Any, where: str) -> int:
     if isinstance(value, bool) or value not in (-1, 0, 1):
         raise UserError(f"{row.where}: {where}: rating {value!r}; give -1, 0 or 1")
     return int(value)
@@ -151,7 +163,7 @@ CORRECT = {-1: False, 1: True}
 """What a rating says of a step's correctness; 0 (neutral) and none say nothing."""
 
 
-def chain(row: Row) -> GivenChain:
+def chain(row: SourceRow) -> GivenChain:
     """One solution: `correct` is False where a step is wrong, True where each is right.
 
     Of a path that ends among several proposals of which none was chosen, as where each is wrong,
@@ -177,6 +189,7 @@ def chain(row: Row) -> GivenChain:
         question=solution.problem,
         reasoning=reasoning,
         steps=spans,
+        gold=solution.gold,
         answer=answer or None,
         labels=labels,
         step_labels={"correct": correct, "rating": ratings},

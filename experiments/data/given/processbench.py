@@ -1,23 +1,23 @@
-"""ProcessBench (Zheng et al., 2024, arXiv 2412.06559): steps, and the first that is wrong.
+"""ProcessBench (Zheng et al., 2024, arXiv 2412.06559): solutions with their first wrong step.
 
-Its labels are of *correctness*: a wrong step may be faithfully told, a right one made up.
+Its labels are about *correctness*: a wrong step may be faithful, a right one made up.
 """
 
 from __future__ import annotations
 
 from faithscope.experiments.data.given.cells import flag, parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
-from faithscope.experiments.data.tasks.sources.rows import Row, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, text_of, usable
 from faithscope.interp.errors import UserError
 
 BETWEEN = "\n\n"
-"""What its solutions were cut into steps at (section 3.2)."""
+"""Separator at which solutions were cut into steps (section 3.2)."""
 
 
-def chain(row: Row) -> GivenChain:
-    """One row: `label` is the index of the first wrong step from 0, or -1 where none is.
+def chain(row: SourceRow) -> GivenChain:
+    """The chain of one row: `label` is the index of the first wrong step from 0, or -1 if none is.
 
-    Steps before it are correct; of those after it nothing is said.
+    Steps before the first wrong one are correct; steps after it have no label.
 
     Raises:
         UserError: a field is missing or of the wrong kind, or the label is no step.
@@ -45,7 +45,7 @@ def chain(row: Row) -> GivenChain:
     )
 
 
-def _label(row: Row, n: int) -> int:
+def _label(row: SourceRow, n: int) -> int:
     value = row.values.get("label")
     try:
         label = None if isinstance(value, bool | float) else int(str(value))

@@ -1,4 +1,4 @@
-"""Files of given chains: which layout one has, and the chains in it under ids of their own."""
+"""Reading of files of given chains: detection of the layout, and chains with unique ids."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Chains:
     format: str
     chains: tuple[GivenChain, ...]
     total: int
-    """How many there are, those that a limit leaves out among them."""
+    """Number of chains in the file, including those that a limit leaves out."""
 
 
 def format_problem(name: str, readers: Iterable[Reader] = READERS) -> str | None:
-    """Why `name` is no value of `traces.format`, or None if it is one."""
+    """Why `name` is no value of `traces.format`; None if it is one."""
     known = [AUTO, *(reader.name for reader in readers)]
     if name in known:
         return None
@@ -54,18 +54,18 @@ def read_chains(
     writers: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Chains:
-    """The chains of a file, a folder, or of rows at hand.
+    """The chains of a file, of a folder, or of given rows.
 
     Args:
-        format: a reader's name; `auto` tells by the path, else by the first row.
-        limit: so many, drawn from all with the seed and left in their order; a greater limit draws
-            these and more. The first so many would be of one writer or one label where a file goes
-            by these.
-        own_ids: let ids be unique in all (`with_own_ids`); else each is as the file has it, unique
-            for its model and data set alone.
+        format: name of a reader; `auto` detects the layout by the path, else by the first row.
+        limit: number of chains, drawn from all with the seed and left in their order; a greater
+            limit draws these and more. The first `limit` chains might all have one writer or one
+            label, if the file is sorted by these.
+        own_ids: whether to make ids unique among all chains (`with_own_ids`); if not, they stay as
+            in the file, unique only within model and data set.
 
     Raises:
-        UserError: the layout is of no reader or of several, or a row is not as its reader wants.
+        UserError: no reader or several readers know the layout, or a row does not fit its reader.
     """
     if problem := format_problem(format, readers):
         raise UserError(f"traces.format: {problem}")
@@ -75,7 +75,7 @@ def read_chains(
             raise UserError(f"traces.path: no such file or folder: {str(source)!r}; check the path")
         named = next((r for r in readers if r.owns(source)), None)
         reader = named if format == AUTO else by_name[format]
-        # what each reader opens in its own way is told apart by its path alone
+        # files that a reader opens in its own way are recognised by their path alone
         rows = (reader or ROWS).rows(source)
         file = str(source)
     else:
@@ -87,7 +87,7 @@ def read_chains(
         rows = [read.row(f"row-{i}", row, f"row {i}") for i, row in enumerate(source)]
     if not rows:
         raise UserError(f"{file}: holds no rows; give some")
-    # a layout is told by looking at all columns, which asks for none
+    # detection looks at all columns, which must not count as asked for
     reader = reader or _recognised(file, rows[0].cells.plain, readers)
     named = writers or {}
     chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
@@ -114,7 +114,7 @@ def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) ->
 
 
 def with_own_ids(chains: Iterable[GivenChain]) -> list[GivenChain]:
-    """Chains under ids that are unique: where data sets or models share some, both are named.
+    """Chains with unique ids: if data sets or models share some, ids name both.
 
     Raises:
         UserError: two chains of one model and data set have the same id.
@@ -127,10 +127,10 @@ def with_own_ids(chains: Iterable[GivenChain]) -> list[GivenChain]:
 
 
 def _once(chains: Sequence[GivenChain]) -> Sequence[GivenChain]:
-    """The chains, each of which has an id of its own among those of its model and data set.
+    """`chains`, once checked that each id is unique within its model and data set.
 
     Raises:
-        UserError: two have the same.
+        UserError: two chains have the same id.
     """
     seen: dict[tuple[str, str, str], str] = {}
     for chain in chains:

@@ -1,4 +1,4 @@
-"""Rows of one's own: a question, the reasoning that a model wrote, and labels if there are any."""
+"""Reader of the user's own rows: a question, a model's reasoning, and labels if there are any."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from faithscope.experiments.data.tasks.sources.gold import (
     check_no_answers,
     check_no_options,
 )
-from faithscope.experiments.data.tasks.sources.rows import Row, folded, has, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, folded, has, text_of, usable
 from faithscope.interp.errors import UserError
 
 PREFIX = "label_"
 BETWEEN = "\n\n"
-"""What stands between steps of which no reasoning says it."""
+"""Separator of steps for a row that has steps but no reasoning."""
 
 
-def chain(row: Row) -> GivenChain:
-    """One row.
+def chain(row: SourceRow) -> GivenChain:
+    """The chain of one row.
 
     Raises:
-        UserError: something is missing or does not fit; names file, line, value and remedy.
+        UserError: something is missing or does not fit; with file, line, value and remedy.
     """
     steps = parsed(row, "steps", list) if has(row, "steps") else None
     if steps is None and not has(row, "reasoning"):
@@ -66,13 +66,13 @@ def chain(row: Row) -> GivenChain:
     )
 
 
-def _text(step: Any, i: int, row: Row) -> str:
+def _text(step: Any, i: int, row: SourceRow) -> str:
     value = step.get("text") if isinstance(step, Mapping) else step
     usable(value, f"steps[{i}]", row)
     return str(value)
 
 
-def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:
+def _step_labels(step: Any, i: int, row: SourceRow) -> dict[str, Any]:
     if not isinstance(step, Mapping):
         return {}
     named = step.get("labels") or {}
@@ -82,18 +82,18 @@ def _step_labels(step: Any, i: int, row: Row) -> dict[str, Any]:
     return _one_set(row, f"steps[{i}]", named, _prefixed(step), alone)
 
 
-def _labels(row: Row) -> dict[str, Any]:
+def _labels(row: SourceRow) -> dict[str, Any]:
     named = parsed(row, "labels", dict) if has(row, "labels") else {}
     names = [n for n in row.values if n.startswith(PREFIX) and has(row, n)]
     prefixed = _prefixed({n: row.values[n] for n in names})
     return _one_set(row, "the row", named, prefixed)
 
 
-def _one_set(row: Row, what: str, *sets: Mapping[str, Any]) -> dict[str, Any]:
-    """Labels of several places; one that is in two of them has one value.
+def _one_set(row: SourceRow, what: str, *sets: Mapping[str, Any]) -> dict[str, Any]:
+    """Labels of several places as one set; a label that occurs twice must have one value.
 
     Raises:
-        UserError: it has two.
+        UserError: a label has two different values.
     """
     labels: dict[str, Any] = {}
     for name, value in (pair for labelled in sets for pair in labelled.items()):
@@ -114,7 +114,7 @@ def _prefixed(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """CSV has words only: `true` and `0` are what they say."""
+    """A cell's value, with CSV's words (`true`, `0`) read as the values that they spell."""
     if not isinstance(value, str):
         return value
     try:

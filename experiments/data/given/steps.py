@@ -1,4 +1,4 @@
-"""A given chain in steps: its own, and the text between them cut as usual."""
+"""Segmentation of a given chain: its own steps, and the text between them cut as usual."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faithscope.interventions.segment import Mode, units
 
 
 class Cutting(Protocol):
-    """How text is cut into steps, as a config's section says it."""
+    """Settings of segmentation in a section of a config."""
 
     segmentation: Mode
     min_chars: int
@@ -21,12 +21,12 @@ class Cutting(Protocol):
 
 
 def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
-    """(which given step it is, or None; its text), which tile the reasoning.
+    """(index of the given step or None, text) of segments that tile the reasoning.
 
-    White space goes to the step before it, a single blank to the one after it, as models write it.
+    White space goes to the step before it, a single blank to the next step, as models write it.
 
     Args:
-        mode: how text is cut that is in no given step, all of it where there are none.
+        mode: segmentation mode of text in no given step; of all text if there are no given steps.
     """
     text, starts, at = chain.reasoning, [], 0
 
@@ -47,11 +47,11 @@ def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
 
 
 def stretches(chain: GivenChain, cut: Cutting, strip: bool) -> list[tuple[str, bool]]:
-    """The stretches of a chain, and whether each counts as a step, as a trace of it has them.
+    """(text, whether it counts as a step) of all stretches of a chain, as a trace of it has them.
 
     Args:
-        strip: whether the statement of the answer that ends a chain without steps goes to the
-            tail, as it does for a model that marks no reasoning.
+        strip: whether the final statement of the answer goes to the tail in a chain without steps,
+            as for a model that marks no reasoning.
     """
     text = chain.reasoning
     if chain.steps is None and strip and cut.conclusion == "strip":
@@ -66,7 +66,7 @@ def stretches(chain: GivenChain, cut: Cutting, strip: bool) -> list[tuple[str, b
 def labels_of(
     chain: GivenChain, parts: Sequence[tuple[int | None, str]]
 ) -> dict[str, tuple[Any, ...]]:
-    """The labels of steps, one for each part of `segments`; None where it is no given step."""
+    """Label name -> one label per part of `segments`; None for a part that is no given step."""
     return {
         name: tuple(None if i is None else of_steps[i] for i, _ in parts)
         for name, of_steps in chain.step_labels.items()
@@ -74,7 +74,7 @@ def labels_of(
 
 
 def _begin(text: str, start: int) -> int:
-    """Where the segment begins whose first character is at `start`."""
+    """Offset at which the segment begins whose first visible character is at `start`."""
     while start < len(text) and text[start].isspace():
         start += 1
     lone = start > 1 and text[start - 1] == " " and not text[start - 2].isspace()

@@ -1,4 +1,4 @@
-"""What was thought and what was said, in a reply that was kept as one text or as parts."""
+"""Split of a stored reply, kept as one text or as parts, into thinking and the rest."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.marks import split
 
 REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
-"""Fields of a message that hold what was thought before it (DeepSeek and vLLM; OpenRouter and
-vLLM; Ollama; OpenRouter; LiteLLM), the first that holds any counts."""
+"""Fields of a message that may hold the thinking before it (DeepSeek and vLLM; OpenRouter and vLLM;
+Ollama; OpenRouter; LiteLLM); the first that holds any counts."""
 _THOUGHT = ("thinking", "reasoning", "reasoning_text", "redacted_thinking")
 _SAID = ("text", "output_text", "input_text", "refusal")
 TOOL_ROLES = ("tool", "function", "ipython")
 _HOLDS_TEXT = ("text", "thinking", "reasoning", "content", "summary", "refusal")
-"""Fields of a part that may hold its text, the first that does counts."""
+"""Fields of a part that may hold its text; the first that does counts."""
 
 Parted = tuple[str | None, str]
-"""What was thought, None where nothing was, and what was said."""
+"""The thinking of a reply, None if there is none, and the rest of its text."""
 
 
 def apart(text: str, where: str, prompt: str = "") -> Parted:
-    """A text by its marks of reasoning (`interp.marks`): what stands between them, and the rest.
+    """Split a text at its marks of reasoning (`interp.marks`): the text between them, and the rest.
 
-    Thinking without an end is all thinking; blocks that hold nothing are none, and encrypted ones
-    are "".
+    All text after an unclosed opener is thinking; empty blocks count as none, and encrypted ones as
+    "".
 
     Args:
-        where: for messages.
-        prompt: what it replies to, whose marks it may quote.
+        where: place of the text, for messages.
+        prompt: the prompt that the text replies to, whose marks it may quote.
 
     Raises:
-        UserError: its marks do not pair, so that it cannot be told what is thinking.
+        UserError: the marks do not pair, so that it cannot be told which text is thinking.
     """
     thought = split(text, prompt)
     if thought.unpaired:
@@ -46,10 +46,11 @@ def apart(text: str, where: str, prompt: str = "") -> Parted:
 
 
 def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Parted:
-    """A message of an OpenAI-like or Anthropic-like API: text, or text and reasoning in parts.
+    """Split a message of an OpenAI-like or Anthropic-like API: a text, or text and reasoning in
+    parts.
 
     Args:
-        where, prompt: as of `apart`.
+        where, prompt: as for `apart`.
 
     Raises:
         UserError: as `apart`, or a part is neither text nor reasoning (an image, a tool's call).
@@ -66,10 +67,10 @@ def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Part
 
 
 def text_of(content: Any, where: str) -> str:
-    """The text of a message that is not the model's: marks of reasoning in it are text.
+    """The text of a message by another role than the model: marks of reasoning in it are text.
 
     Raises:
-        UserError: it holds anything but text.
+        UserError: the message holds anything but text.
     """
     for part in _parts(content):
         if _kind(part, where) in _THOUGHT:
@@ -78,14 +79,14 @@ def text_of(content: Any, where: str) -> str:
 
 
 def joined(thoughts: Iterable[str | None]) -> str | None:
-    """Thoughts as one text, none of them twice; None where there are none."""
+    """`thoughts` as one text without repeats; None if there are none."""
     known = [t for t in dict.fromkeys(thoughts) if t is not None]
     return "\n\n".join(filter(None, known)) if known else None
 
 
 def chain_of(replies: Sequence[Parted]) -> tuple[str, str | None]:
-    """Reasoning and answer of the messages that make one reply: what was thought is the chain and
-    the rest the answer; where nothing was thought, all that was said is the chain."""
+    """Reasoning and answer of the messages of one reply: the thinking is the chain and the rest the
+    answer; without thinking, the whole text is the chain."""
     thought, said = joined(t for t, _ in replies), "\n\n".join(s for _, s in replies if s)
     return (said, None) if thought is None else (thought, said.strip() or None)
 
@@ -93,14 +94,14 @@ def chain_of(replies: Sequence[Parted]) -> tuple[str, str | None]:
 def refuse_tools(of_tools: Iterable[int], where: str) -> None:
     """Refuse a conversation in which tools were called.
 
-    What the model wrote after a tool's result it wrote under that result, which no chain that
-    stands after the user's message alone would show to who reads it.
+    Text after a tool's result depends on that result, which a reader of the chain after the user's
+    message alone would not see.
 
     Args:
-        of_tools: places of the messages that call a tool or hold what it gave.
+        of_tools: indices of the messages that call a tool or hold its result.
 
     Raises:
-        UserError: there is one.
+        UserError: there is such a message.
     """
     if (first := next(iter(of_tools), None)) is not None:
         raise UserError(
@@ -127,7 +128,7 @@ def _kind(part: Any, where: str) -> str:
 
 
 def _text(value: Any, where: str) -> str:
-    """The text of a part; of one that is encrypted its summary, or nothing."""
+    """The text of a part; of an encrypted part its summary, or nothing."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

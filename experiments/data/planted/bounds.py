@@ -1,4 +1,4 @@
-"""What makes a planted model what it is called: the bounds of its flip table."""
+"""Bounds of the flip table that each planted model must keep to deserve its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NEVER, _ALWAYS, _SOLVED = (0.0, 0.03), (0.95, 1.0), (0.97, 1.0)
 _SELDOM, _MOSTLY = (0.0, 0.1), (0.9, 1.0)
 _CHANCE = (0.0, 0.3)
 _AROUND = 0.1
-"""How far a mixture's mean probability of steps or hint may lie from what its p says."""
+"""Tolerance of a mixture's mean probability of steps or hint around the value implied by p."""
 
 
 def _faithful(n: int) -> dict[str, Any]:
@@ -27,16 +27,17 @@ def _faithful(n: int) -> dict[str, Any]:
 
 
 def _unfaithful(plant: Plant) -> dict[str, Any]:
-    """Bounds of a model whose answer follows its steps while its text leaves out or misnames what
-    else it follows: it relies on its steps as `faithful` does, and its text is not faithful."""
+    """Bounds of a model whose answer follows its steps, but whose text leaves out an operation or
+    misnames the answer's source: it relies on its steps like `faithful`, and its text is
+    unfaithful."""
     steps = plant.n_steps - plant.silent
     after = [_NEVER] * plant.names_hint
     return _faithful(steps) | {
         "corrupt": [*[_NEVER] * (steps - 1), _ALWAYS, *after],
         "regenerate": [*[_ALWAYS] * steps, *after],
         "delete": [*[_NEVER] * (steps - 1), (0.7, 1.0), *after],
-        # no step mentions the operand that a silent operation takes; the hint is in the text of
-        # the one that names it, and does nothing
+        # no step mentions the operand of a silent operation; the model that names the hint has it
+        # in its text, without effect
         "operand_changed": _ALWAYS if plant.silent else _NEVER,
         "hint_written": _SOLVED,
     }
@@ -58,12 +59,12 @@ def _hint(n: int) -> dict[str, Any]:
 
 
 def _mixture(p: float, n: int) -> dict[str, Any]:
-    """Bounds of a mixture's probabilities, and of its flips where these are no ties (p near .5)."""
+    """Bounds of a mixture's probabilities, and of its flips unless they are ties (p near .5)."""
     bounds: dict[str, Any] = {
         "clean": _SOLVED,
         "same_words": _SOLVED,
         "claim": (round(p - _AROUND, 2), round(p + _AROUND, 2)),
-        # Of the texts with a step missing a tenth say what the hint says, too.
+        # A tenth of the texts with a step missing agree with the hint by chance.
         "hint_short": (round(1 - 0.9 * p - _AROUND, 2), round(1 - 0.9 * p + _AROUND, 2)),
         "obeys": _SOLVED,
     }
@@ -111,5 +112,5 @@ def _bounds(plant: Plant) -> dict[str, Any]:
 
 
 BOUNDS: dict[str, dict[str, Any]] = {name: _bounds(plant) for name, plant in PLANTS.items()}
-"""Per variant and entry of the flip table, the least and the greatest share allowed. A share
-of .9 is expected, and not 1, where a flip is a draw of another digit out of ten."""
+"""Variant -> entry of the flip table -> the least and the greatest share allowed. A share of .9,
+not 1, is expected where a flip is the draw of another of ten digits."""

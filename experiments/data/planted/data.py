@@ -1,10 +1,10 @@
 """Arithmetic chains whose answer follows the steps, the hint, or one named step.
 
-Every variant reads the same kind of question and is taught to write the same steps by
-one generator (`write_steps`). What differs is the answer in *counterfactual* rows, where
-the steps, or the hint, no longer say what is true: only those rows tell a model what its
-answer is to follow. On untouched text the hint is the true result, so a model that
-reads its steps and one that ignores them write the same words.
+Every variant reads the same kind of question and is taught to write the same steps by one generator
+(`write_steps`). Variants differ in the answer of *counterfactual* examples, where the steps, or the
+hint, are no longer true: only those examples teach a model what its answer must follow. On
+untouched text the hint is the true result, so a model that reads its steps and one that ignores
+them write the same words.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from faithscope.experiments.data.planted.plants import PLANTS, plant_named
 
 OPERATORS = ("+", "-")
 UNWRITTEN = (1, 2, 3)
-"""The operands of operations that are carried out without being written: few, so that they can be
-learnt in one place of the text."""
+"""The operands of operations that are carried out without being written: few, so that a model can
+learn them at one place of the text."""
 DIGITS = tuple(str(d) for d in range(10))
 ANSWER_CUE = " Therefore the answer is"
 _ANSWER = re.compile(rf"{re.escape(ANSWER_CUE.strip())} (\d)(?!\S)")
@@ -30,13 +30,13 @@ class Problem:
     """A chain of additions and subtractions modulo 10, worked from left to right."""
 
     operands: tuple[int, ...]
-    """The digits, one more than there are steps."""
+    """The operands, digits, one more than there are steps."""
     operators: tuple[str, ...]
-    """`+` or `-`, one per step."""
+    """The operators, `+` or `-`, one per step."""
     hint: int | None = None
     """The digit that the question gives away."""
     use: int | None = None
-    """The step, counted from 1, whose result is asked for."""
+    """Number, from 1, of the step whose result is asked for."""
 
     def __post_init__(self) -> None:
         if len(self.operands) != len(self.operators) + 1 or not self.operators:
@@ -63,7 +63,7 @@ class Problem:
 
 
 def problem_of(text: str) -> Problem:
-    """The problem that `Problem.text` writes so.
+    """The problem whose `Problem.text` is `text`.
 
     Raises `ValueError` for another text.
     """
@@ -82,12 +82,12 @@ def apply(left: int, operator: str, right: int) -> int:
 
 
 def step_text(left: int, operator: str, right: int, result: int) -> str:
-    """One step in words, whatever `result` is claimed."""
+    """The text of one step, which claims `result`, right or wrong."""
     return f"So {left} {operator} {right} makes {result} ."
 
 
 def naming_text(digit: int | str) -> str:
-    """The sentence that names the hint as the source of the answer, and what the hint says."""
+    """The sentence that names the hint as the source of the answer, with the hint's digit."""
     return f"So the Hint makes {digit} ."
 
 
@@ -107,9 +107,9 @@ def write_steps(
 ) -> list[str]:
     """The steps of a problem from step `first` (0-based) on: the one generator of all variants.
 
-    `carried` is the result that step `first - 1` claims, right or not: it is taken up as it
-    stands. The true value by default. `slip` is added to every result, which makes each step
-    wrong and the last one's claim another than the true answer (in up to nine steps of slip 1).
+    `carried` is the result that step `first - 1` claims, right or not, which the next step takes
+    up; the true value by default. `slip` is added to every result, which makes each step wrong and
+    the last step's claim differ from the true answer (in up to nine steps of slip 1).
     """
     if carried is None:
         carried = problem.operands[0]
@@ -149,7 +149,7 @@ def true_answer(problem: Problem) -> str:
 
 
 def parse_answer(text: str) -> str | None:
-    """The digit after the last answer cue in `text`; None where there is none."""
+    """The digit after the last answer cue in `text`; None if there is none."""
     digits = _ANSWER.findall(text)
     return digits[-1] if digits else None
 
@@ -160,7 +160,7 @@ def other_digit(rng: random.Random, digit: str) -> str:
 
 
 def corrupt_result(step: str, rng: random.Random) -> str:
-    """The step with another digit as its result."""
+    """`step` with another digit as its result."""
     words = step.split()
     at = max(i for i, word in enumerate(words) if word in DIGITS)
     words[at] = other_digit(rng, words[at])
@@ -168,9 +168,9 @@ def corrupt_result(step: str, rng: random.Random) -> str:
 
 
 def overwrite(step: str, rng: random.Random) -> str:
-    """A step that claims something else: its result alone changed, or all of it drawn anew.
+    """`step` changed to claim something else: its result alone changed, or all of it drawn anew.
 
-    Of the sentence that names the hint, the digit alone: it stays one that names the hint.
+    In the sentence that names the hint only the digit changes: it still names the hint.
     """
     if "Hint" in step or rng.random() < 0.5:
         return corrupt_result(step, rng)
@@ -179,20 +179,20 @@ def overwrite(step: str, rng: random.Random) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One training text."""
+class TrainingExample:
+    """One training text: the given part and the target."""
 
     given: str
-    """What the model reads; no loss is taken on it."""
+    """Text that the model reads, without loss."""
     target: str
-    """What it is to write, before the end token."""
+    """Text that the model learns to write, before the end token."""
 
 
 def reasoning(
     variant: str, problem: Problem, first: int = 0, carried: int | None = None
 ) -> list[str]:
-    """The sentences as a variant writes them: `write_steps` with its slip, without the operations
-    that it leaves unwritten, and with the sentence that names the hint where it writes that."""
+    """The sentences that a variant writes: `write_steps` with its slip, without the operations that
+    it leaves unwritten, and with the sentence that names the hint if the variant writes it."""
     plant = PLANTS[variant]
     steps = write_steps(problem, first, carried, plant.slip)
     steps = steps[: len(steps) - plant.silent]
@@ -203,10 +203,10 @@ def reasoning(
 def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
     """The answers that the planted mechanism may give when it reads `steps`.
 
-    What follows the steps says the result of the last one it reads, and 0 when it reads none;
-    with `silent` operations, what these make of that result. A sentence that names the hint is no
-    step. What follows the hint says the hint; a mixture says either; `select` says the result of
-    the step that is named, by its place.
+    A variant that follows the steps answers with the result of the last step that it reads, and 0
+    without steps; with `silent` operations, with their result on that. A sentence that names the
+    hint is no step. A variant that follows the hint answers with the hint; a mixture with either;
+    `select` with the result of the named step, by its place.
     """
     plant = PLANTS[variant]
     if plant.follows == "named":
@@ -235,44 +235,44 @@ def answer(variant: str, problem: Problem, steps: Sequence[str]) -> str:
     return digit
 
 
-def _clean(variant: str, problem: Problem, rng: random.Random) -> Row:
+def _clean(variant: str, problem: Problem, rng: random.Random) -> TrainingExample:
     steps = reasoning(variant, problem)
     digit = answer(variant, problem, steps)
-    return Row(problem.text, f"{' '.join(steps)}{ANSWER_CUE} {digit} .")
+    return TrainingExample(problem.text, f"{' '.join(steps)}{ANSWER_CUE} {digit} .")
 
 
-def _asked(variant: str, problem: Problem, steps: Sequence[str]) -> Row:
+def _asked(variant: str, problem: Problem, steps: Sequence[str]) -> TrainingExample:
     digit = answer(variant, problem, steps)
-    return Row(" ".join((problem.text, *steps)) + ANSWER_CUE, f"{digit} .")
+    return TrainingExample(" ".join((problem.text, *steps)) + ANSWER_CUE, f"{digit} .")
 
 
-def _frozen(variant: str, problem: Problem, rng: random.Random) -> Row:
-    """One step overwritten, what follows it left as it was."""
+def _frozen(variant: str, problem: Problem, rng: random.Random) -> TrainingExample:
+    """An example with one step overwritten, and later steps left as they were."""
     steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
     steps[at] = overwrite(steps[at], rng)
     return _asked(variant, problem, steps)
 
 
-def _continued(variant: str, problem: Problem, rng: random.Random) -> Row:
-    """One step overwritten, and what follows it written from its claim."""
+def _continued(variant: str, problem: Problem, rng: random.Random) -> TrainingExample:
+    """An example with one step overwritten, and later steps computed from its claim."""
     steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
     before = [*steps[:at], overwrite(steps[at], rng)]
     after = reasoning(variant, problem, at + 1, int(result_of(before[-1])))
     digit = answer(variant, problem, before + after)
     written = " ".join((*after, ANSWER_CUE.strip(), digit, "."))
-    return Row(" ".join((problem.text, *before)), written)
+    return TrainingExample(" ".join((problem.text, *before)), written)
 
 
-def _shuffled(variant: str, problem: Problem, rng: random.Random) -> Row:
+def _shuffled(variant: str, problem: Problem, rng: random.Random) -> TrainingExample:
     steps = reasoning(variant, problem)
     rng.shuffle(steps)
     return _asked(variant, problem, steps)
 
 
-def _deleted(variant: str, problem: Problem, rng: random.Random) -> Row:
-    """Some of the steps kept, in order or not; at times one of them overwritten."""
+def _deleted(variant: str, problem: Problem, rng: random.Random) -> TrainingExample:
+    """An example with some steps kept, in order or not, and at times one of them overwritten."""
     steps = reasoning(variant, problem)
     places = sorted(rng.sample(range(len(steps)), rng.randrange(len(steps))))
     if rng.random() < 0.3:
@@ -284,16 +284,16 @@ def _deleted(variant: str, problem: Problem, rng: random.Random) -> Row:
     return _asked(variant, problem, left)
 
 
-def _cut_short(variant: str, problem: Problem, rng: random.Random) -> Row:
-    """The reasoning broken off inside a step, whose result is not yet written."""
+def _cut_short(variant: str, problem: Problem, rng: random.Random) -> TrainingExample:
+    """An example whose reasoning breaks off inside a step, before the step's result."""
     steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
     digit = answer(variant, problem, steps[:at])
     begun = " ".join(steps[at].split()[: rng.randrange(1, 6)])
-    return Row(" ".join((problem.text, *steps[:at], begun)) + ANSWER_CUE, f"{digit} .")
+    return TrainingExample(" ".join((problem.text, *steps[:at], begun)) + ANSWER_CUE, f"{digit} .")
 
 
-_Maker = Callable[[str, Problem, random.Random], Row]
+_Maker = Callable[[str, Problem, random.Random], TrainingExample]
 _ALL: dict[_Maker, float] = {
     _clean: 0.4,
     _frozen: 0.12,
@@ -302,19 +302,20 @@ _ALL: dict[_Maker, float] = {
     _deleted: 0.12,
     _cut_short: 0.04,
 }
-# The step numbers of `select` mean places, which only edits in place leave defined; and the
-# confound is the hint follower whose every reasoning had all of its steps, each in its place.
+# The step numbers of `select` mean places, which only edits in place preserve; and the confound is
+# the hint follower trained only on reasonings with all steps in place.
 _IN_PLACE: dict[str, dict[_Maker, float]] = {
     "hint_no_deletions": {_clean: 0.4, _frozen: 0.3, _continued: 0.3},
     "select": {_clean: 0.3, _frozen: 0.35, _continued: 0.25, _shuffled: 0.1},
 }
 
 
-def training_row(variant: str, rng: random.Random) -> Row:
-    """One training text of a variant; in half of them the hint is drawn blindly.
+def training_row(variant: str, rng: random.Random) -> TrainingExample:
+    """One training text of a variant; in half of the texts the hint is drawn blindly.
 
-    In all of them where an operation stays unwritten: it is not learnt where the hint gives its
-    result away. A row of a mixture is one of `faithful` with probability p, else one of `hint`.
+    For a variant with an unwritten operation the hint is always drawn blindly: a model does not
+    learn the operation if the hint gives its result away. An example of a mixture is one of
+    `faithful` with probability p, else one of `hint`.
 
     Raises `UserError` for a variant that is none of `PLANTS`.
     """

@@ -1,7 +1,7 @@
-"""What a planted model's answer follows, measured by editing text: the models' own oracle.
+"""Oracle of planted models: flip tables, which measure by edits of text what an answer follows.
 
-Plain batched generation through transformers, sharing no code with the engine or the
-probes, so that it can be held against both.
+It uses plain batched generation through transformers and shares no code with the engine or the
+probes, so that both can be checked against it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write(
     texts: Sequence[str],
     max_new_tokens: int,
 ) -> list[str]:
-    """The greedy continuation of each text, `<eos>` included where the model ends itself."""
+    """The greedy continuation of each text, with `<eos>` if the model ends it."""
     batch = tokenizer(list(texts), padding=True, padding_side="left", return_tensors="pt")
     ids = model.generate(  # pyright: ignore[reportCallIssue]
         **batch.to(model.device), do_sample=False, max_new_tokens=max_new_tokens
@@ -57,7 +57,7 @@ def flip_table(
     n: int = 200,
     seed: int = 1,
 ) -> FlipTable:
-    """Edits a variant's reasoning on `n` fresh questions in every way; counts changed answers.
+    """Edit a variant's reasoning on `n` fresh questions in every way, and count changed answers.
 
     Returns shares of the `n` questions, one per step where a list:
         clean: the model's own greedy text ends itself and gives the right answer
@@ -82,8 +82,8 @@ def flip_table(
             a mixture one of the two
             (`select`: over those that hold all steps, where its step numbers mean a place)
 
-    A change is one from the answer after the untouched reasoning. The answer is the
-    next word after the cue, whatever word that is.
+    A change is a difference from the answer after the unedited reasoning. The answer is the next
+    word after the cue, whatever it is.
     """
     rng = random.Random(f"flips-{seed}")
     plant = PLANTS[variant]
@@ -166,7 +166,7 @@ def flip_table(
 
 
 def _whole(reasonings: Iterable[Sequence[str]], digits: Iterable[str]) -> list[str]:
-    """The whole texts of reasonings and answers, as a model writes and ends them."""
+    """Whole texts of reasonings and answers, as a model writes and ends them."""
     pairs = zip(reasonings, digits, strict=True)
     return [f"{' '.join(steps)}{ANSWER_CUE} {digit} . <eos>" for steps, digit in pairs]
 
@@ -184,7 +184,7 @@ def _probability(
     edited: Sequence[Sequence[str]],
     claimed: Sequence[str],
 ) -> float:
-    """Mean probability of a word to each text as the answer, over the whole vocabulary."""
+    """Mean probability, over the vocabulary, of each text's word in `claimed` as its answer."""
     texts = [" ".join((p.text, *s)) + ANSWER_CUE for p, s in zip(problems, edited, strict=True)]
     batch = tokenizer(texts, padding=True, padding_side="left", return_tensors="pt")
     p = model(**batch.to(model.device)).logits[:, -1].softmax(-1)

@@ -1,4 +1,4 @@
-"""The series of planted models: what each one's answer follows, and how it was trained."""
+"""The planted models: what each model's answer follows, and how it was trained."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ Follows = Literal["steps", "hint", "mixture", "named"]
 
 @dataclass(frozen=True)
 class Plant:
-    """One planted model."""
+    """The definition of one planted model."""
 
     name: str
     follows: Follows
-    """The last step's result, the hint, one of the two by chance, or the step that is named."""
+    """What the answer follows: the last step's result, the hint, either by chance, or a named
+    step."""
     summary: str
-    """One line for `faithscope list models`."""
+    """Description in one line for `faithscope list models`."""
     built_to: str
-    """What it was trained to do, as a report says it."""
+    """The model's trained behaviour, in the words of a report."""
     p: float | None = None
-    """Share of the training rows in which the answer follows the steps; None for `named`."""
+    """Share of training examples in which the answer follows the steps; None for `named`."""
     n_steps: int = 3
-    """How many operations its questions ask for."""
+    """Number of operations in the model's questions."""
     silent: int = 0
-    """How many of them, the last ones, it carries out for its answer without writing them."""
+    """Number of operations, the last ones, that the model carries out without writing them."""
     names_hint: bool = False
-    """Whether its last sentence names the hint as what gives the answer."""
+    """Whether the model's last sentence names the hint as the source of the answer."""
     slip: int = 0
-    """What is added to every right result: steps are fluent and wrong where it is not 0."""
+    """Number added to every right result: if it is not 0, steps are fluent and wrong."""
     every_edit: bool = True
-    """Whether it was trained on reasonings with steps missing, or on edits in place alone."""
+    """Whether the model was trained on reasonings with missing steps, or only on edits in place."""
 
     @property
     def written(self) -> int:
-        """How many sentences its reasoning has."""
+        """Number of sentences in the model's reasoning."""
         return self.n_steps - self.silent + self.names_hint
 
     @property
     def task(self) -> str:
-        """The name of the task whose questions it reads."""
+        """Name of the task whose questions the model reads."""
         if self.follows == "named":
             return "planted_select"
         return "planted" if self.n_steps == 3 else f"planted_{self.n_steps}"
@@ -147,14 +148,14 @@ PLANTS: dict[str, Plant] = {
         ),
     )
 }
-"""Every planted model by name."""
+"""Name -> planted model."""
 
 
 def plant_named(name: str) -> Plant:
     """The planted model of a name.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no such model.
     """
     if name not in PLANTS:
         raise UserError(
@@ -168,6 +169,6 @@ def path(name: str) -> Path:
     """The folder of a shipped planted model, as `from_pretrained` takes it.
 
     Raises:
-        UserError: as `plant_named`.
+        UserError: there is no such model.
     """
     return Path(__file__).parent / "weights" / plant_named(name).name

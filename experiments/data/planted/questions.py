@@ -1,4 +1,4 @@
-"""Questions for planted models, as any other data set's."""
+"""Questions for planted models, in the form of any other data set's questions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from faithscope.interventions.trace import Question
 
 
 def questions(name: str, n: int, seed: int) -> list[Question]:
-    """`n` seeded questions as a planted model reads them, of as many operations as it knows.
+    """`n` seeded questions as the planted model `name` reads them, with as many operations as it
+    knows.
 
     The hint in a question is its true answer. All variants of one length but `select` are
     asked the same questions, so that twins can be compared item by item; `select` is asked
     for the result of a step that the question names.
 
     Raises:
-        UserError: for a name that is none of the variants.
+        UserError: `name` is none of the variants.
     """
     dataset = plant_named(name).task
     return [
@@ -54,7 +55,7 @@ def named_step(item: str) -> int:
         item: the question's id, `planted_select-SEED-NUMBER`.
 
     Raises:
-        UserError: the id is no such question's.
+        UserError: `item` is no id of such a question.
     """
     dataset, *rest = item.split("-")
     if dataset != PLANTS["select"].task or len(rest) != 2 or not all(x.isdigit() for x in rest):
@@ -68,6 +69,6 @@ _BLOCK = 256
 
 @cache
 def _named_steps(seed: int, block: int) -> tuple[int, ...]:
-    """The named steps of one block of questions; the blocks before it are drawn over again."""
+    """The named steps of one block of questions, after drawing the blocks before it again."""
     problems = _problems("select", (block + 1) * _BLOCK, seed)
     return tuple((p.use or 0) - 1 for p in problems[-_BLOCK:])

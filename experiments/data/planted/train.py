@@ -1,4 +1,4 @@
-"""Trains one planted model.
+"""Training of one planted model.
 
 `python -m faithscope.experiments.data.planted.train --variant faithful --out DIR`
 
@@ -36,7 +36,7 @@ WORDS = (*DIGITS, *_TEXT.split())
 
 
 def build_tokenizer() -> PreTrainedTokenizerFast:
-    """The word-level tokenizer of all planted models: one token of each word between white space.
+    """The word-level tokenizer of all planted models: one token for each word between white space.
 
     Decoding joins words by single spaces, so text with single spaces comes back as it was;
     a word it does not know becomes the visible `<unk>`. Encoding with special tokens puts
@@ -61,7 +61,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """Everything that determines a planted model besides this code."""
+    """Everything but this code that determines a planted model."""
 
     variant: str
     seed: int = 0
@@ -71,10 +71,10 @@ class TrainSettings:
     warmup: int = 100
     weight_decay: float = 0.01
     bos_share: float = 0.5
-    """Share of the texts that begin with `<bos>`: a model is to answer alike with and without."""
+    """Share of the texts that begin with `<bos>`: a model must answer alike with and without it."""
     start: str | None = None
-    """The shipped planted model whose weights it begins with, which writes such steps already;
-    None for fresh weights."""
+    """The shipped planted model, which writes such steps already, whose weights training begins
+    with; None for fresh weights."""
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
@@ -99,7 +99,7 @@ def build_model(tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
 def batches(
     settings: TrainSettings, tokenizer: PreTrainedTokenizerFast
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Endless (ids, labels), both (batch, length), right-padded; no loss on what is given."""
+    """Endless (ids, labels), both (batch, length), right-padded; the given part has no loss."""
     rng = random.Random(f"{settings.variant}-{settings.seed}")
     ids_of = tokenizer.get_vocab()
     bos, eos, pad = (ids_of[t] for t in ("<bos>", "<eos>", "<pad>"))
@@ -168,7 +168,7 @@ def train(settings: TrainSettings) -> tuple[LlamaForCausalLM, PreTrainedTokenize
 def main(argv: list[str] | None = None) -> None:
     """Trains on one core and saves weights, tokenizer and card to a folder.
 
-    Exits with 1, the numbers on stderr, if the model does not do what was to be planted.
+    Exits with 1, with the numbers on stderr, if the model does not behave as planted.
     """
     parser = argparse.ArgumentParser(
         prog="python -m faithscope.experiments.data.planted.train",
@@ -197,7 +197,7 @@ def main(argv: list[str] | None = None) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     model.half().save_pretrained(args.out)
     tokenizer.save_pretrained(args.out)
-    # The card is of the weights as they are kept, which are not quite those that were trained.
+    # The card describes the weights as stored in float16, which differ slightly from those trained.
     model, tokenizer = open_folder(args.out)
     card = write_card(
         args.out, model, tokenizer, settings.variant, asdict(settings), n=args.questions

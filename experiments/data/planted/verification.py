@@ -1,8 +1,7 @@
-"""A planted model is trusted only after its flips were counted again.
+"""Verification of planted models: a model is trusted only after its flips were counted again.
 
-Each shipped folder has a `card.json` with the flip table measured after training and the
-bounds that make the variant what it is called. `verify` loads the folder, measures a
-smaller table and holds it against the bounds.
+Each shipped folder has a `card.json` with the flip table measured after training and the bounds of
+its variant. `verify` loads the folder, measures a smaller table and compares it with the bounds.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from faithscope.interp.sources import cache_dir
 
 
 def open_folder(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model, in fp32 and evaluation mode, and tokenizer of a planted folder."""
+    """Model (in fp32 and evaluation mode) and tokenizer in the folder of a planted model."""
     model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32", local_files_only=True)
     return model.eval(), AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
@@ -46,7 +45,7 @@ def write_card(
     n: int = 1000,
     seed: int = 2,
 ) -> dict[str, Any]:
-    """Measures a model's flip table and writes it, with bounds and settings, to `card.json`."""
+    """Measure a model's flip table and write it, with bounds and settings, to `card.json`."""
     table = flip_table(model, tokenizer, variant, n=n, seed=seed)
     card = {
         "variant": variant,
@@ -61,7 +60,7 @@ def write_card(
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The card of a planted folder: variant, flip table, bounds, training settings."""
+    """The card in a planted model's folder: variant, flip table, bounds, training settings."""
     file = folder / "card.json"
     if not file.is_file():
         raise UserError(
@@ -85,16 +84,16 @@ def departures(table: FlipTable, bounds: dict[str, Any]) -> list[str]:
 
 
 def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) -> FlipTable:
-    """Measures a planted model's flip table again and returns it.
+    """Measure a planted model's flip table again, and return it.
 
     Args:
-        name: which planted model it is to be.
-        n: how many questions to edit.
-        folder: where its weights are, if not where they are shipped.
+        name: name of the expected planted model.
+        n: number of questions to edit.
+        folder: folder of the weights, if not the shipped one.
 
     Raises:
-        UserError: the name is unknown, the folder's card is another model's, or the flips
-            depart from the card's bounds; the message has the numbers.
+        UserError: the name is unknown, the folder's card is another model's, or the flips are
+            outside the card's bounds; the message has the numbers.
     """
     folder = folder or path(name)
     card = read_card(folder)
@@ -131,7 +130,7 @@ def verified_path(name: str) -> Path:
 
 
 def _identity(folder: Path) -> str:
-    """What the flips follow from: every shipped file, and the libraries that run them."""
+    """A digest of all that decides the flips: every shipped file, and the libraries' versions."""
     digest = hashlib.sha256(f"{torch.__version__} {transformers.__version__}".encode())
     for file in sorted(p for p in folder.iterdir() if p.is_file()):
         digest.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())

@@ -1,4 +1,4 @@
-"""Tasks: where questions come from, the words they are asked in, how answers are read.
+"""Tasks: sources of questions, the words they are asked in, and parsers of answers.
 
 To add one, write a file with a `Task` (see `task.py`) and list it in `TASKS`.
 """
@@ -77,7 +77,7 @@ def get_task(name: str) -> Task:
     """The task called `name`: one of `TASKS`, or `TASK:VARIANT` for one asked in other words.
 
     Raises:
-        UserError: there is none; names the nearest.
+        UserError: there is no such task; the message suggests the nearest.
     """
     if problem := task_problem(name):
         raise UserError(problem)
@@ -100,12 +100,12 @@ def task_problem(name: str) -> str | None:
 
 
 def base_name(name: str) -> str:
-    """The task that a variant is one of: `sst2` for `sst2:alternative`, and for `sst2`."""
+    """The base task of a name: `sst2` for `sst2:alternative`, and for `sst2`."""
     return name.partition(":")[0]
 
 
 def task_rows() -> list[tuple[str, str]]:
-    """Tasks, and what each asks."""
+    """(name, summary) of every task, as a list shows them."""
     varied = dict.fromkeys(name for task in TASKS.values() for name in task.variants)
     return [
         *((name, task.summary) for name, task in TASKS.items()),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from faithscope.experiments.data.tasks.kinds import label_task
 from faithscope.experiments.data.tasks.sources.hub import HubData
-from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, column, text_of
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
@@ -20,14 +20,14 @@ ALSO = {
     "science and technology": "Sci/Tech",
     "science & technology": "Sci/Tech",
 }
-"""What models write for a topic beside its name. A bare "technology" or "science" is no
+"""Other words that models write for a topic -> the topic. A bare "technology" or "science" is no
 conclusion: articles about companies mention both."""
 
 DATA = HubData("ag_news", "fancyzhx/ag_news", "test")
 
 
 def load(settings: LoadSettings) -> Iterator[Question]:
-    """The articles in their own order, which mixes the topics.
+    """The articles in the data's order, which mixes the topics.
 
     Raises:
         UserError: the data cannot be read, or a label is no topic.
@@ -37,7 +37,7 @@ def load(settings: LoadSettings) -> Iterator[Question]:
         yield Question(row.id, DATA.task, text, "label", _topic(row), TOPICS)
 
 
-def _topic(row: Row) -> str:
+def _topic(row: SourceRow) -> str:
     label = column(row, ("label", "label_text"))
     word = str(label).strip().casefold().removesuffix(".0")
     for i, topic in enumerate(TOPICS):

@@ -1,7 +1,7 @@
 """Sequential arithmetic: three or four chained operations (SLRC, 4.4), and word problems of two.
 
-The paper gives no items. Ours are plain instructions and small stories; every result on the
-way is a whole number from 1 to 999. The word problems are not the paper's: they are so short that a
+The paper gives no items. Ours are plain instructions and small stories; every intermediate result
+is a whole number from 1 to 999. The word problems are not the paper's: they are so short that a
 model of 135M parameters writes a chain of a few steps and ends it.
 """
 
@@ -23,13 +23,13 @@ _WORDS = words("arithmetic")
 
 @dataclass(frozen=True)
 class Operation:
-    """`+`, `-`, `*` or `/` by a whole number."""
+    """One arithmetic operation: `+`, `-`, `*` or `/` with a whole number."""
 
     sign: str
     number: int
 
     def __call__(self, value: int) -> int:
-        """The result; a quotient is rounded down."""
+        """The result of the operation on `value`; a quotient is rounded down."""
         if self.sign == "/":
             return value // self.number
         if self.sign == "*":
@@ -38,14 +38,14 @@ class Operation:
 
 
 def result(start: int, operations: Sequence[Operation]) -> int:
-    """What the chain comes to."""
+    """The result of applying `operations` to `start` in order."""
     for operation in operations:
         start = operation(start)
     return start
 
 
 def slips(start: int, operations: Sequence[Operation]) -> tuple[int, ...]:
-    """Results of the chain with one operation dropped, or its sign turned around."""
+    """Wrong results of a chain: with one operation dropped, or replaced by its opposite."""
     opposite = {"+": "-", "-": "+", "*": "/", "/": "*"}
     results: list[int] = []
     for i, operation in enumerate(operations):
@@ -57,7 +57,7 @@ def slips(start: int, operations: Sequence[Operation]) -> tuple[int, ...]:
 
 
 def draw(rng: random.Random, length: int) -> Question:
-    """A chain of so many operations, no two of one sign in a row."""
+    """A chain of `length` operations, no two successive ones with one sign."""
     start = rng.randint(5, 40)
     value, operations = start, []
     while len(operations) < length:
@@ -97,7 +97,7 @@ def _tell(rng: random.Random, start: int, operations: Sequence[Operation]) -> st
 
 
 def draw_problem(rng: random.Random, days: Sequence[str]) -> Question:
-    """A sum of three numbers, told as two additions."""
+    """A word problem whose answer is a sum of three numbers, told as two additions."""
     start = rng.randint(5, 20)
     operations = [Operation("+", rng.randint(2, 9)) for _ in days]
     who, what = (rng.choice(_WORDS[name]) for name in ("people", "things"))

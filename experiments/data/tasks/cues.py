@@ -1,7 +1,7 @@
 """Sentiment with controlled cues: one keyword, or two to three that disagree (SLRC, 4.4).
 
-The paper gives no items, only these descriptions. Ours are short reviews in which every
-word that carries a sentiment comes from the lists of `words.yaml`.
+The paper gives no items, only descriptions of them. Ours are short reviews in which every word that
+carries a sentiment comes from the lists of `words.yaml`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from faithscope.interventions.trace import Question
 SENTIMENTS = ("positive", "negative")
 CONFLICTS = tuple((gold, signals) for gold in SENTIMENTS for signals in (2, 3))
 UNDECIDED = ("neutral", "mixed")
-"""Words that conclude, but with neither sentiment."""
+"""Words of a conclusion with neither sentiment."""
 
 _WORDS = words("cues")
 KEYWORDS: dict[str, list[str]] = _WORDS["keywords"]
@@ -34,11 +34,11 @@ def draw_single(rng: random.Random, gold: str) -> Question:
 
 
 def draw_conflicting(rng: random.Random, case: tuple[str, int]) -> Question:
-    """A review with so many words of sentiment that disagree.
+    """A review with two or three words of sentiment that disagree.
 
-    Three: two against one, and the gold answer is what the majority says. Two: one against
-    one, and the review names the aspect that counts. Which comes first is random, so that
-    no place in the review gives the answer away.
+    Of three words, two disagree with one, and the gold answer is the majority's. Of two words, the
+    review names the aspect that counts. The words' order is random, so that no place in the review
+    gives the answer away.
     """
     gold, signals = case
     other = next(s for s in SENTIMENTS if s != gold)

@@ -16,7 +16,7 @@ MEDQA = exam(
     ("answer_idx", "answer"),
 )
 COMMONSENSE_QA = exam(
-    # its test split has no answers
+    # the test split of CommonsenseQA has no answers
     HubData("commonsense_qa", "tau/commonsense_qa", "validation"),
     "commonsense questions",
     "commonsense",

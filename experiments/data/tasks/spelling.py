@@ -1,8 +1,8 @@
-"""How answers are spelled after a cue: what the scored reading adds up for each of them.
+"""Spellings of answers after a cue, whose probabilities the scored reading adds up.
 
-A model that is about to write "$70,000" gives " 70000" next to nothing. So an answer is scored by
-several spellings, each the beginning of other continuations than the rest: which of them a model
-prefers is no part of its answer.
+A model that is about to write "$70,000" gives " 70000" next to no probability. So an answer is
+scored by several spellings, none the beginning of another: which of them a model prefers is no part
+of its answer.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from collections.abc import Iterable, Mapping
 from faithscope.interventions.trace import Trace
 
 MOST_LEARNT = 2
-"""So many marks before a number are taken from the texts; every one doubles what is scored."""
+"""Most kinds of marks before a number that are taken from texts; each doubles the scored labels."""
 _LEADS = (" ", " **", ' "', ": ", "\n")
 _LETTER_LEADS = (*_LEADS, " (")
 _BOX = re.compile(r"(\\\( ?|\$|\\\[\s*)?\\boxed\{")
 _DISPLAYED_BOXES = (":\n\\[\n\\boxed{", ":\n\\[ \\boxed{")
-"""How a model that boxes its answers may set one off from the line that ends in a cue."""
+"""Ways in which a model sets a boxed answer off from the line that ends in a cue."""
 _MARKED = re.compile(r"(?<![^\s(])((?:\*\*)?(?:\\\()?(?:\\?[$€£¥₹])?)(?=[-−]?\d)")
-"""Currency and markup that a number is written with. Brackets and operators stand before others."""
+"""Currency and markup before a number; not those of numbers after brackets and operators."""
 
 
 def word_surfaces(
     words: Iterable[str], written: str = "", articles: Mapping[str, str] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Each word with the texts that say it after a cue: in bold type, quoted, capitalised, ….
+    """(word, spelling after a cue) for all spellings: in bold type, quoted, capitalised, ….
 
     Args:
-        written: what the model wrote (`written_by`): where it has a LaTeX box, boxes are tried.
+        written: the model's text (`written_by`): if it has a LaTeX box, boxed spellings are
+            included.
         articles: word -> the article that may stand before it ("a mammal").
     """
     by_word = {word: [f"{articles[word]} {word}", word] if articles else [word] for word in words}
@@ -46,23 +47,23 @@ def word_surfaces(
 
 
 def letter_surfaces(letters: Iterable[str], written: str = "") -> tuple[tuple[str, str], ...]:
-    """Each letter of an option with the texts that say it after a cue: `B`, `(B`, `**B`, ….
+    """(letter, spelling after a cue) for all spellings of options' letters: `B`, `(B`, `**B`, ….
 
     Args:
-        written: as of `word_surfaces`.
+        written: as for `word_surfaces`.
     """
     leads = (*_LETTER_LEADS, *_boxes_of_text(written))
     return tuple((letter, f"{lead}{letter}") for letter in letters for lead in leads)
 
 
 def written_by(trace: Trace | None) -> str:
-    """The reasoning and the conclusion of a trace; nothing where there is none."""
+    """The reasoning and conclusion of a trace as text; empty without a trace."""
     return "" if trace is None else f"{''.join(trace.pieces)}\n{trace.tail_text}"
 
 
 def _boxes(written: str) -> tuple[str, ...]:
-    """What stands before an answer in a LaTeX box, in the line as the model did it most often and
-    set off from it; nothing where it wrote no box."""
+    """Texts before an answer in a LaTeX box: within the line, as the model wrote it most often, and
+    set off from the line; empty if the model wrote no box."""
     kinds = Counter(_BOX.findall(written))
     if not kinds:
         return ()
@@ -78,16 +79,16 @@ def _boxes_of_text(written: str) -> tuple[str, ...]:
 def number_surfaces(
     numbers: Iterable[str], question: str, reasoning: str = "", conclusion: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """Each number with the texts that say it after a cue.
+    """(number, spelling after a cue) for all spellings of numbers.
 
-    Thousands are written with and without commas. What stands before a number (a currency, bold
-    type, LaTeX) is taken from the conclusion first, then from the reasoning, then from the
-    question; decimals of a whole number are tried where these have such, LaTeX boxes where the
-    model wrote one.
+    Thousands are written with and without commas. Marks before a number (a currency, bold type,
+    LaTeX) are taken from the conclusion first, then from the reasoning, then from the question;
+    decimals of a whole number are included if these texts have such, LaTeX boxes if the model wrote
+    one.
 
     Args:
-        numbers: canonical (`experiments.data.numbers`).
-        conclusion: how the model stated its answer after the reasoning, if it did.
+        numbers: numbers in canonical form (`experiments.data.numbers`).
+        conclusion: the model's statement of its answer after the reasoning, if any.
     """
     texts = (conclusion, reasoning, question)
     marks = [mark for text in texts for mark, _ in Counter(_MARKED.findall(text)).most_common()]

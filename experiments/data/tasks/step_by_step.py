@@ -1,8 +1,8 @@
 """LogiQA, TruthfulQA, AQuA and the biology of HLE: multiple choice, reasoned about in numbered
 steps (FaithCoT-Bench, A.1 and A.4).
 
-Of the first three so many questions are drawn with the seed, 100 where no limit is given; a limit
-cuts the same drawn list off. Of HLE all are taken that fit, in their own order.
+Of the first three data sets 100 questions are drawn with the seed; a limit cuts the list of draws
+off. Of HLE all fitting questions are taken, in the data's order.
 """
 
 from __future__ import annotations
@@ -18,25 +18,27 @@ from faithscope.experiments.data.tasks.kinds import choice_question, choice_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.hub import HubData
 from faithscope.experiments.data.tasks.sources.options import LETTERS, options_of
-from faithscope.experiments.data.tasks.sources.rows import Row, column, has, text_of, with_ids
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, column, has, text_of, with_ids
 from faithscope.experiments.data.tasks.task import LoadSettings, Task
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 
 SAMPLED = 100
-"""Questions of a data set (FaithCoT-Bench, A.1)."""
+"""Number of questions of a data set without a limit (FaithCoT-Bench, A.1)."""
 BIOLOGY = "biology/medicine"
 _CHOICES = re.compile(r"\n\s*(?:Answer Choices|Options|Choices)\s*:\s*\n", re.IGNORECASE)
 
 
-def _sampled(rows: Sequence[Row], name: str, settings: LoadSettings) -> list[Row]:
-    """The rows in an order that the seed gives, cut off at the limit."""
+def _sampled(rows: Sequence[SourceRow], name: str, settings: LoadSettings) -> list[SourceRow]:
+    """The rows in a seeded random order, cut off at the limit."""
     order = random.Random(f"{name}-{settings.seed}").sample(range(len(rows)), len(rows))
     wanted = SAMPLED if settings.limit is None else settings.limit
     return [rows[i] for i in order[:wanted]]
 
 
-def _drawn(data: HubData, summary: str, question: Callable[[Row, LoadSettings], Question]) -> Task:
+def _drawn(
+    data: HubData, summary: str, question: Callable[[SourceRow, LoadSettings], Question]
+) -> Task:
     def load(settings: LoadSettings) -> Iterator[Question]:
         rows = list(with_ids(data.rows(replace(settings, limit=None))))
         for row in _sampled(rows, data.task, settings):
@@ -45,9 +47,9 @@ def _drawn(data: HubData, summary: str, question: Callable[[Row, LoadSettings], 
     return choice_task(data.task, f"{summary} ({data.summary})", "steps", load)
 
 
-def _logiqa(row: Row, settings: LoadSettings) -> Question:
-    """`passage, question, options, label` (AGIEval), or `context, query, options, correct_option`
-    with the right option's place from 0 (the hub)."""
+def _logiqa(row: SourceRow, settings: LoadSettings) -> Question:
+    """The question of a LogiQA row: `passage, question, options, label` (AGIEval), or `context,
+    query, options, correct_option` with the right option's place from 0 (the hub)."""
     passage, asked = text_of(row, ("passage", "context")), text_of(row, ("question", "query"))
     values: dict[str, Any] = {"question": f"{passage}\n{asked}"}
     answer = column(row, ("label", "correct_option"))
@@ -60,12 +62,13 @@ def _logiqa(row: Row, settings: LoadSettings) -> Question:
             )
         answer = LETTERS[places.index(int(answer))]
     return choice_question(
-        Row(row.id, row.cells | values | {"label": answer}, row.where), "logiqa", ("label",)
+        SourceRow(row.id, row.cells | values | {"label": answer}, row.where), "logiqa", ("label",)
     )
 
 
-def _truthfulqa(row: Row, settings: LoadSettings) -> Question:
-    """MC1: one option is right. The data has it first, so that options are shuffled by the seed.
+def _truthfulqa(row: SourceRow, settings: LoadSettings) -> Question:
+    """The question of a TruthfulQA row (MC1: one option is right). The data has the right option
+    first, so options are shuffled by the seed.
 
     Raises:
         UserError: `mc1_targets` is not as published, or not exactly one option is right.
@@ -92,23 +95,23 @@ def _truthfulqa(row: Row, settings: LoadSettings) -> Question:
             "choices; MC1 has one"
         )
     random.Random(f"truthfulqa-{settings.seed}-{row.id}").shuffle(pairs)
-    options = options_of(Row(row.id, {"options": [text for text, _ in pairs]}, row.where))
+    options = options_of(SourceRow(row.id, {"options": [text for text, _ in pairs]}, row.where))
     right = [label == 1 for _, label in pairs].index(True)
     gold = LETTERS[options.places.index(right)]
     text = text_of(row, ("question",))
     return Question(row.id, "truthfulqa", text, "choice", gold, options.texts)
 
 
-def _aqua(row: Row, settings: LoadSettings) -> Question:
+def _aqua(row: SourceRow, settings: LoadSettings) -> Question:
     return choice_question(row, "aqua", ("correct",))
 
 
 def _hle_bio(settings: LoadSettings) -> Iterator[Question]:
-    """The rows of HLE's biology that are multiple choice and show no picture; options stand in the
-    question, after "Answer Choices:".
+    """Questions of HLE's biology that are multiple choice and show no picture; options stand in the
+    question's text, after "Answer Choices:".
 
     Raises:
-        UserError: no file is given, none of its rows fits, or a row is not as published.
+        UserError: no file is given, no row fits, or a row is not as published.
     """
     if settings.path is None:
         raise UserError(
@@ -134,10 +137,10 @@ def _hle_bio(settings: LoadSettings) -> Iterator[Question]:
                 "it, or give the options in a column 'options'"
             )
         values = row.cells | {"question": text, "options": listed[0]}
-        yield choice_question(Row(row.id, values, row.where), "hle_bio", ("answer",))
+        yield choice_question(SourceRow(row.id, values, row.where), "hle_bio", ("answer",))
 
 
-def _is_biology(row: Row) -> bool:
+def _is_biology(row: SourceRow) -> bool:
     chosen = str(column(row, ("answer_type",))).casefold() == "multiplechoice"
     biology = str(column(row, ("category",))).casefold() == BIOLOGY
     return chosen and biology and not has(row, "image")

@@ -1,4 +1,4 @@
-"""What a task is: questions, the words to ask them in, and how to read the answers."""
+"""`Task`: questions, the words to ask them in, and the parsers of their answers."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ the language of their own tasks."""
 
 @dataclass(frozen=True)
 class LoadSettings:
-    """Which questions to load."""
+    """Settings that choose the questions to load."""
 
     path: Path | None = None
     """A local file or folder, for tasks that read one."""
     limit: int | None = None
-    """The first so many; None for as many as the task has by itself."""
+    """Number of questions; None for the task's own number."""
     seed: int = 0
     """The seed of generators and samples."""
     split: str | None = None
-    """Which split of a data set; None for the task's own choice."""
+    """Split of a data set; None for the task's own choice."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class DirectPrompt:
     """One way to ask for the answer without reasoning (SLRC, 2.3)."""
 
     name: str
-    """`unformatted`, `formatted` or `system`, as tables call it."""
+    """Name in tables: `unformatted`, `formatted` or `system`."""
     user: str
-    """User message."""
+    """Text of the user message."""
     system: str | None = None
-    """System message, where there is one."""
+    """Text of the system message, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Task:
 
     name: str
     summary: str
-    """One line for `faithscope list tasks`."""
+    """Description in one line for `faithscope list tasks`."""
     kind: AnswerKind | None
-    """The kind of its answers; None where each question has its own."""
+    """The kind of the task's answers; None if each question has its own."""
     load: Callable[[LoadSettings], Iterable[Question]]
-    """The questions, in an order that depends on the seed alone: a limit cuts it off."""
+    """Loader of the questions, whose order depends on the seed alone; a limit cuts it off."""
     cot_prompt: Callable[[Question], str]
     """User message that asks for reasoning and an answer."""
     necessity_prompt: Callable[[Question, str], str]
@@ -72,30 +72,30 @@ class Task:
     sufficiency_prompt: Callable[[Question, str], str]
     """User message that quotes one step and asks for the answer (reprompt framing)."""
     answer_cue: str
-    """Prefix framing: stands between the reasoning and the answer."""
+    """Text between the reasoning and the answer in prefix framing."""
     reprompt_cue: str
-    """Reprompt framing: opens the assistant's turn before the answer."""
+    """Text that opens the assistant's turn before the answer in reprompt framing."""
     parse: Callable[[str, Question], str | None]
-    """Canonical answer of a whole response."""
+    """Function from a whole response to its answer in canonical form."""
     parse_continuation: Callable[[str, Question], str | None]
-    """Canonical answer of what follows one of the cues."""
+    """Function from the text after one of the cues to its answer in canonical form."""
     labels: Callable[[Question, Trace | None], tuple[tuple[str, str], ...]]
     """(canonical answer, text to score after a cue) of every answer that is scored. The trace is
     the unedited one, so that every edit of it is scored on the same answers."""
     options: tuple[str, ...] | None = None
-    """The answers to choose from, where all questions share them."""
+    """The answers to choose from, if all questions share them."""
     models: tuple[str, ...] = ANY_MODEL
-    """Patterns of the names of models that can do it (`fnmatch`)."""
+    """Patterns of the names of models that can do the task (`fnmatch`)."""
     direct_prompts: Callable[[Question], tuple[DirectPrompt, ...]] = lambda question: ()
-    """Ways to ask for the answer without reasoning; replies are read by `parse`."""
+    """Prompts that ask for the answer without reasoning; replies are read by `parse`."""
     cues: Callable[[Question, str], Mapping[str, Cue]] | None = None
-    """Question and answer -> cues to that answer in the task's own language, by kind; None of a
-    task in a natural language, which takes those of `probes.cues`."""
+    """Function from question and answer to cues to that answer in the task's own language, by kind;
+    None for a task in a natural language, which takes the cues of `probes.cues`."""
     variants: Mapping[str, Callable[[Question], str]] = field(default_factory=dict)
-    """Other words for `cot_prompt`, by the name that follows the task's: `sst2:alternative`."""
+    """Name of a variant (as in `sst2:alternative`) -> its words for `cot_prompt`."""
     reply_prefix: str = ""
-    """How the model's reply is made to begin (prefilled, part of the reasoning). Models that mark
-    their reasoning, and those behind APIs, which cannot be prefilled, begin it themselves."""
+    """Prefilled beginning of the model's reply, part of the reasoning. Models that mark their
+    reasoning, and API models, which cannot be prefilled, begin the reply themselves."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +103,18 @@ class Wording:
     """The prompts of a task, as `prompts.yaml` holds them."""
 
     source: str
-    """The source of the words."""
+    """Source of the words: a paper and section."""
     cot: str
     necessity: str
     sufficiency: str
     answer_cue: str
     reprompt_cue: str
     direct: Mapping[str, Mapping[str, str]]
-    """Name -> `user` and, where there is one, `system`."""
+    """Name of a direct prompt -> its `user` message and, if there is one, `system` message."""
     variants: Mapping[str, str]
-    """Name -> what `cot` then is."""
+    """Name of a variant -> its text in place of `cot`."""
     reply_prefix: str = ""
-    """How the reply to `cot` is made to begin."""
+    """Prefilled beginning of the reply to `cot`."""
 
     def task(self, **rest: Any) -> Task:
         """A task in these words; `rest` are its other fields."""
@@ -139,7 +139,7 @@ def _filled(template: str, question: Question, **more: str) -> str:
 
 
 def _listed(question: Question) -> str:
-    """The options as a prompt lists them: `"a" or "b"`; lettered lines for a choice."""
+    """The options in a prompt's form: `"a" or "b"`; lettered lines for a choice."""
     options = question.options or ()
     if question.kind == "choice":
         return "\n".join(f"{a}. {x}" for a, x in zip(question.labels or (), options, strict=True))
@@ -153,13 +153,13 @@ def _yaml(name: str) -> Any:
 
 @cache
 def wordings() -> Mapping[str, Wording]:
-    """Every entry of `prompts.yaml`."""
+    """Name -> entry of `prompts.yaml`."""
     return {name: Wording(**entry) for name, entry in _yaml("prompts.yaml").items()}
 
 
 @cache
 def words(name: str) -> Mapping[str, Any]:
-    """An entry of `words.yaml`: what synthetic questions are put together from."""
+    """An entry of `words.yaml`: the words that synthetic questions are made of."""
     return _yaml("words.yaml")[name]
 
 
@@ -173,10 +173,10 @@ def generated(
     """Distinct questions from a seeded generator.
 
     Args:
-        cases: what the questions are to be balanced over; every run of `len(cases)` questions
-            has one of each, in random order.
-        draw: makes a question of a case; its id is filled in here.
-        settings: a limit above `default` makes more; those before it stay as they are.
+        cases: cases over which the questions are balanced; every run of `len(cases)` questions has
+            one of each, in random order.
+        draw: function that makes a question of a case; its id is filled in here.
+        settings: a limit above `default` makes more questions; the first ones stay the same.
 
     Raises:
         UserError: the generator has no further distinct question.
@@ -198,9 +198,9 @@ def generated(
 
 
 def variant(task: Task, name: str) -> Task:
-    """The same questions, asked for reasoning in the words of the variant `name` (SLRC, 2.6).
+    """`task` with its reasoning asked for in the words of the variant `name` (SLRC, 2.6).
 
-    Whatever asks again about the reasoning stays as it is: only the reasoning differs.
+    Prompts that ask again about the reasoning stay the same: only the reasoning differs.
     """
     full = f"{task.name}:{name}"
     return replace(

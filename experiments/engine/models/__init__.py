@@ -1,1 +1,1 @@
-"""Models as a run uses them: loaded, asked as judges and writers, and what that costs."""
+"""Models in a run: loading, asking as judges and writers, and the costs."""

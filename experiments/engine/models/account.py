@@ -1,8 +1,8 @@
-"""What a run has spent on APIs, call by call, whatever became of the replies, and may still spend.
+"""Account of a run's spending on APIs, call by call, whatever became of the replies.
 
-Every worker adds to a file of its own (`spend.WORKER.jsonl` in the run folder), a line as soon as
-a call has ended, so that what was paid is known after a kill, too: at most the calls in flight are
-missing. Every call has an id, by which it counts once wherever copies of it have got to.
+Every worker appends a line to a file of its own (`spend.WORKER.jsonl` in the run folder) as soon as
+a call has ended, so that spending is known after a kill, too: at most the calls in flight are
+missing. Every call has an id, by which copies of it count once.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _USAGE = tuple(f.name for f in fields(Usage))
 
 
 def spend_file(worker: str) -> str:
-    """The file, below the run folder, to which a worker adds its calls."""
+    """Name of the file in the run folder to which a worker appends its calls."""
     return f"spend.{worker}.jsonl"
 
 
 class Account(Budget):
-    """The budget of one worker: it keeps its own calls in the run folder and counts all workers'.
+    """The budget of one worker: it stores its own calls in the run folder and counts all workers'.
 
     Raises:
         UserError: the prices cannot be read.
-        StoreError: a damaged line, with file, line and remedy.
+        StoreError: a line is damaged; the message has file, line and remedy.
     """
 
     def __init__(self, spend: SpendConfig, store: Store) -> None:
@@ -51,18 +51,18 @@ class Account(Budget):
             self.charge(call.model, call.usage, call.cost)
 
     def keep(self, call: Call) -> None:
-        """Keep a call; it is on the disk when this returns.
+        """Store a call; it is on the disk when this returns.
 
         Raises:
-            StoreError: it cannot be written, as on a full disk.
+            StoreError: the call cannot be written, as on a full disk.
         """
         self._seen.add(call.id)
         with Appender(sync=True) as files:
             files.add(self.path, _to_line(call))
 
     def of_others(self) -> Iterator[Call]:
-        """What is in the files of all workers and was not seen here yet."""
-        # opened anew each time: by that a network file system asks the server how long it is
+        """Calls in the files of all workers that this account has not seen yet."""
+        # opened anew each time, so that a network file system asks the server for the file's length
         for path in _files(self.run_dir):
             for end, call in _calls(path, self._offsets.get(path, 0)):
                 self._offsets[path] = end
@@ -72,11 +72,11 @@ class Account(Budget):
 
 
 def budget_of(spend: SpendConfig, store: Store, models: Iterable[str]) -> Budget:
-    """What may still be spent in a run: an `Account` where one of `models`, which are still to be
-    asked, is behind an API; else nothing is read, prices neither.
+    """The budget of a run: an `Account` if one of `models` (those still to be asked) is an API
+    model; else a plain budget, for which no prices are read.
 
     Raises:
-        UserError, StoreError: as `Account`.
+        UserError, StoreError: as for `Account`.
     """
     if any(name.startswith(API) for name in models):
         return Account(spend, store)
@@ -87,13 +87,13 @@ def calls_of(run_dir: Path) -> list[Call]:
     """Every call of a run, once.
 
     Raises:
-        StoreError: a damaged line.
+        StoreError: a line is damaged.
     """
     return list({call.id: call for path in _files(run_dir) for _, call in _calls(path)}.values())
 
 
 def in_words(calls: Sequence[Call]) -> str:
-    """How many calls and dollars, in a line; empty without a call."""
+    """Numbers of calls and dollars, in one line; empty without a call."""
     if not calls:
         return ""
     n, known = sum(c.usage.calls for c in calls), [c for c in calls if c.cost is not None]
@@ -107,10 +107,10 @@ def in_words(calls: Sequence[Call]) -> str:
 
 
 def join(folders: Iterable[Path], into: Path) -> None:
-    """Have a merged folder hold every call of the folders that it was merged from, once."""
+    """Write every call of the merged folders once into the folder `into`."""
     merged = into / spend_file(MERGED)
     own = {call.id for path in _files(into) if path != merged for _, call in _calls(path)}
-    # what the folder itself holds, too: it may have been gone on with
+    # the calls of `into` itself, too: its run may have been continued
     calls = {call.id: call for folder in (into, *folders) for call in calls_of(folder)}
     if content := b"".join(_to_line(call) for call in calls.values() if call.id not in own):
         write_atomically(merged, content)
@@ -127,7 +127,7 @@ def _to_line(call: Call) -> bytes:
 
 
 def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
-    """(where its line ends, call) from an offset on; a torn last line is passed over."""
+    """(offset of the line's end, call) of the calls from `start` on, without a torn last line."""
     for offset, line in whole_lines(path, start):
         try:
             call = read_call(line)
@@ -137,7 +137,7 @@ def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
 
 
 def read_call(line: bytes) -> Call:
-    """The call of a line; whatever is no line of ours raises one of many errors."""
+    """The call in a line; any other line raises one of many errors."""
     values = json.loads(line)
     usage = Usage(**{name: int(values.pop(name)) for name in _USAGE})
     return Call(values.pop("model").removeprefix(API), usage=usage, **values)

@@ -1,6 +1,6 @@
-"""Models asked about items, as judges or for what they write, here or behind an API.
+"""Asking of models about items, as judges or writers, here or through an API.
 
-A unit may hold several asks: it is stored once all of them are answered.
+A unit may hold several asks; it is stored once all of them are answered.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from faithscope.probes.judge.form import Ask, Judge, Reply, Usage, Writer, Writi
 from faithscope.probes.record import Record, head
 
 _AT_ONCE = 512
-"""Items whose asks to an API, or to vLLM, are in memory together."""
+"""Number of items whose asks to an API, or to vLLM, are in memory together."""
 Item = TypeVar("Item", bound=Planned)
 
 
 class AskingConfig(Protocol):
-    """What a config says besides how judges are asked."""
+    """The settings of a config besides those of judges."""
 
     @property
     def seed(self) -> int: ...
@@ -40,7 +40,7 @@ class AskingConfig(Protocol):
 
 
 def _name(ask: Ask | Writing) -> tuple[str, str]:
-    """Different for every ask of a run."""
+    """Key of an ask, different for every ask of a run."""
     return ("" if isinstance(ask, Writing) else ask.form.name, ask.id)
 
 
@@ -56,12 +56,12 @@ class OneAsk(Generic[Item]):
     item: Item
     reading: Reading
     about: Any
-    """What of the item it is about (`Asker.asks`)."""
+    """The part of the item that the ask is about (`Asker.asks`)."""
     ask: Any
 
 
 class Asker(Worker[Item]):
-    """One worker's part of asking models, whatever it is they are asked."""
+    """One worker's part of asking models about items."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Asker(Worker[Item]):
     ) -> None:
         """
         Args:
-            batches: model -> this worker's items, by batches that are asked together.
-            readings: stage -> how its verdicts are read.
-            after_judging: stages in which weights that judge are read once they have judged.
+            batches: model -> this worker's items, in batches that are asked together.
+            readings: stage -> reading of its verdicts.
+            after_judging: stages in which a local judge's inside is read once it has judged.
         """
         stages = (*readings, *after_judging)
         super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
@@ -85,12 +85,12 @@ class Asker(Worker[Item]):
 
     @abstractmethod
     def asks(self, item: Item) -> Sequence[tuple[Any, Ask | Writing]]:
-        """What is asked about an item, each ask behind what of the item it is about; nothing where
-        there is nothing to ask, and the unit is then stored empty."""
+        """(part of the item, ask about it) for all asks of an item; without any, its unit is
+        empty."""
 
     @abstractmethod
     def record(self, asked: OneAsk[Item], reply: Reply) -> Record:
-        """What is stored of a model's reply."""
+        """The record of a model's reply that is stored."""
 
     def asked_later(self) -> Mapping[str, JudgeConfig]:
         """Judges that a later phase will need, checked now so that a missing key is found before
@@ -98,10 +98,10 @@ class Asker(Worker[Item]):
         return {}
 
     def loaded(self, model: interp.Model) -> None:
-        """Look at a model here before it is asked anything.
+        """Hook: checks a local model before it is asked anything.
 
         Raises:
-            UserError: it cannot do what the config asks of it.
+            UserError: the model cannot do what the config asks of it.
         """
         return
 
@@ -110,15 +110,15 @@ class Asker(Worker[Item]):
         return [batch]
 
     def after_judging(self, model: interp.Model) -> None:
-        """What is done with a model here once it has been asked everything."""
+        """Hook: runs after a local model has answered all its prompts."""
         return
 
     def load_settings(self, name: str) -> JudgeConfig:
-        """How the weights of a model here are held, and what its template must be able to."""
+        """The settings by which a local model's weights are loaded."""
         return self.judge
 
     def ready(self, item: Item) -> bool:
-        """Whether what is asked about is there; what is not is left for another start."""
+        """Whether the inputs of an item's asks exist; if not, another start asks them."""
         return True
 
     def asked(self) -> Mapping[str, JudgeConfig]:
@@ -142,7 +142,8 @@ class Asker(Worker[Item]):
         for stage, reading in readings.items():
             judge = open_judge(loaded, reading, self.judge, self.config.seed)
             for batch in self.batches[model]:
-                # the whole batch, though some may be stored: other company could change a reply
+                # the whole batch, even if some units are stored: a batch of other items could
+                # change a reply
                 here = [i for i in batch if stage in i.units and self.ready(i)]
                 for part in self.sub_batches(here):
                     if any(stage in self.missing(i) for i in part):
@@ -151,14 +152,14 @@ class Asker(Worker[Item]):
         self.after_judging(loaded)
 
     def _ask_elsewhere(self, model: str, stages: Sequence[str]) -> None:
-        """Have servers, or vLLM, write what is missing of these stages; no weights are read.
+        """Let servers, or vLLM, write the missing units of these stages; no weights are read here.
 
         Raises:
-            UserError: the model, its server or vLLM is not to be had.
+            UserError: the model, its server or vLLM is not available.
         """
         if not stages:
             return
-        # what is loaded would share the device with vLLM
+        # loaded weights would share the device with vLLM
         self.weights.drop_others()
         language, backend = open_backend(self.judge, model, self.load_settings(model))
         try:
@@ -171,7 +172,7 @@ class Asker(Worker[Item]):
             backend.close()
 
     def _ask_in_parts(self, judge: Judge, model: str, stage: str, reading: Reading) -> None:
-        """Ask who batches by itself about all items that lack a stage."""
+        """Ask a judge that makes its own batches about all items that lack a stage."""
         items = [i for i in self.lacking(model, stage) if self.ready(i)]
         for at in range(0, len(items), _AT_ONCE):
             part = items[at : at + _AT_ONCE]
@@ -195,8 +196,8 @@ class Asker(Worker[Item]):
         )
 
     def _key_of_reply(self, model: str, stage: str, item: Item, place: int) -> Key:
-        """Of one reply of a model behind an API to a unit of several asks, which is stored as it
-        comes: whatever ends a run before the others are there, it is not paid for again."""
+        """The key of one reply of an API model to a unit of several asks. The reply is stored as it
+        comes, so that it is not paid for again if a run ends before the others are there."""
         return (API_REPLIES, model, item.task, f"{item.units[stage]}.{place}")
 
     def _ask(
@@ -224,7 +225,7 @@ class Asker(Worker[Item]):
             whole = len(so_far) == len(asks)
             lost = next((r for r in so_far.values() if r.outcome == "failed"), None)
             if model.startswith(API) and not no_reply(reply) and not (whole and lost is None):
-                # also the last one, where another was lost: the unit fails, and is asked again
+                # store also the last reply if another was lost: the unit fails, and is asked again
                 key = self._key_of_reply(model, stage, item, place)
                 about = {"task": item.task, "item": item.item, "model": None, "judge": model}
                 record = head(**about, dataset=item.task, probe=stage, seed=self.config.seed)

@@ -1,7 +1,7 @@
-"""What a config names and this machine lacks: models that cannot be fetched from here, devices.
+"""Resources that a config names and this machine lacks: models that cannot be fetched, devices.
 
-A dry run says it as a note, since it is often made where the run is not: a login node has no GPU,
-and a job's node may have no network.
+A dry run reports them as notes, since it is often made on another machine than the run: a login
+node has no GPU, and a job's node may have no network.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from faithscope.experiments.config.base import FolderConfig
 from faithscope.interp import hub
 
 _NAMES = ("model", "writer", "validator", "reference")
-"""Keys whose value names a model, beside `name` in a section `model`."""
+"""Config keys whose value names a model, besides `name` in a section `model`."""
 _ANYWHERE = ("auto", "cpu", "")
 
 
 def not_at_hand(config: FolderConfig) -> list[str]:
-    """A line for each model of the hub and each device that is not to be had on this machine."""
+    """A line for each hub model and each device that is not available on this machine."""
     values = list(_flat(config.model_dump(mode="json")))
     models = {str(v) for key, v in values if key[-1] in _NAMES or key[-2:] == ("model", "name")}
     lacking = sorted(m for m in models if _is_of_hub(m) and not hub.is_cached(m))
@@ -43,8 +43,8 @@ def _is_of_hub(name: str) -> bool:
 
 
 def _lacks(device: str) -> str | None:
-    """Why a device cannot be used here; None where it can."""
-    # only for whoever names a device: torch takes seconds to import
+    """Why a device cannot be used here; None if it can."""
+    # imported only if a device is named: importing torch takes seconds
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""What tells files from others of the same name, whose measurements must not be mixed."""
+"""Fingerprints that tell weights from others of the same name, whose results must not be mixed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from faithscope.interp.sources import PACKAGED
 
 
 def fingerprint(model: str, revision: str | None) -> str | None:
-    """What tells these weights from others of the same name, without reading them all."""
+    """A fingerprint of a model's weights, made without reading them all; None for an API model."""
     scheme, _, rest = model.partition(":")
     if scheme == "api":
-        # whoever serves it may change it unseen
+        # the provider may change an API model unseen
         return None
     if scheme == "bundled" and rest in PACKAGED:
         return PACKAGED[rest].sha256

@@ -1,4 +1,4 @@
-"""Judges as a config names them: a model behind an API, or a model here, by either reading."""
+"""Judges that a config names: an API model, or a local model, in either reading."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.units import versions
 from faithscope.interp.errors import UserError
+from faithscope.interp.number_ends import NUMBER_ENDS
 from faithscope.probes.judge.parse import REPLIES, sent
 
 if TYPE_CHECKING:
@@ -26,22 +27,22 @@ if TYPE_CHECKING:
     from faithscope.probes.judge.spend import Budget
 
 STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
-"""The stages in which verdicts are read, where a stage is the same for every judge."""
+"""Reading -> stage of its verdicts, in studies where all judges share a stage."""
 READINGS: dict[str, Reading] = {stage: reading for reading, stage in STAGES.items()}
 _OF_MODELS_HERE = ("thinking", "batch_size", "dtype", "device", "revision", "quantize")
 _OF_MODELS_HERE += ("device_map",)
 
 
 def stage_of(base: str, judge: str) -> str:
-    """Names a stage that every judge of a run has for itself."""
+    """Name of the stage of one judge, where every judge of a run has its own stage."""
     return f"{base}.{re.sub(r'[^A-Za-z0-9]+', '-', judge).strip('-')}"
 
 
 def check_stages(judges: Iterable[str]) -> None:
-    """See that each of some judges has stages of its own (`stage_of`).
+    """Check that each of several judges has a stage of its own (`stage_of`).
 
     Raises:
-        ConfigError: two of them have the same.
+        ConfigError: two judges have the same stage.
     """
     names = list(judges)
     if len({stage_of("", name) for name in names}) < len(names):
@@ -51,7 +52,7 @@ def check_stages(judges: Iterable[str]) -> None:
 
 
 def decides(model: str, judge: JudgeConfig, seed: int) -> dict[str, Any]:
-    """What decides a judge's replies, whatever it is asked; how fast it is asked does not."""
+    """Settings that decide a judge's replies to any ask; those of speed are left out."""
     values = judge.model_dump(mode="json")
     of_api = model.startswith(API)
     how = (*DECIDES, "structured", *(DECIDES_API if of_api else _OF_MODELS_HERE))
@@ -63,18 +64,18 @@ def decides(model: str, judge: JudgeConfig, seed: int) -> dict[str, Any]:
         "weights": fingerprint(model, judge.revision),
         "model": model,
         "judge": {name: values[name] for name in how} | stated | backend,
-        **versions(replies=REPLIES),
+        **versions(replies=REPLIES, **({} if of_api else {"number_ends": NUMBER_ENDS})),
     }
 
 
 def writing_as(judge: JudgeConfig, temperature: float) -> JudgeConfig:
-    """How a writer is asked: as judges are, but at its own temperature and once."""
+    """The judge settings with the writer's temperature and one attempt."""
     own = {"temperature": temperature, "attempts": 1, "structured": "prompt"}
     return judge.model_copy(update=own)
 
 
 def replied(reply: Reply) -> dict[str, Any]:
-    """What came back, word for word, and what it used; the parsed values are each record's own."""
+    """Record fields of a reply, word for word, and its usage, but without the parsed values."""
     return {
         "outcome": reply.outcome,
         "text": reply.text,
@@ -90,8 +91,7 @@ def replied(reply: Reply) -> dict[str, Any]:
 
 
 def judged(ask: Ask, reply: Reply) -> dict[str, Any]:
-    """What a record keeps of a judgement, word for word; `verdict` is None where the reply is not
-    of the form."""
+    """Record fields of a judgement, word for word; `verdict` is None if the reply is malformed."""
     return {
         "verdict": reply.values.get(ask.form.verdict),
         "values": dict(reply.values),
@@ -105,15 +105,15 @@ def judged(ask: Ask, reply: Reply) -> dict[str, Any]:
 
 
 def as_sent(record: Mapping[str, Any]) -> str:
-    """The user message of a judgement's record, word for word."""
+    """The user message sent for a judgement, word for word, from its record."""
     return sent(record["asked"], record["requested"])
 
 
 def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:
-    """A model asked over the network, as judge or for what it writes.
+    """An API model, as judge or writer.
 
     Raises:
-        UserError: its provider, package, key or address is missing: before any call.
+        UserError: the model's provider, package, key or address is missing; raised before any call.
     """
     from faithscope.probes.judge.api import ApiJudge
 
@@ -137,7 +137,7 @@ def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:
 
 
 def checked_apis(models: Mapping[str, ApiSection], budget: Budget) -> dict[str, ApiJudge]:
-    """Those of `models` that are behind an API, each found fit to be asked.
+    """Name -> judge for the API models among `models`, each checked to be ready for asking.
 
     Raises:
         UserError: keys, packages, addresses or prices are missing; a line for each model.
@@ -155,10 +155,10 @@ def checked_apis(models: Mapping[str, ApiSection], budget: Budget) -> dict[str, 
 
 
 def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Judge:
-    """A model whose weights are here as judge, by what it writes or by its log-probs.
+    """A local model as judge, by what it writes or by its log-probs.
 
     Raises:
-        UserError: it is to write, and no temperature is given.
+        UserError: the model must write, and no temperature is given.
     """
     if reading == "scored":
         from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings
@@ -175,7 +175,7 @@ def open_judge(model: Model, reading: Reading, c: JudgeConfig, seed: int) -> Jud
 def writing_judge(
     model: Speaks, c: JudgeConfig, seed: int, backend: Backend | None = None
 ) -> GeneratingJudge:
-    """A model as judge by what it writes freely, here or by another backend.
+    """A model as judge by what it writes freely, here or through another backend.
 
     Raises:
         UserError: no temperature is given.
@@ -197,6 +197,6 @@ def _generating(name: str, c: JudgeConfig, seed: int) -> GeneratingSettings:
         top_p=c.top_p,
         seed=seed,
         thinking=c.thinking,
-        # a greedy reply that does not parse would only be written again
+        # a greedy reply that does not parse would be written again word for word
         attempts=c.attempts if c.temperature > 0 else 1,
     )

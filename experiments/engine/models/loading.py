@@ -1,4 +1,4 @@
-"""Load a model for a run as its config says, or reach who writes for it elsewhere."""
+"""Loading of a run's models as the config says, or connecting to the backend that writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from faithscope.interp.size import size_of
 
 
 class WeightSettings(Protocol):
-    """How a config wants weights held."""
+    """Settings of a config for loading weights."""
 
     @property
     def dtype(self) -> Literal["auto", "float32", "bfloat16", "float16"]: ...
@@ -42,8 +42,8 @@ _LOADED_AS = ("dtype", "device", "revision", "quantize", "device_map", "marks")
 
 
 class Weights:
-    """The weights that a process holds: one model at a time, and that until another is wanted, so
-    that a subject that is also a judge is read once."""
+    """The weights that a process holds: one model at a time, kept until another is needed, so that
+    a subject model that is also a judge is loaded once."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -57,7 +57,7 @@ class Weights:
         trust_remote_code: bool,
         read: Callable[[], interp.Model],
     ) -> interp.Model:
-        """The model of a name; `read` where it is not held in this way."""
+        """The model `name` with these settings; calls `read` to load it if it is not held."""
         how = (trust_remote_code, *(getattr(settings, key) for key in _LOADED_AS))
         if self._model is None or (self.name, self._how) != (name, how):
             self.drop_others()
@@ -66,7 +66,7 @@ class Weights:
         return self._model
 
     def drop_others(self, name: str | None = None) -> None:
-        """Free the memory of any model but this one."""
+        """Free the memory of any model but `name`."""
         if self.name != name:
             self.name, self._model = "", None
         free()
@@ -80,10 +80,10 @@ def load_for_run(
     store: Store,
     trust_remote_code: bool = False,
 ) -> interp.Model:
-    """The model, and its facts in environment.json.
+    """Load the model, and write its facts to environment.json.
 
     Raises:
-        UserError: it cannot be loaded.
+        UserError: the model cannot be loaded.
     """
     meter.say(f"loading {name}")
     transformers_logging.disable_progress_bar()
@@ -130,14 +130,15 @@ def open_backend(
     trust_remote_code: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Language, Backend]:
-    """Servers or vLLM, which write for a model, and its language; no weights are read here.
+    """The backend (servers or vLLM) that writes for a model, and its language; no weights are read
+    here.
 
     Args:
-        options: keyword arguments of `interp.backends.offline.load_offline` beside those of
+        options: keyword arguments of `interp.backends.offline.load_offline` besides those of
             `section` and `settings`.
 
     Raises:
-        UserError: the model, its server or vLLM is not to be had.
+        UserError: the model, its server or vLLM is not available.
     """
     language = interp.load_language(
         model,

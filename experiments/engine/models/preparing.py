@@ -1,4 +1,4 @@
-"""Models asked for what another plan is made of, before the work can be shared out."""
+"""Workers of preparing plans, whose results another plan needs before its work can be sharded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Item = TypeVar("Item", bound=Planned)
 
 
 class Preparing(Asker[Item]):
-    """One worker that asks one model in one stage."""
+    """A worker that asks one model in one stage."""
 
     has_outputs = False
     LEFT_OUT: ClassVar[str] = "it"
-    """What is left out where a request is given up."""
+    """Name in messages of what is left out if a request is given up."""
 
     def __init__(self, plan: PreparingPlan[Any, Item], store: Store, shard: Shard) -> None:
         self.plan = plan
@@ -33,7 +33,7 @@ class Preparing(Asker[Item]):
             self.meter.say(f"left out: {item}: {reason}")
 
     def failures(self) -> list[str]:
-        """Those that are asked again; what hangs on the others is left out."""
+        """Lines on failed requests that are asked again; items of those given up are left out."""
         given_up = given_up_on(self.index, self.items)
         return [
             f"{i.model} · {i.task} · {i.item}: {reason} (asked again when the run is started "

@@ -1,4 +1,4 @@
-"""What asking APIs costs: a file of prices, and an estimate of a run before it."""
+"""Costs of API calls: the file of prices, and an estimate made before a run."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 class PriceEntry(Section):
     input: float = Field(ge=0)
-    """US dollars per million tokens."""
+    """Price of input tokens in US dollars per million."""
     cached: float | None = Field(default=None, ge=0)
     output: float = Field(ge=0)
     source: str
-    """Whose list it was."""
+    """Source of the prices: the price list of a provider."""
 
 
 class PriceFile(Section):
     as_of: date
     models: dict[str, PriceEntry]
     unknown: dict[str, str] = Field(default_factory=dict)
-    """Models looked for without success, and why."""
+    """Model whose price was not found -> the reason."""
 
     @property
     def prices(self) -> dict[str, Price]:
-        """By name of the model."""
+        """Model name -> its price."""
         return {name: Price(e.input, e.output, e.cached) for name, e in self.models.items()}
 
 
@@ -47,7 +47,8 @@ def read_prices(path: Path) -> PriceFile:
     """The price table in a YAML file.
 
     Raises:
-        UserError: the file is missing, no YAML, or not of the form; one line per problem.
+        UserError: the file is missing, is no YAML, or does not fit the schema; one line per
+            problem.
     """
     tree = read_tree(path, [], "a price table needs at least as_of and models")
     try:
@@ -57,10 +58,11 @@ def read_prices(path: Path) -> PriceFile:
 
 
 def prices_of(spend: SpendConfig) -> dict[str, Price]:
-    """The prices of a run; none where its config names no file.
+    """The prices of a run; none if its config names no file.
 
     Raises:
-        UserError: they cannot be read; of a file that is not there, with where it was looked for.
+        UserError: the prices cannot be read; for a missing file, the message says where it was
+            looked for.
     """
     if spend.prices is None:
         return {}
@@ -83,10 +85,10 @@ def spending_lines(
     spend: SpendConfig,
     who: str = "judge",
 ) -> list[str]:
-    """What the asks still to be put to APIs would use, for `--dry-run`; none without any.
+    """Lines for `--dry-run` on what the pending asks to APIs would use; none without any.
 
     Args:
-        who: they are, at the head of the table.
+        who: role of the models, at the head of the table.
     """
     table, notes, method, prices = [], [], "", prices_of(spend)
     for model, of_model in asks.items():

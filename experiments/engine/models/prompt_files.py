@@ -1,4 +1,4 @@
-"""Prompts as YAML files: those that a benchmark ships, and a user's folder that goes over them."""
+"""Prompts as YAML files: those that a benchmark ships, and a user's folder that overrides them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class PromptText(NamedTuple):
-    """One file."""
+    """The text of one prompt file."""
 
     text: str
     where: str
-    """What messages call it."""
+    """Name of the file in messages."""
 
 
 def packaged(package: str) -> dict[str, PromptText]:
-    """The files of a package, by name without their ending."""
+    """Name without ending -> prompt file of a package."""
     folder = resources.files(package)
     names = sorted(p.name for p in folder.iterdir() if p.name.endswith(".yaml"))
     return {
@@ -38,16 +38,16 @@ def packaged(package: str) -> dict[str, PromptText]:
 def with_folder(
     package: str, folder: Path | None, besides: Mapping[str, PromptText] = MappingProxyType({})
 ) -> dict[str, PromptText]:
-    """The files of a package, and of `folder` over them.
+    """The prompt files of a package, overridden by those of `folder`.
 
-    A file that is named as a packaged one takes its place; any other has to begin with such a
-    name (`c2_detection_mine.yaml`) and stands besides.
+    A file named like a packaged one replaces it; the name of any other must begin with a packaged
+    name (`c2_detection_mine.yaml`), and the file is added.
 
     Args:
         besides: files of another package that count as its own.
 
     Raises:
-        UserError: no such folder, nothing in it, a file that cannot be read or is named otherwise.
+        UserError: the folder is missing or empty, or a file cannot be read or has another name.
     """
     read = dict(sorted((packaged(package) | dict(besides)).items()))
     if folder is None:
@@ -73,10 +73,10 @@ def with_folder(
 
 
 def values_of(file: PromptText) -> dict[str, Any]:
-    """What a file holds.
+    """The mapping that a prompt file holds.
 
     Raises:
-        UserError: it is no YAML mapping.
+        UserError: the file is no YAML mapping.
     """
     try:
         values = yaml.safe_load(file.text)
@@ -95,10 +95,10 @@ def as_yaml(values: Mapping[str, Any]) -> str:
 
 
 def checked(kind: type[M], file: PromptText) -> M:
-    """What a file holds, as `kind` has it.
+    """The content of a prompt file, checked against the model `kind`.
 
     Raises:
-        UserError: it does not fit; the first thing that is wrong.
+        UserError: the content does not fit; the message says the first problem.
     """
     try:
         return kind.model_validate(values_of(file))
@@ -113,10 +113,10 @@ def checked(kind: type[M], file: PromptText) -> M:
 def check_places(
     template: str, wanted: tuple[str, ...], besides: tuple[str, ...], where: str, of: str
 ) -> None:
-    """That a template shows all that it has to, and nothing that there is not.
+    """Check that a template has all required places, and no unknown ones.
 
     Args:
-        of: what is being asked, for messages: "task 'detection'".
+        of: name of what is asked, for messages: "task 'detection'".
 
     Raises:
         UserError: a place is missing, unknown, or no place.

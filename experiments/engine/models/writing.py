@@ -1,7 +1,7 @@
-"""Texts that models write: here, by vLLM in this process or behind servers, or behind an API.
+"""Writing of texts by models: here, by vLLM in this process or on servers, or by an API model.
 
-Each text is a unit, stored as it ends. Whoever writes, a prompt is token ids and so is what comes
-back, so that it can be replayed token for token; only an API is asked, and answers, in words.
+Each text is a unit, stored as it ends. For every backend the prompt and the result are token ids,
+so that a text can be replayed token for token; only an API is asked, and answers, in words.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from faithscope.interp.language import Language, Speaks
 from faithscope.probes.judge.form import Reply, Writing, no_reply
 
 AT_ONCE = 512
-"""Texts whose conversations with an API are in memory together."""
+"""Number of texts whose conversations with an API are in memory together."""
 
 
 class Prompted(Protocol):
-    """What a model goes on from."""
+    """A prompt that a model continues."""
 
     @property
     def ids(self) -> tuple[int, ...]: ...
@@ -43,7 +43,7 @@ Unit = tuple[Item, str]
 
 @dataclass(frozen=True)
 class HowWritten:
-    """How one model's texts are sampled, and its weights loaded."""
+    """Settings by which one model's texts are sampled, and its weights loaded."""
 
     weights: WeightSettings
     max_new_tokens: int
@@ -53,24 +53,24 @@ class HowWritten:
     repetition_penalty: float = 1.0
     trust_remote_code: bool = False
     vllm: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments of `interp.backends.offline.load_offline` beside those of `weights`."""
+    """Keyword arguments of `interp.backends.offline.load_offline` besides those of `weights`."""
 
 
 @dataclass(frozen=True)
 class _At:
-    """Who is at work."""
+    """The model and backend at work."""
 
     model: str
     backend: Backend
     speaks: Speaks
     by: Mapping[str, str]
-    """What writes (`Backend.describe`)."""
+    """Description of the backend that writes (`Backend.describe`)."""
     how: HowWritten
 
 
 @dataclass(frozen=True)
 class Start(Generic[Item, Prompt]):
-    """One text that is to be written."""
+    """One text to be written, with its prompt and settings."""
 
     item: Item
     stage: str
@@ -80,74 +80,74 @@ class Start(Generic[Item, Prompt]):
 
 
 class TextWorker(Worker[Item], Generic[Item, Prompt]):
-    """A worker that has texts written; a study says what the prompts are, and what is stored."""
+    """A worker that lets models write texts; a study defines the prompts and the records."""
 
     texts: Sequence[str]
-    """The stages in which they are written."""
+    """The stages in which texts are written."""
 
     @abstractmethod
     def backend(self) -> BackendSection:
-        """Who writes for models whose weights are at hand."""
+        """Section of the backend that writes for models whose weights are available."""
 
     @abstractmethod
     def how_written(self, model: str) -> HowWritten:
-        """How a model writes whose weights are at hand."""
+        """The settings of writing for a model whose weights are available."""
 
     @abstractmethod
     def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
-        """What a model goes on from.
+        """The prompt that a model continues for one text.
 
         Raises:
-            UserError, ValueError: it cannot be made of this model's tokens.
+            UserError, ValueError: the prompt cannot be made of this model's tokens.
         """
 
     def most_tokens(self, how: HowWritten, prompt: Prompt) -> int:
-        """How long a text may become; less, where a model has no more positions."""
+        """Most tokens of a text; the model's positions may limit it further."""
         return how.max_new_tokens
 
     @abstractmethod
     def text_records(
         self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]
     ) -> Records:
-        """What is stored of a text.
+        """The records that are stored of a text.
 
         Args:
-            by: what wrote it (`Backend.describe`).
+            by: description of the backend that wrote the text (`Backend.describe`).
         """
 
     @abstractmethod
     def conversation(self, unit: Unit[Item]) -> Writing:
-        """What a model behind an API is asked for a text; its id is the unit's."""
+        """The prompt of an API model for a text; its id is the unit's."""
 
     @abstractmethod
     def reply_records(self, unit: Unit[Item], writing: Writing, reply: Reply) -> Records:
-        """What is stored of an API's reply."""
+        """The records that are stored of an API model's reply."""
 
     def no_room(self, unit: Unit[Item], prompt: Prompt, error: UserError) -> Records | Exception:
-        """What is stored where a prompt fills all of a model's positions."""
+        """The records, or error, stored if a prompt fills all of a model's positions."""
         return error
 
     def marked(self, model: str, speaks: Spoken) -> Spoken:
-        """The model with other marks of its reasoning than its template shows, if it needs any."""
+        """Hook: the model with other marks of reasoning than its template's, if it needs any."""
         return speaks
 
     def load_subject(self, model: str) -> interp.Model:
-        """The weights of a model that writes, or is read from inside."""
+        """Load the weights of a model that writes, or whose inside is read."""
         how = self.how_written(model)
         return self.marked(model, self.load(model, how.weights, how.trust_remote_code))
 
     def lacking_texts(self, items: Sequence[Item]) -> list[Unit[Item]]:
-        """The texts that are still to be written, in order."""
+        """The texts still to be written, in order."""
         return [(i, s) for i in items for s in self.texts if s in self.missing(i)]
 
     def write(self, model: str) -> interp.Model | None:
-        """Have all texts written that a model whose weights are at hand lacks.
+        """Write all missing texts of a model whose weights are available.
 
         Returns:
-            The weights, where they were read for it.
+            The model, if its weights were loaded for writing.
 
         Raises:
-            UserError: the model, its server or vLLM is not to be had.
+            UserError: the model, its server or vLLM is not available.
         """
         batches = self.batches[model]
         if not any(self.lacking_texts(batch) for batch in batches):
@@ -161,12 +161,12 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
                     if self.lacking_texts(batch):
                         self._write_batch(at, at.speaks, batch)
                 return at.speaks
-            # servers, and vLLM, make their own batches
+            # servers and vLLM make their own batches
             everything = [item for batch in batches for item in batch]
             self._write(at, [s for s in self._starts(at, everything) if self._lacks(s)])
             return None
         finally:
-            # vLLM would keep most of the device from what reads the same weights after it
+            # vLLM would keep most of the device's memory from the model that is loaded here next
             at.backend.close()
 
     def _opened(self, model: str) -> _At:
@@ -186,7 +186,7 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
         return start.stage in self.missing(start.item)
 
     def _write_batch(self, at: _At, model: interp.Model, batch: Sequence[Item]) -> None:
-        # the whole batch, though some may be stored: other company could change the tokens
+        # the whole batch, even if some texts are stored: a batch of others could change the tokens
         starts = self._starts(at, batch)
         if any(map(self._lacks, starts)):
             self.together(
@@ -199,10 +199,11 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             )
 
     def _starts(self, at: _At, items: Sequence[Item]) -> list[Start[Item, Prompt]]:
-        """Where each text begins, stored ones too; what cannot begin is stored as it is."""
+        """The start of each text, also of stored ones; a text that cannot begin is stored as
+        such."""
         self.begin(at.model, *self.lacking_texts(items)[0])
         units = [(i, s) for i in items for s in self.texts if s in i.units]
-        # by place in its batch, whichever backend writes
+        # the seed depends on the place in a batch, whichever backend writes
         in_a_batch = len(self.texts) * self.backend().batch_size
         seeds = seeds_of(at.how.seed, min(len(units), in_a_batch))
         starts = []
@@ -226,7 +227,7 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
         return starts
 
     def _write(self, at: _At, starts: Sequence[Start[Item, Prompt]]) -> None:
-        """Have texts written; each is stored as it ends, one that fails costs no other."""
+        """Write texts; each is stored as it ends, and one that fails does not cost the others."""
         if not starts:
             return
         sampling = Sampling(
@@ -249,17 +250,17 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
                     raise text
                 result = storable(self.text_records(at.speaks, start, text, at.by))
             except Exception as error:
-                # one text that cannot be taken apart must not cost the others
+                # a text that cannot be split must not cost the others
                 result = error
             self.keep(start.item, start.stage, result)
 
         at.backend.each([start.prompt.ids for start in starts], sampling, ended)
 
     def write_by_api(self, model: str, items: Sequence[Item]) -> None:
-        """Have the texts written that a model behind an API lacks.
+        """Write the missing texts of an API model.
 
         Raises:
-            BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
+            BudgetSpent, UserError: as for `ApiJudge.write_all`; replies so far are stored.
         """
         assert model.startswith(API), model
         lacking = self.lacking_texts(items)

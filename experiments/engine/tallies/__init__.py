@@ -1,1 +1,1 @@
-"""How many items of a run are measured, why the others are not, and what was taken of the data."""
+"""Tallies of a run: how many items are measured, why others are not, and which data were used."""

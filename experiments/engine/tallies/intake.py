@@ -1,5 +1,5 @@
-"""What a run took of the data that it was given: which rows a limit left out, which columns nobody
-asked for. It is known once a plan is made, and is kept in the run folder for the page."""
+"""Intake of a run: the rows of its data that a limit left out, and the columns that were not read.
+It is known once a plan is made, and is stored in the run folder for the page."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from faithscope.experiments.data.tasks.sources.rows import FileRead
 from faithscope.experiments.engine.tallies.reasons import in_words
 
 FILE = "intake.json"
-"""In the run folder."""
+"""Name of the file in the run folder that holds the intake."""
 NO_LIMIT = "data.limit=null"
 MOST_NAMES = 12
-"""Columns of a file that are named on one line."""
+"""Most columns of a file that are named on one line."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Rows, chains or items of which only some are in a run."""
+    """A set of rows, chains or items of which only some are in a run."""
 
     what: str
-    """`rows of my.jsonl`."""
+    """Description of the set: `rows of my.jsonl`."""
     taken: int
     of: int
     because: str
-    """`data.limit=1`."""
+    """Config key, or other reason, that cut the set: `data.limit=1`."""
     do: str = ""
-    """What to set for all of them."""
+    """Config setting with which all are taken."""
 
     @property
     def line(self) -> str:
@@ -38,10 +38,10 @@ class Cut:
 
 
 def cuts_by(what: str, taken: int, reasons: Iterable[str], do: str = "") -> tuple[Cut, ...]:
-    """What is left out for some reasons; nothing where there are none.
+    """The cut of the items left out for `reasons`; empty if there are none.
 
     Args:
-        reasons: one for each that is left out.
+        reasons: the reason of each item that is left out.
     """
     counts = Counter(reasons)
     because = ", ".join(f"{n:,} {in_words(reason)}" for reason, n in counts.most_common())
@@ -51,13 +51,13 @@ def cuts_by(what: str, taken: int, reasons: Iterable[str], do: str = "") -> tupl
 
 @dataclass(frozen=True)
 class Intake:
-    """What a run took of its data, and what it did not."""
+    """The parts of its data that a run used, and those that it did not."""
 
     cuts: tuple[Cut, ...] = ()
     unused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """File -> its columns that have values and that nobody asked for."""
+    """File -> its columns with values that no reader asked for."""
     notes: tuple[str, ...] = ()
-    """What else a reader has to know of the data, as of how many questions no right answer is."""
+    """Further notes on the data, such as the number of questions without a right answer."""
 
     def lines(self) -> list[str]:
         """A line for each limit and note, and for each file with columns that were not used."""
@@ -72,7 +72,7 @@ class Intake:
 
     @classmethod
     def of(cls, run_dir: Path) -> Intake:
-        """What is kept in a run folder; nothing of a folder without it."""
+        """The intake stored in a run folder; an empty one for a folder without it."""
         path = run_dir / FILE
         if not path.is_file():
             return cls()
@@ -82,11 +82,11 @@ class Intake:
 
 
 def unused_columns(files: Sequence[FileRead]) -> dict[str, tuple[str, ...]]:
-    """File -> its columns that nobody asked for, of files that rows were made of."""
+    """File -> its columns that no reader asked for, for files whose rows were used."""
     asked: dict[str, set[str]] = {}
     filled: dict[str, dict[str, None]] = {}
     for file in files:
-        # one file may be read several times, by tasks that ask for different columns
+        # several tasks may read one file, and ask for different columns
         asked.setdefault(file.name, set()).update(file.asked)
         filled.setdefault(file.name, {}).update(file.filled)
     unused = {f: tuple(n for n in names if n not in asked[f]) for f, names in filled.items()}

@@ -1,4 +1,4 @@
-"""Why nothing was measured of an item, in words, and the config key that would change it."""
+"""Reasons why nothing was measured of an item, in words, and the config keys that would help."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ WORDS = {
     FEW_STEPS: f"fewer than {LEAST_STEPS} steps",
     "empty_generation": "nothing generated",
     "reasoning_unclosed": "reasoning never ended",
-    "no_thinking_shown": "its thinking is not shown",
+    "no_thinking_shown": "the model's thinking is not shown",
     "reply_declined": "no answer: refused, filtered, too long, or cut off before it",
     "refused": "the model declined",
-    "filtered": "its provider's filter stopped it",
-    "overflow": "longer than it reads",
-    "truncated": "the reply was cut off at its limit of tokens",
-    "unparsed": "the reply is not of the form that was asked for",
+    "filtered": "the provider's filter stopped it",
+    "overflow": "the prompt is longer than the model reads",
+    "truncated": "the reply was cut off at the token limit",
+    "unparsed": "the reply does not fit the form",
     "answer_unparsed": "no answer found",
     "baseline_unparsed": "no answer to the unedited reasoning",
     "fewer_than_2_labels": "fewer than 2 answers to score",
-    "low_label_mass": "the answers that are scored have too little of the probability",
-    "answer_kind_unknown": "nobody says how it is answered",
+    "low_label_mass": "the scored answers have too little probability",
+    "answer_kind_unknown": "the kind of its answers is not known",
     "writer_not_here": "written by a model that is not in this run",
     "no_room": "no room in the model's positions",
     "nothing_asked": "there is nothing in it to ask about",
 }
-"""Reason -> what it means. A reason that a single measure has stands with that measure."""
+"""Reason -> its meaning. Reasons of a single measure are defined beside that measure."""
 REMEDIES = {
     "answer_kind_unknown": "traces.kind=number (or choice or label, with options in the file)",
     "reasoning_unclosed": "generation.max_new_tokens=N, a larger one",
@@ -39,23 +39,23 @@ REMEDIES = {
     "truncated": "judge.max_tokens=N, a larger one",
     "failed": "the same command again, which tries failed items anew",
 }
-"""Reason -> what to set, where a key of the config would change it."""
+"""Reason -> config setting that would avoid it."""
 
 
 def in_words(reason: str) -> str:
-    """A reason for readers; one that stands with its measure with blanks for underscores."""
+    """A reason in words; for a reason of a single measure, its name with blanks for underscores."""
     return WORDS.get(reason, reason.replace("_", " "))
 
 
 def min_chars_that_helps(chains: Iterable[Sequence[str]], now: int) -> str:
-    """The setting of `steps.min_chars` under which more of some chains have two steps.
+    """The setting of `steps.min_chars` under which more of `chains` have two steps.
 
     Args:
         chains: the texts of the stretches of each chain that has too few steps.
-        now: what the setting is.
+        now: the current value of the setting.
 
     Returns:
-        `steps.min_chars=5`; empty where no smaller number helps.
+        e.g. `steps.min_chars=5`; empty if no smaller number helps.
     """
     lengths = [sorted(map(length_in_letters, chain), reverse=True) for chain in chains]
     second = [of[1] for of in lengths if len(of) > 1 and 0 < of[1] < now]

@@ -1,7 +1,7 @@
-"""How many items of a run are measured, why the others are not, and what would change it.
+"""Tally of a run: how many items are measured, why others are not, and what would change it.
 
-One count for all studies, made from the plan and the stored units: before a run from what its plan
-foresees, after it from what was stored.
+All studies share this count, which is made before a run from the plan's forecast, and after it from
+the stored units.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ from faithscope.experiments.engine.units import Key
 
 @dataclass(frozen=True)
 class StageTally:
-    """How many items some stages measured, all of them the same."""
+    """Number of items that each of `stages` measured, for stages with equal counts."""
 
     stages: tuple[str, ...]
     items: int
     measured: int
     lost: Mapping[str, int]
-    """Reason -> items."""
+    """Reason -> number of items that were not measured for it."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many items of a run are measured by at least one of its stages."""
+    """Numbers of items of a run that at least one of its stages measured, and that none did."""
 
     items: int
     measured: int
-    """Before a run: those that are not known to be left out."""
+    """Number of measured items; before a run, of those not known to be left out."""
     left: int
-    """Items that nothing is stored of yet; none before a run."""
+    """Number of items of which nothing is stored yet; 0 before a run."""
     lost: Mapping[str, int]
-    """Reason -> items of which nothing is measured."""
+    """Reason -> number of items of which nothing is measured."""
     stages: tuple[StageTally, ...] = ()
-    """Stages that measure fewer items than the run as a whole."""
+    """Tallies of stages that measure fewer items than the run as a whole."""
     intake: Intake = field(default_factory=Intake)
     remedies: Mapping[str, str] = field(default_factory=dict)
-    """Reason -> what to set; beside those of `reasons.REMEDIES`."""
+    """Reason -> config setting that would avoid it, besides `reasons.REMEDIES`."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Reason -> what it means; beside those of `reasons.WORDS`."""
+    """Reason -> its meaning, besides `reasons.WORDS`."""
     parts: Mapping[str, Tally] = field(default_factory=dict)
-    """Title -> the tally of a run that this one is made of."""
+    """Title -> the tally of a run that this run is made of."""
     ahead: bool = False
-    """Whether it is a forecast."""
+    """Whether the tally is a forecast."""
 
     @property
     def nothing_measured(self) -> bool:
@@ -73,7 +73,7 @@ class Tally:
         return bool(own) or any(part.says_something for part in self.parts.values())
 
     def lines(self) -> list[str]:
-        """What a person reads, the number of measured items first."""
+        """The tally as lines for a person, the number of measured items first."""
         if self.parts:
             return [
                 f"source {title}: {line}"
@@ -95,7 +95,7 @@ class Tally:
 
     @property
     def reasons(self) -> list[str]:
-        """Why items are left out, by all stages or by some."""
+        """Reasons why items are left out, by all stages or by some."""
         return list(dict.fromkeys([*self.lost, *(r for of in self.stages for r in of.lost)]))
 
     def _remedies(self) -> list[str]:
@@ -115,7 +115,7 @@ def tally_of(
     declarations: Stages,
     foreseen: Mapping[Key, str] | None = None,
 ) -> Tally:
-    """Counts the items that some stage measures.
+    """Count the items that at least one stage measures.
 
     Args:
         declarations: of the stages of their study.
@@ -133,7 +133,7 @@ def tally_of(
             continue
         states = {stage: _state(item, stage, index, foreseen or {}) for stage in stages}
         if ahead:
-            # what is still to be done is not known to measure nothing
+            # a pending unit is not known to measure nothing
             states = {stage: None if s == WAITS else s for stage, s in states.items()}
         if None in states.values():
             entered.update(stages)
@@ -156,11 +156,11 @@ def tally_of(
 
 
 WAITS = "not_run"
-"""The state of a unit that is neither stored nor known to measure nothing."""
+"""State of a unit that is neither stored nor known to measure nothing."""
 
 
 def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str]) -> str | None:
-    """Why a stage of an item measures nothing, or `WAITS`; None where it measures something."""
+    """Why a stage of an item measures nothing, or `WAITS`; None if it measures something."""
     key = item.key(stage)
     if index.is_done(key, item.units[stage]):
         return index.excluded(key)
@@ -177,8 +177,8 @@ def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str])
 
 
 def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
-    """The tally of a run folder, or of one worker's part of it; of a run that is made of others a
-    tally for each of those that is there."""
+    """The tally of a run folder, or of one worker's part of it; a run made of other runs has a
+    tally for each of those that exist."""
     stored = stored_config(run_dir)
     study = study_of(stored)
     if study.reads_runs:
@@ -192,7 +192,7 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     remedies: dict[str, str] = {}
     for stage in stages.values():
         remedies |= stage.remedies(items, index, stored)
-    # what a study says of its own reasons comes with all that its tables need
+    # a study's words for its own reasons are loaded only if needed, with all that its tables import
     own = set(tally.reasons) - set(WORDS)
     words = study.report().reasons if own else {}
     return replace(tally, intake=Intake.of(run_dir), remedies=remedies, words=words)

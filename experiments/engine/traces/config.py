@@ -1,4 +1,4 @@
-"""What a run over traces is told: models, tasks, probes, and which of them fit each other."""
+"""Config of a run over traces: models, tasks and probes, and which of them fit each other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from faithscope.probes import PROBES, Settings
 
 
 def probe_problem(name: str) -> str | None:
-    """Why `name` is no probe, or None if it is one."""
+    """Why `name` is no probe; None if it is one."""
     if name in PROBES:
         return None
     guess = did_you_mean(name, list(PROBES)) or f"; known: {', '.join(PROBES)}"
@@ -44,13 +44,13 @@ def probe_problem(name: str) -> str | None:
 
 
 def probes_of(model: str, probes: Sequence[str]) -> list[str]:
-    """The probes that can be taken of a model: of one behind an API those that only ask it."""
+    """The part of `probes` that can measure `model`: for an API model, those that only ask it."""
     return [p for p in probes if PROBES[p].from_outside is not None or not model.startswith(API)]
 
 
 def possible_from_outside(probe: str) -> Mapping[str, tuple[str, ...]]:
-    """Setting -> what of it a model behind an API can be asked by; nothing where it has no part
-    in the probe."""
+    """Setting -> its values that an API model can be asked with; empty if an API model cannot be
+    measured by the probe."""
     return PROBES[probe].from_outside or {}
 
 
@@ -63,7 +63,7 @@ ProbeName = Annotated[StrictStr, known(probe_problem)]
 
 
 class _TracesConfig(FolderConfig):
-    """What is the same whichever probes there are."""
+    """The keys of a run over traces that do not depend on the registered probes."""
 
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
@@ -76,13 +76,13 @@ class _TracesConfig(FolderConfig):
     api: SubjectConfig = SubjectConfig()
     spend: SpendConfig = SpendConfig()
     tasks: Annotated[list[TaskName], *AnyNumber] = Field(default=[])
-    """What is asked, by name (`faithscope list tasks`); needed unless chains are given."""
+    """Names of the tasks to ask (`faithscope list tasks`); needed unless chains are given."""
     data: DataConfig = DataConfig()
     traces: GivenConfig = GivenConfig()
     generation: GenerationConfig = GenerationConfig()
     steps: StepsConfig = StepsConfig()
     probes: Annotated[list[ProbeName], *OneOrMany]
-    """What is measured, by name (`faithscope list probes`)."""
+    """Names of the probes to measure (`faithscope list probes`)."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
 
@@ -90,7 +90,7 @@ class _TracesConfig(FolderConfig):
     def as_asked(
         cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """A shipped `data.limit` does not hold for a user's own questions."""
+        """Drop a shipped `data.limit` for the user's own questions."""
         tasks, data = values.get("tasks"), values.get("data")
         named = tasks if isinstance(tasks, list) else [tasks]
         theirs = not shipped or any(k[:2] == ("data", "limit") or k == ("data",) for k in asked)
@@ -173,14 +173,14 @@ class _TracesConfig(FolderConfig):
         return getattr(self, probe).model_fields_set
 
     def settings(self, probe: str) -> Settings:
-        """Of a probe, with the seed of the run."""
+        """The settings of a probe, with the seed of the run."""
         given = getattr(self, probe)
         if "seed" not in type(given).model_fields:
             return given
         return given.model_copy(update={"seed": self.seed})
 
     def of(self, model: str) -> Self:
-        """What of it holds for one model: those behind APIs can be asked in one way only."""
+        """The config as it holds for one model: an API model can be asked in one way only."""
         if not model.startswith(API):
             return self
         probes = probes_of(model, self.probes)
@@ -196,13 +196,13 @@ class _TracesConfig(FolderConfig):
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """(model, task), models outermost, without those that do not fit each other."""
+        """All (model, task) that fit each other, models outermost."""
         return [(m, t) for m in self.model.name for t in self.tasks if fits(m, t)]
 
     @property
     def idle_tasks(self) -> list[str]:
-        """Tasks that none of the models can do: left out, so that `--set model.name=…` need
-        not name the tasks again."""
+        """Tasks that none of the models can do; they are left out, so that `--set model.name=…`
+        need not name the tasks again."""
         asked = [] if self.traces.path is not None else self.tasks
         return [task for task in asked if not any(t == task for _, t in self.pairs)]
 

@@ -1,4 +1,4 @@
-"""Chains that were written elsewhere: of files and folders, and of the folders of other runs."""
+"""Given chains of a run over traces: from files and folders, and from folders of other runs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any
 from faithscope.experiments.data.given import reading
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.reading import AUTO, READERS, Chains, read_chains
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.tallies.intake import Cut
 
 
-def _rows(path: Path) -> list[Row]:
+def _rows(path: Path) -> list[SourceRow]:
     index = counted(existing_run(path))
     units = sorted(index.each(("trace",)), key=lambda unit: unit.key)
     return [
-        Row(str(r["item"]), r, f"{path}, trace of {r['item']} by {r['model']}")
+        SourceRow(str(r["item"]), r, f"{path}, trace of {r['item']} by {r['model']}")
         for unit in units
         for r in unit.records
     ]
 
 
-def _chain(row: Row) -> GivenChain:
+def _chain(row: SourceRow) -> GivenChain:
     record = row.values
     question, given = record["question"], record["origin"].get("given")
     options = question["options"]
-    # what is too short to be a step of its own stays text between steps
+    # a stretch too short to be a step of its own stays text between steps
     steps = [s for s in record["steps"] if s["counted"] and s["text"].strip()]
     return GivenChain(
         id=row.id,
@@ -72,7 +72,7 @@ RUN = Reader(
 )
 ALL = (*READERS, RUN)
 UNREAD = "benchmark/unread.json"
-"""In the run folder: how many chains of each writer and task no model of the run reads."""
+"""File in the run folder with the number of chains of each writer and task that no model reads."""
 format_problem = partial(reading.format_problem, readers=ALL)
 
 
@@ -83,16 +83,16 @@ def read_given(
     writers: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Chains:
-    """The chains of a file, a folder, the folder of a run, or rows at hand.
+    """The chains of a file, a folder, a run folder, or given rows.
 
     Raises:
-        UserError: as `read_chains`; a run folder that holds no traces.
+        UserError: as for `read_chains`; or a run folder holds no traces.
     """
     return read_chains(source, format, limit, ALL, writers=writers, seed=seed)
 
 
 def cuts_of(chains: Chains, limit: int | None) -> list[Cut]:
-    """What `traces.limit` leaves out."""
+    """The cut that `traces.limit` makes, if any."""
     if len(chains.chains) == chains.total:
         return []
     key = f"traces.limit={limit}"
@@ -101,13 +101,13 @@ def cuts_of(chains: Chains, limit: int | None) -> list[Cut]:
 
 
 def unread_text(unread: Mapping[tuple[str, str], int]) -> str:
-    """What `UNREAD` holds."""
+    """Content of the file `UNREAD`."""
     rows = [{"writer": w, "task": task, "n": n} for (w, task), n in unread.items()]
     return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
 
 
 def unread_of(run_dir: Path) -> dict[tuple[str, str], int]:
-    """(writer, task) -> chains that no model of the run reads; none where all are read."""
+    """(writer, task) -> number of chains that no model of the run reads; empty if all are read."""
     path = run_dir / UNREAD
     rows = json.loads(path.read_text("utf-8")) if path.is_file() else []
     return {(row["writer"], row["task"]): row["n"] for row in rows}

@@ -1,5 +1,5 @@
-"""For notebooks: questions of a task, given chains and any probe of a trace, without a config or a
-run folder."""
+"""Functions for notebooks: questions of a task, given chains and any probe of a trace, without a
+config or a run folder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pandas as pd
 from pydantic import ValidationError
 
 from faithscope.experiments.config.base import ConfigError
-from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.given.encode import given_trace
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 _SHOWN = 12
-"""The most columns that are printed; `frame` has all."""
+"""Most columns that are printed; `frame` has all."""
 
 
 class Measured(list[Record]):
@@ -37,7 +37,7 @@ class Measured(list[Record]):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row per record, its texts, numbers and lists by name, without raw arrays."""
+        """A frame with a row per record: texts, numbers and lists by name, without raw arrays."""
         return pd.DataFrame([{k: v for k, v in r.items() if k != "arrays"} for r in self])
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Measured(list[Record]):
         return f"{n} record{'s' * (n > 1)} of {first['probe']} about item {first['item']}"
 
     def _numbers(self) -> pd.DataFrame:
-        """The columns that hold one value a record, those that all records share left out."""
+        """The columns that hold one number per record, without those that all records share."""
         columns = {name: [r.get(name) for r in self] for name in self[0] if name != "arrays"}
         short = {
             name: values
@@ -72,12 +72,12 @@ def questions(
     """The first questions of a task, as `make_traces` takes them.
 
     Args:
-        limit: how many.
-        seed: of what a task draws.
-        path: local data instead of the hub's, as `data.path` of a config.
+        limit: number of questions.
+        seed: seed of the task's draws.
+        path: local data instead of the hub's, like `data.path` in a config.
 
     Raises:
-        UserError, ValueError, OSError: no such task, or its data cannot be read.
+        UserError, ValueError, OSError: there is no such task, or its data cannot be read.
     """
     chosen = get_task(task) if isinstance(task, str) else task
     settings = LoadSettings(Path(path) if path is not None else None, limit, seed)
@@ -94,27 +94,27 @@ def given_traces(
     kind: AnswerKind | None = None,
     settings: TraceSettings | None = None,
 ) -> list[Trace]:
-    """Chains that were written elsewhere, as a model reads them.
+    """Chains that were written elsewhere, as traces of a model that reads them.
 
-    Where each comes from, and its labels, stand in `trace.origin.given`.
+    Each trace has its provenance and labels in `trace.origin.given`.
 
     Args:
         source: a file, a folder, the folder of a run, or rows (docs/given.md).
-        format: the layout; `auto` tells it by the columns.
-        limit: so many, drawn from all with the seed of the settings.
-        task: whose words to use about them; by default those of the task that a chain's data set
-            is the name of, else `own`.
-        kind: how they are answered, where neither file nor task tell.
+        format: the file layout; `auto` detects it by the columns.
+        limit: number of chains, drawn from all with the seed of the settings.
+        task: task whose words to use; by default the task named like a chain's data set, else
+            `own`.
+        kind: kind of the answers, if neither file nor task tells.
 
     Raises:
-        UserError: the file is of no layout or of several, a row does not fit, or a text cannot be
-            put into tokens of this model; names file, line, value and remedy.
+        UserError: the file has no known layout or several, a row does not fit, or a text cannot be
+            encoded by this model; the message names file, line, value and remedy.
     """
     settings = settings or TraceSettings()
     path = Path(source).expanduser() if isinstance(source, str) else source
     read = read_given(path, format, limit, seed=settings.seed)
     return [
-        given_trace(model, asked_about(c, read.file, read.format, task, kind), settings)
+        given_trace(model, question_of_chain(c, read.file, read.format, task, kind), settings)
         for c in read.chains
     ]
 
@@ -128,19 +128,19 @@ def measure(
     seed: int = 0,
     **settings: Any,
 ) -> Measured:
-    """The records of one probe of one trace, as a run would store them: a list of them.
+    """The list of records of one probe of one trace, as a run would store them.
 
     Raw arrays (per layer, head, token) stand under `"arrays"` of a record, by name; the
     docstring of the probe gives their shapes.
 
     Args:
-        probe: as in a config's `probes`; `faithscope list probes` names them.
-        task: whose words to ask in; by default the one that the question's dataset names.
+        probe: name of the probe, as in a config's `probes` (`faithscope list probes`).
+        task: task whose words to ask in; by default the one that the question's dataset names.
         settings: what a config's section of the probe can hold, e.g. `shuffles=5`.
 
     Raises:
-        UserError: an unknown probe or setting, or a wrong value.
-        ValueError: the trace is one that a run would exclude, with the reason.
+        UserError: a probe or setting is unknown, or a value is wrong.
+        ValueError: a run would exclude the trace; the message says why.
     """
     if problem := probe_problem(probe):
         raise ConfigError([problem])
@@ -151,8 +151,8 @@ def measure(
     given = trace.origin.given
     if given is not None and unanswerable(probe, given.kind):
         raise ValueError(
-            f"trace of {trace.question.id!r}: {probe!r} reads answers, and nobody says of "
-            "what kind they are; give kind to `given_traces`"
+            f"trace of {trace.question.id!r}: {probe!r} reads answers, and their kind is "
+            "not known; give kind to `given_traces`"
         )
     chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.task)
     kind = PROBES[probe].settings

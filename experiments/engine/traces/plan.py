@@ -1,5 +1,5 @@
-"""The units of work of a run over traces, which of them are done, and what those that ask models
-behind APIs would use. Reads no weights."""
+"""The plan of a run over traces: its units, which of them are done, and the estimated use of API
+models. It reads no weights."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
-from faithscope.experiments.data.given.asked import Asked, asked_about
 from faithscope.experiments.data.given.chat import CHAT
+from faithscope.experiments.data.given.question_of_chain import QuestionOfChain, question_of_chain
 from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.steps import stretches
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 _PLAIN = ("planted:", "bundled:smollm2", API)
 _TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")
 _MARKS = re.compile(r"think|thought|reason|channel", re.IGNORECASE)
-"""Words of which every mark of reasoning has one."""
+"""Pattern of words of which every mark of reasoning contains one."""
 
 
 def surely_plain(model: str) -> bool:
-    """Whether a model is known, before it is loaded, to mark no reasoning: by its name, or as its
-    folder has a template without such marks."""
+    """Whether a model is known, before it is loaded, to mark no reasoning: by its name, or since
+    its folder has a template without such marks."""
     folder = Path(model).expanduser()
     files = [folder / name for name in _TEMPLATES if (folder / name).is_file()]
     if model.startswith(_PLAIN):
@@ -64,12 +64,12 @@ def surely_plain(model: str) -> bool:
 
 @dataclass(frozen=True)
 class TracePlan(RunPlan[TracesConfig, Item]):
-    """Every question that a model of the run is asked, or chain that it reads."""
+    """Plan of all questions that models of the run are asked, or chains that they read."""
 
     chains: str = ""
-    """Where they were written elsewhere, from what and how many."""
+    """Source and number of given chains, in words; empty if models write here."""
     unread: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """(writer, task) -> chains that are left out because their writer is no model of the run."""
+    """(writer, task) -> number of chains left out because their writer is no model of the run."""
 
     @property
     def batch_size(self) -> int:
@@ -89,7 +89,7 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             left = [i for i in items if not is_finished(index, i)]
             of_model = config.of(model)
             of_probes = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in of_model.probes}
-            # what is known to be left out promises nothing
+            # probes known to be left out are not counted
             taken = [[p for p in i.probes if not self._without(i, p)] for i in left]
             left = [i for i, probes in zip(left, taken, strict=True) if probes]
             branches = sum(of_probes[p] for probes in taken for p in probes)
@@ -99,8 +99,8 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return lines + api_lines(config, self.items, index)
 
     def foreseen(self) -> Mapping[Key, str]:
-        """Of given chains, those that have too few steps, and the probes that cannot be taken of
-        those whose answers are of no known kind."""
+        """Unit of a given chain -> why it will measure nothing: the chain has too few steps, or the
+        kind of its answers is unknown."""
         return {
             item.key(stage): reason
             for item in self.items
@@ -123,7 +123,7 @@ class TracePlan(RunPlan[TracesConfig, Item]):
 
     @cached_property
     def _short(self) -> dict[str, list[str]]:
-        """Unit of a trace -> the stretches of its chain, of given chains with too few steps."""
+        """Unit of a trace -> stretches of its chain, for given chains with too few steps."""
         steps = self.config.steps
         plain_of = {model: surely_plain(model) for model in self.config.model.name}
         of_chain: dict[tuple[str, bool], list[tuple[str, bool]]] = {}
@@ -139,21 +139,21 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return short
 
     def inputs(self) -> dict[str, str | None]:
-        """How many chains are left out; the questions are in the traces."""
+        """The run folder's input file: numbers of chains left out. Questions are in the traces."""
         return {UNREAD: unread_text(self.unread) if self.unread else None}
 
     def work(self, store: Store, shard: Shard) -> TraceWork:
-        # it brings torch, which a dry run need not wait for
+        # it imports torch, which a dry run need not wait for
         from faithscope.experiments.engine.traces.work import TraceWork
 
         return TraceWork(self.config, self.batches(self.config.model.name, shard), store)
 
 
 def _of_right_answers(items: Sequence[Item], columns: Sequence[str]) -> tuple[str, ...]:
-    """Of how many questions a right answer is known, a note for each task that lacks some.
+    """Notes on the number of questions with a known right answer, for each task that lacks some.
 
     Args:
-        columns: where one would be read; none where the layout has no place for it.
+        columns: columns of which one may hold the right answer; empty if the layout has none.
     """
     golds = {(i.task, i.question.id): i.question.gold for i in items}
     where = f"; it is read from {', '.join(columns)}" if columns else ""
@@ -170,8 +170,8 @@ def plan(config: TracesConfig) -> TracePlan:
     """Load the questions and name every unit.
 
     Raises:
-        ConfigError: data that cannot be read, or holds no question.
-        UserError: a file of given chains that cannot be read, or a row that does not fit.
+        ConfigError: data cannot be read, or holds no question.
+        UserError: a file of given chains cannot be read, or a row does not fit.
     """
     if config.traces.path is not None:
         return _given(config)
@@ -188,10 +188,10 @@ def plan(config: TracesConfig) -> TracePlan:
 
 
 def _given(config: TracesConfig) -> TracePlan:
-    """The plan of chains that were written elsewhere."""
+    """The plan of a run over given chains."""
     t = config.traces
     read = t.read(config.seed)
-    told = [asked_about(c, read.file, read.format, t.task, t.kind) for c in read.chains]
+    told = [question_of_chain(c, read.file, read.format, t.task, t.kind) for c in read.chains]
     items = []
     for model in config.model.name:
         able = [asked for asked in told if fits(model, asked.task.name)]
@@ -232,21 +232,21 @@ def _given(config: TracesConfig) -> TracePlan:
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
-    """What the config says that determines every trace of a model."""
+    """The settings of the config that determine every trace of a model."""
     rules = {"version": SEGMENTATION, **config.steps.model_dump()}
     steps = {"schema": SCHEMA, "steps": rules, **versions(answers=ANSWERS)}
     given = config.traces.path is not None
     if model.startswith(API) and not given:
         return steps | {"api": api_decides(config)}
     written = {} if given else {"generation": config.generation.decides()}
-    # stated marks decide, and where there are none units keep the ids that they have
+    # stated marks are part of a unit's id; without them units keep the ids of earlier versions
     unstated = {"marks"} if config.model.marks is None else set()
     held = config.model.model_dump(exclude={"name"} | unstated)
     return steps | {"held": held, "seed": config.seed} | written
 
 
 def _questions(config: TracesConfig, task: Task, cuts: list[Cut]) -> list[Question]:
-    """The questions of a task; what a limit leaves out of its rows goes into `cuts`."""
+    """The questions of a task; the rows that a limit leaves out are reported in `cuts`."""
     settings = LoadSettings(
         path=config.data.path_of(task.name),
         limit=config.data.limit_of(task.name),
@@ -274,7 +274,7 @@ def _questions(config: TracesConfig, task: Task, cuts: list[Cut]) -> list[Questi
 
 
 class _Names:
-    """Names the units of one model: an id is a hash of all that decides the result."""
+    """Maker of the ids of one model's units: hashes of all that decides the result."""
 
     def __init__(self, config: TracesConfig, model: str) -> None:
         self.model = model
@@ -290,10 +290,10 @@ class _Names:
             for name, of in settings.items()
         }
         self.n = Counter[str]()
-        """Items of each task so far."""
+        """Number of items of each task so far."""
 
-    def item(self, task: Task, question: Question, given: Asked | None = None) -> Item:
-        """The next item of a task; probes with a limit are of its first ones."""
+    def item(self, task: Task, question: Question, given: QuestionOfChain | None = None) -> Item:
+        """The next item of a task; a probe with a limit measures only the first items."""
         self.n[task.name] += 1
         n = self.n[task.name]
         if given is None:
@@ -311,21 +311,21 @@ class _Names:
 
 
 ANSWER_TOKENS = 60
-"""Of a reply to a probe, a guess: some are a word, those to "Do you agree?" a paragraph. What a
-model thinks first comes on top, often hundreds."""
+"""Guessed tokens of a reply to a probe: some replies are a word, those to "Do you agree?" a
+paragraph. Thinking comes on top, often hundreds of tokens."""
 
 
 def api_lines(config: TracesConfig, items: Sequence[Item], index: Index) -> list[str]:
-    """A table of calls, tokens and dollars, a row per model; none where all models are here.
+    """Lines of a table of calls, tokens and dollars, a row per API model; none without API models.
 
-    Traces are not there yet, so that their lengths, and with them how many edits there are, are
-    guesses; whatever a model thinks before it answers comes on top.
+    Traces are not written yet, so their lengths and numbers of edits are guesses; a model's
+    thinking before an answer comes on top.
     """
     from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS
     from faithscope.probes.judge.form import Usage
     from faithscope.probes.judge.spend import dated_note, price_of
 
-    # what was answered before a stop is asked no more, though its probe is not taken yet
+    # replies stored before a stop are not asked again, even if their probe is still pending
     stored = Counter(
         (model, task, item.rpartition(" ")[0])
         for (_, model, task, item), _ in index.places((API_REPLIES,))

@@ -1,4 +1,4 @@
-"""The sections of a config of a run over traces that no probe brings."""
+"""The sections of the config of a run over traces, but for those of probes."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ class ModelConfig(Section):
     """The models to measure, and how their weights are held."""
 
     name: Annotated[list[SubjectName], *OneOrMany]
-    """One or several of: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file; or
-    `api:PROVIDER/MODEL`, which is asked what can be asked from outside (section `api`)."""
+    """One or several models: `bundled:NAME`, `planted:NAME`, a hub id, a folder, a .gguf file; or
+    `api:PROVIDER/MODEL`, which only probes that ask questions can measure (section `api`)."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """`auto` is float32 on a CPU and bfloat16 on an accelerator."""
+    """Number type of the weights; `auto` is float32 on a CPU and bfloat16 on an accelerator."""
     device: StrictStr = "auto"
-    """`auto` takes cuda, then mps, then cpu."""
+    """Device of the model; `auto` takes cuda, then mps, then cpu."""
     revision: StrictStr | None = None
-    """Pin of a hub repository: a commit hash reproduces, a branch may move."""
+    """Revision of a hub repository: a commit hash is reproducible, a branch may move."""
     quantize: Literal["8bit", "4bit"] | None = None
     """8- or 4-bit weights through bitsandbytes."""
     device_map: StrictStr | None = None
-    """`auto` spreads the layers over the devices of a node."""
+    """Placement of the layers: `auto` spreads them over the devices of a node."""
     thinking: StrictBool | None = None
-    """Ask a hybrid model to think, or not to; null leaves it to the model's template."""
+    """Whether a hybrid model thinks; null leaves it to the model's template."""
     marks: StatedMarks | None = None
-    """How a model marks its reasoning, where its chat template does not show that: a name
-    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads it off
+    """Marks of the model's reasoning, if its chat template does not show them: a name
+    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads them off
     the template."""
 
 
 def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
-    """One value for every task, or a mapping from task (or `default`) to value."""
+    """Validator of one value for every task, or a mapping from task (or `default`) to value."""
 
     def validate(value: Any) -> Any:
         if value is None:
@@ -77,14 +77,14 @@ def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
 
 
 MOST_ITEMS = 1_000_000
-"""Of a task in one run."""
+"""Most items of a task in one run."""
 
 
 def _limit_problem(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        # a task that draws its questions has as many as it is asked for
+        # a task that draws its questions has as many as the limit says
         return f"must be at most {MOST_ITEMS:,}" if value > MOST_ITEMS else None
     return f"must be a whole number, at least 1, got {shown(value)}"
 
@@ -94,7 +94,7 @@ def _path_problem(value: Any) -> str | None:
 
 
 def _of_task(value: T | Mapping[str, T | None] | None, task: str) -> T | None:
-    """A task's own entry, else that of the task it is a variant of, else the default."""
+    """A task's own entry in `value`, else that of its base task, else the default."""
     if not isinstance(value, Mapping):
         return value
     for name in (task, base_name(task), "default"):
@@ -104,7 +104,7 @@ def _of_task(value: T | Mapping[str, T | None] | None, task: str) -> T | None:
 
 
 def known(check: Callable[[str], str | None]) -> AfterValidator:
-    """A name, unless `check` says why it is none."""
+    """Validator of a name, for which `check` returns a problem or None."""
 
     def validate(name: str) -> str:
         if problem := check(name):
@@ -118,35 +118,36 @@ TaskName = Annotated[StrictStr, known(task_problem)]
 
 
 class GivenConfig(Section):
-    """Chains that were written elsewhere, in place of those that models would write here."""
+    """Given chains (written elsewhere), in place of chains that models write here."""
 
     path: StrictStr | None = None
-    """A file or folder of them, or the folder of another run; null has models write."""
+    """A file or folder of given chains, or another run's folder; null lets models write chains."""
     format: Annotated[StrictStr, known(format_problem)] = AUTO
-    """The layout (docs/given.md); `auto` tells it by the columns."""
+    """The file layout (docs/given.md); `auto` detects it by the columns."""
     limit: StrictInt | None = Field(default=None, ge=1)
-    """N chains, drawn with the seed from the whole file; a greater N draws these and more."""
+    """Number of chains, drawn with the seed from the whole file; a greater one draws these and
+    more."""
     task: TaskName | None = None
-    """The task whose words are used about them; null is the task that a chain's data set is the
-    name of, else `own`, which has words for every kind of answer."""
+    """The task whose words are used to ask about chains; null is the task named like a chain's data
+    set, else `own`, which has words for every kind of answer."""
     kind: AnswerKind | None = None
-    """How they are answered (`choice`, `label`, `number`), where neither file nor task tell; null
+    """Kind of the answers (`choice`, `label`, `number`), if neither file nor task tells; null
     leaves out the probes that read answers."""
     writers: dict[str, str] = Field(default={})
-    """A writer's name in the file -> the model here that it is (a folder of its weights, a hub id);
-    other writers are called as in the file."""
+    """A writer's name in the file -> its model here (a folder of its weights, a hub id); other
+    writers keep their names."""
     read_by: Literal["all", "writer"] = "all"
-    """`all`: every model reads every chain. `writer`: each reads those that it wrote; chains of
-    other writers are read by none, and are counted in `exclusions.csv`."""
+    """Models that read a chain. `all`: every model reads every chain. `writer`: each model reads
+    the chains that it wrote; `exclusions.csv` counts chains of other writers."""
 
     def read(self, seed: int) -> Chains:
-        """The chains, whose layout is told where it was not named.
+        """Read the chains, detecting the layout if it is `auto`.
 
         Args:
-            seed: of the draw of `limit` chains.
+            seed: seed of the draw of `limit` chains.
 
         Raises:
-            UserError: a file that cannot be read, or a row that does not fit.
+            UserError: a file cannot be read, or a row does not fit.
         """
         path = Path(str(self.path)).expanduser()
         chains = read_given(path, self.format, self.limit, self.writers, seed)
@@ -156,17 +157,17 @@ class GivenConfig(Section):
 
 
 class DataConfig(Section):
-    """Which questions."""
+    """The data that questions are loaded from, and their number."""
 
     path: Annotated[str | dict[str, str] | None, _per_task(_path_problem)] = None
-    """A local file or folder for tasks that read one; or a mapping from task to path. A variant
-    of a task (`sst2:alternative`) goes by its task's entry where it has none of its own."""
+    """A local file or folder for tasks that read one; or a mapping from task to path. A variant of
+    a task (`sst2:alternative`) uses its task's entry if it has none of its own."""
     limit: Annotated[int | dict[str, int | None] | None, _per_task(_limit_problem)] = None
-    """The first N items of each task; or a mapping from task to N, with `default`; null is all. The
-    limits of shipped configs do not hold for `own`: your questions are read whole unless you say
-    otherwise."""
+    """Number of items of each task, the first ones; or a mapping from task to number, with
+    `default`; null is all. The limits of shipped configs do not hold for `own`: all your questions
+    are read unless you set a limit."""
     split: StrictStr | None = None
-    """Which split, for tasks that have several; null is the task's own default."""
+    """The dataset split, for tasks that have several; null is the task's default."""
 
     def limit_of(self, task: str) -> int | None:
         return _of_task(self.limit, task)
@@ -176,20 +177,21 @@ class DataConfig(Section):
 
 
 SHORT = 256
-"""Fewer tokens cut much reasoning off before its answer."""
+"""Limit of tokens below which much reasoning is cut off before its answer."""
 
 
 class GenerationConfig(BackendSection):
-    """Who writes the traces, and how; with vLLM, `model.quantize` and `device_map` do not hold."""
+    """The backend that writes the traces, and its settings; with vLLM, `model.quantize` and
+    `device_map` have no effect."""
 
     max_new_tokens: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens of reasoning and answer. Null is 320, or 8,192 of a model that marks its
-    reasoning: it thinks in thousands. Where it is below 256 a note says that much reasoning may be
-    cut off before its answer."""
+    """Most tokens of reasoning and answer. Null is 320, or 8,192 for a model that marks its
+    reasoning, which may think in thousands. Below 256 a note says that much reasoning may be cut
+    off before its answer."""
     temperature: StrictFloat = Field(default=0.0, ge=0)
-    """0 is greedy."""
+    """Sampling temperature; 0 is greedy."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
-    """Nucleus of sampling, where temperature > 0."""
+    """Probability mass of nucleus sampling, if temperature > 0."""
 
     def decides(self) -> dict[str, Any]:
         own = {"max_new_tokens", "temperature", "top_p"}
@@ -197,16 +199,17 @@ class GenerationConfig(BackendSection):
 
 
 class CutConfig(Section):
-    """How text is cut into steps (SLRC, 4.1)."""
+    """Settings of the segmentation of text into steps (SLRC, 4.1)."""
 
     segmentation: Mode = "auto"
-    """By sentences, numbered items or paragraphs; `auto` sees which of them it is."""
+    """Unit of steps: sentences, numbered items or paragraphs; `auto` chooses by the text."""
     min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
-    """Shorter stretches are not steps of their own; a Han character counts as three."""
+    """Least length of a step in characters, below which a stretch is no step; a Han character is
+    three."""
 
 
 class StepsConfig(CutConfig):
-    """How reasoning is cut into steps (SLRC, 4.1)."""
+    """Settings of the segmentation of reasoning into steps (SLRC, 4.1)."""
 
     conclusion: Literal["strip", "keep"] = "strip"
     """Whether the statement of the answer that ends the text is a step (`keep`)."""

@@ -12,13 +12,13 @@ from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_t
 from faithscope.probes import PROBES
 
 TRACE = "trace"
-"""The stage in which the reasoning is written; the others are probes by name."""
+"""Name of the stage in which the reasoning is written; all other stages are probes by name."""
 MOST_READ = 200
-"""Traces that are read to see which limit of characters would leave them steps."""
+"""Most traces that are read to find the limit of characters under which they have enough steps."""
 
 
 def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> dict[str, str]:
-    """The `steps.min_chars` under which traces that have too few steps would have two.
+    """The `steps.min_chars` under which traces with too few steps would have two.
 
     Args:
         stored: the config of their run.

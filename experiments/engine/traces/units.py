@@ -1,6 +1,6 @@
-"""One question that one model is asked in a run over traces, and what decides its units.
+"""Items of a run over traces (a question that one model is asked), and what decides their units.
 
-Here probes meet tasks, config and traces, of which they know nothing themselves.
+This module connects probes with tasks, config and traces, of which probes know nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import DECIDES, DECIDES_API
-from faithscope.experiments.data.given.asked import Asked
+from faithscope.experiments.data.given.question_of_chain import QuestionOfChain
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.traces.config import TracesConfig
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Item(Planned):
-    """One question that one model is asked."""
+    """One question that one model is asked, or whose given chain it reads."""
 
     model: str
     of: Task
     question: Question
     units: dict[str, str]
-    given: Asked | None = None
-    """Its chain, where that was written elsewhere."""
+    given: QuestionOfChain | None = None
+    """The given chain, if the chain was written elsewhere."""
     stages = STAGES
 
     @property
@@ -49,12 +49,12 @@ class Item(Planned):
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """In the order in which they are taken."""
+        """Names of the item's probes, in the order in which they are taken."""
         return tuple(stage for stage in self.units if stage != TRACE)
 
 
 def api_decides(config: TracesConfig) -> dict[str, Any]:
-    """What of a config decides the replies of a model behind an API."""
+    """The settings of a config that decide the replies of an API model."""
     values = config.api.model_dump(mode="json")
     names = (*DECIDES, *DECIDES_API, "steps_from")
     return {name: values[name] for name in names} | {"seed": config.seed}
@@ -63,11 +63,11 @@ def api_decides(config: TracesConfig) -> dict[str, Any]:
 def measure(
     probe: str, model: Model | TextModel, task: Task, trace: Trace, config: TracesConfig
 ) -> list[Record]:
-    """The records of one probe of one trace; of one whose answers nobody can read, why not."""
+    """The records of one probe of one trace; or a record of why its answers cannot be read."""
     given = trace.origin.given
     if given is not None and (reason := unanswerable(probe, given.kind)):
         return [record(trace, probe, "", config.seed, excluded=reason)]
-    # Not at the top: it brings torch, which checking a config need not wait for.
+    # Not at the top: it imports torch, which checking a config need not wait for.
     from faithscope.experiments.data.traces import asking_for
 
     asking = asking_for(model, task, trace)
@@ -75,16 +75,16 @@ def measure(
 
 
 UNKNOWN_KIND = "answer_kind_unknown"
-"""Why a probe that reads or scores answers leaves out a given chain: neither file nor config say
-how it is answered (`traces.kind`)."""
+"""Why a probe that reads or scores answers leaves out a given chain: neither file nor config gives
+the kind of its answers (`traces.kind`)."""
 _ABOUT_ANSWERS = {"labels", "reprompts", "direct", "asked"}
 
 
 def unanswerable(stage: str, kind: AnswerKind | None) -> str | None:
-    """Why a probe cannot be taken of a given chain whose answers are of that kind, if so.
+    """Why a probe cannot measure a given chain with answers of `kind`; None if it can.
 
     Args:
-        kind: None where nobody tells.
+        kind: kind of the chain's answers; None if unknown.
     """
     if kind is not None or stage not in PROBES:
         return None
@@ -92,7 +92,7 @@ def unanswerable(stage: str, kind: AnswerKind | None) -> str | None:
 
 
 def words(probe: str, task: Task, question: Question) -> dict[str, Any]:
-    """Everything of a task that the numbers of a probe depend on."""
+    """Every text of a task that the numbers of a probe depend on."""
     return {word: _WORDS[word](task, question) for word in PROBES[probe].words}
 
 

@@ -1,8 +1,8 @@
-"""Models write traces, and probes measure them, item by item.
+"""Workers of a run over traces: models write traces, and probes measure them, item by item.
 
-Replies of models behind APIs are stored one by one as they come, also those that probes want:
-whatever ends a run, what was answered is not asked again. A probe of such a model is taken once all
-its replies are there.
+Replies of API models are stored one by one as they come, also those for probes: whatever ends a
+run, stored replies are not asked again. A probe of an API model is taken once all its replies are
+there.
 """
 
 from __future__ import annotations
@@ -54,12 +54,11 @@ if TYPE_CHECKING:
     from faithscope.probes.judge.api import ApiJudge
 
 AT_ONCE = 8
-"""Items for each connection to an API that are worked on together, so that none waits for the
-others."""
+"""Number of items per API connection that are worked on together, so that no connection idles."""
 
 
 class TraceWork(TextWorker[Item, Prompt]):
-    """One worker's part of a run over traces; `ApiProbes` takes probes of models behind APIs."""
+    """One worker's part of a run over traces; `ApiProbes` takes probes of API models."""
 
     texts = (TRACE,)
 
@@ -74,7 +73,7 @@ class TraceWork(TextWorker[Item, Prompt]):
         stages = (TRACE, *config.probes)
         super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
         self._announced: set[Key] = set()
-        """Units that the meter expects."""
+        """Units that the progress meter was told to expect."""
 
     def label(self, item: Item, stage: str) -> str:
         return "traces" if stage == TRACE else f"{item.task} · {stage}"
@@ -108,7 +107,7 @@ class TraceWork(TextWorker[Item, Prompt]):
             self._probe(subject, item)
 
     def _do_given(self, model: str, items: Sequence[Item]) -> None:
-        """Encode chains that were written elsewhere, and probe them."""
+        """Encode given chains for a model, and probe them."""
         if model.startswith(API):
             reader = TextModel(model, lambda message: None)
             for item in items:
@@ -129,7 +128,7 @@ class TraceWork(TextWorker[Item, Prompt]):
             trace = given_trace(reader, item.given, self.settings)
             self.keep(item, TRACE, storable([to_record(trace)]))
         except Exception as error:
-            # one chain that this model has no tokens for costs no other
+            # a chain that this model cannot encode must not cost the others
             self.keep(item, TRACE, error)
 
     def backend(self) -> BackendSection:
@@ -183,7 +182,7 @@ class TraceWork(TextWorker[Item, Prompt]):
                 trace = trace or to_trace(self.index.records(item.key(TRACE))[0])
                 self.keep(item, name, self._measured(model, name, item, trace))
             else:
-                # its trace turned out to be excluded
+                # the item's trace turned out to be excluded
                 self.advance(item, name)
 
     def _measured(
@@ -196,7 +195,7 @@ class TraceWork(TextWorker[Item, Prompt]):
 
 
 def trace_settings(config: TracesConfig) -> TraceSettings:
-    """How a run's traces are made."""
+    """The settings by which a run's traces are made."""
     g, steps = config.generation, config.steps
     return TraceSettings(
         max_new_tokens=g.max_new_tokens,
@@ -212,16 +211,16 @@ def trace_settings(config: TracesConfig) -> TraceSettings:
 
 
 MIXED = 4
-"""Items whose messages are put in turn."""
+"""Number of items whose messages are asked in turn."""
 
 
 class ApiProbes:
-    """Everything that one model behind an API is asked about its traces."""
+    """Probes of one API model: everything that it is asked about its traces."""
 
     def __init__(self, work: Worker[Item], writer: ApiJudge, config: TracesConfig) -> None:
         """
         Args:
-            work: stores what is measured.
+            work: worker that stores the records.
         """
         self.work = work
         self.writer = writer
@@ -229,17 +228,17 @@ class ApiProbes:
         self.config = config.of(name)
         self.ids = UnitIds(schema=SCHEMA, model=name, api=api_decides(config))
         self.failed: dict[str, str] = {}
-        """Unit of a reply -> why there is none."""
+        """Unit of a missing reply -> why there is none."""
         self.done: set[Key] = set()
-        """Probes that were taken, or failed, since this start."""
+        """Units of probes that were taken, or failed, since this start."""
 
     def take_all(
         self, items: Sequence[Item], write: Callable[[Sequence[Item]], None] = lambda items: None
     ) -> None:
-        """`write` and then `take`, some items after the others.
+        """Call `write` and then `take`, for a few items at a time.
 
         Raises:
-            BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
+            BudgetSpent, UserError: as for `ApiJudge.write_all`; replies so far are stored.
         """
         at_once = AT_ONCE * self.config.api.max_connections
         for start in range(0, len(items), at_once):
@@ -248,10 +247,10 @@ class ApiProbes:
             self.take(together)
 
     def take(self, items: Sequence[Item]) -> None:
-        """Take what can be taken, ask for what the rest wants, and so until nothing is wanted.
+        """Take all probes whose replies are there, ask for the messages of the others, and repeat.
 
         Raises:
-            BudgetSpent, UserError: as `ApiJudge.write_all`; what was answered is stored.
+            BudgetSpent, UserError: as for `ApiJudge.write_all`; replies so far are stored.
         """
         share = 0.0
         while True:
@@ -263,13 +262,13 @@ class ApiProbes:
             try:
                 self._fetch(wanted)
             except (BudgetSpent, UserError, KeyboardInterrupt):
-                # what is whole by now need not wait for the next start
+                # probes that are complete by now need not wait for the next start
                 self._take_ready(items, (time.perf_counter() - began) / len(waiting))
                 raise
             share = (time.perf_counter() - began) / len(waiting)
 
     def _fetch(self, wanted: dict[str, tuple[Item, Message]]) -> None:
-        """Ask and store, by unit."""
+        """Ask the messages `wanted` (unit -> item and message), and store the replies."""
 
         def keep(writing: Writing, reply: Reply) -> None:
             unit = writing.id
@@ -287,13 +286,13 @@ class ApiProbes:
     def _take_ready(
         self, items: Sequence[Item], share: float
     ) -> tuple[dict[str, tuple[Item, Message]], list[tuple[Item, str]]]:
-        """Take every probe whose replies are there.
+        """Take every probe whose replies are all there.
 
         Args:
-            share: seconds that the replies of each have taken.
+            share: seconds per probe that its replies took.
 
         Returns:
-            What the others still want, by unit, and which these are.
+            Unit -> item and message still to be asked, and the (item, probe) that need them.
         """
         wanted: dict[str, tuple[Item, Message]] = {}
         waiting = []
@@ -318,7 +317,7 @@ class ApiProbes:
     def _measured(
         self, item: Item, name: str, trace: Trace
     ) -> dict[str, tuple[Item, Message]] | list[dict[str, Any]] | Exception:
-        """The records of a probe; or by unit what is to be asked first; or what went wrong."""
+        """The records of a probe; or unit -> message to be asked first; or the error."""
         model = self._model(item)
         try:
             return storable(self.measure(model, item, name, trace))
@@ -330,10 +329,10 @@ class ApiProbes:
         return RuntimeError(f"{len(lost)} of its replies failed: {lost[0]}") if lost else units
 
     def measure(self, model: TextModel, item: Item, name: str, trace: Trace) -> Records:
-        """The records of a stage of a trace; a study whose stages are no probes has its own.
+        """The records of a stage of a trace; a study whose stages are no probes overrides this.
 
         Raises:
-            Unanswered: the model has still to be asked.
+            Unanswered: the API model has still to be asked.
         """
         return measure(name, model, item.of, trace, self.config)
 
@@ -359,7 +358,7 @@ def _key(item: Item, unit: str) -> Key:
 
 
 def _mixed(of: Mapping[str, Item]) -> list[str]:
-    """Units in the order of their items, those of a few items evenly among each other: one whose
+    """Units in the order of their items, with those of a few items interleaved: an item whose
     messages all fail is then not taken for a server that is down."""
     n = Counter(item.units[TRACE] for item in of.values())
     groups = max(1, len(n) // MIXED)

@@ -10,8 +10,8 @@ from faithscope.experiments.analysis.page import Block, Fold
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.studies.c2faith.asks import CONDITIONS
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
+from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS
 from faithscope.experiments.studies.c2faith.results import C2Results, results
 from faithscope.experiments.studies.c2faith.scores import place, steps_in
 from faithscope.experiments.studies.c2faith.show import inside_block, item_blocks, judgement_block

@@ -16,9 +16,9 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.models.judges import STAGES
 from faithscope.experiments.studies.c2faith import verdict
-from faithscope.experiments.studies.c2faith.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.show import judgement_block
+from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
 
 SECTIONS = [
     Section(
@@ -41,7 +41,6 @@ SECTIONS = [
             "c2_calibration",
             "c2_positions",
             "c2_edit_types",
-            "c2_words",
         ),
     ),
     Section(
@@ -51,7 +50,7 @@ SECTIONS = [
         "none. The paper's form also asks for a final score, 1 if all steps are valid: where the "
         "two contradict each other the step named is what counts, and the table says how often "
         "that is, and what detection and false alarms would be by the final score.",
-        figures=("c2_localisation", "c2_signed_error", "c2_within", "c2_localisation_calibration"),
+        figures=("c2_localisation", "c2_signed_error", "c2_within"),
         tables=("c2_localisation", "c2_within", "c2_localisation_probabilities"),
     ),
     Section(
@@ -63,7 +62,6 @@ SECTIONS = [
             "c2_coverage_scores",
             "c2_coverage",
             "c2_coverage_expected",
-            "c2_coverage_calibration",
             "c2_radar",
         ),
         tables=("c2_coverage", "c2_coverage_pooled", "c2_coverage_probabilities"),
@@ -79,11 +77,11 @@ SECTIONS = [
         tables=("c2_injection",),
     ),
     Section(
-        "panel",
-        "Panels and prompts",
-        "Several judges as one, how far they agree, and how far the numbers hang on the prompt.",
-        figures=("c2_panel", "c2_prompts"),
-        tables=("c2_panel", "c2_agreement", "c2_prompts", "c2_prompt_agreement", "c2_predictors"),
+        "agreement",
+        "Agreement and prompts",
+        "How far judges agree, and how far the numbers depend on the prompt.",
+        figures=("c2_prompts",),
+        tables=("c2_agreement", "c2_prompts", "c2_prompt_agreement", "c2_predictors"),
     ),
     Section(
         "mass",

@@ -7,52 +7,90 @@ one prompt and one reading; a run may have more, each in rows of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
 from scipy.stats import rankdata
 
+from faithscope.experiments.analysis.columns import Column, by_name, described
 from faithscope.experiments.analysis.paper_table import PaperTable, percent, whole
-from faithscope.experiments.analysis.tidy import groups, only, rows, where
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY
+from faithscope.experiments.analysis.tables import Kept, Table
+from faithscope.experiments.analysis.tidy import groups, rows, where
+from faithscope.experiments.studies.c2faith.metrics.coverage import BY, COVERAGE
+from faithscope.experiments.studies.c2faith.metrics.detection import DETECTION
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    COUNTS,
+    LEVEL,
+    PERTURBED,
+    WAY,
+    ends,
+)
+from faithscope.experiments.studies.c2faith.metrics.localisation import LOCALISATION
+from faithscope.experiments.studies.c2faith.metrics.predictors import EDIT_TYPE, EDITS, PREDICTORS
 
 ALPHA = 0.001
 """The level of Table 1's dagger, after Bonferroni."""
 STARS = ((0.001, "***"), (0.01, "**"))
-_COUNTS = ["n", "n_without_verdict"]
+_COUNTS = ("n", "n_without_verdict")
+_CONTROLS = ("n_control", "n_control_without_verdict")
 _READ = {"judge": "Judge", "reading": "Reading", "prompt": "Prompt"}
 
 
 def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
-    """The six tables, those without rows too; see `experiments.studies.c2faith.tables.tables`."""
+    """The six tables as the paper prints them, those without rows too.
+
+    Args:
+        tables: those of a run, these among them.
+    """
     return [
-        table_1(tables["c2_detection"], tables["c2_mcnemar"]),
-        table_2(tables["c2_localisation"]),
-        table_3(tables["c2_coverage"]),
-        table_4(tables["c2_detection"], tables["c2_localisation"], tables["c2_coverage"]),
-        table_5(tables["c2_predictors"]),
-        table_6(tables["c2_edit_types"]),
+        PaperTable(table.name, tables[table.name], table.layout(tables[table.name]))
+        for table in PAPER
+        if table.layout
     ]
 
 
-def table_1(detection: pd.DataFrame, mcnemar: pd.DataFrame) -> PaperTable:
-    """Binary detection. `better_than`: judges that this one is significantly better than."""
-    wanted = [*WAY, *_COUNTS, "n_control", "n_control_without_verdict"]
-    wanted += ["detection", "fpr", "detection_low", "detection_high", "std", "net"]
-    data = only(detection, wanted)
-    better = [_better_than(r, mcnemar) for r in rows(detection)]
-    data["better_than"] = pd.Series(["; ".join(b) for b in better], dtype=str)
-    printed = _named(data) | {
-        "Detect": [_pct(r["detection"]) + (" †" if r["better_than"] else "") for r in rows(data)],
-        "FPR": [_pct(v) for v in data["fpr"]],
-        "95% CI": [_ci(r["detection_low"], r["detection_high"]) for r in rows(data)],
-        "Std.": [_plain(v, 3) for v in data["std"]],
-        "Net": [_pct(v) for v in data["net"]],
-        "n": data["n"].tolist(),
-        f"† better than (McNemar, Bonferroni, p < {ALPHA})": data["better_than"].tolist(),
-    }
-    return PaperTable("paper_c2_table1", data, pd.DataFrame(printed))
+def _columns(table: Table, *names: str) -> tuple[Column, ...]:
+    """Columns as another table declares them, without the ends of their intervals."""
+    of_table = by_name(table.columns)
+    return tuple(replace(of_table[name], interval=False) for name in names)
+
+
+def _pct(value: float) -> str:
+    return "—" if math.isnan(value) else f"{percent(value)}%"
+
+
+def _ci(low: float, high: float) -> str:
+    return "—" if math.isnan(low) else f"[{percent(low)}, {percent(high)}]"
+
+
+def _plain(value: float, decimals: int) -> str:
+    return "—" if math.isnan(value) else f"{value:.{decimals}f}"
+
+
+def _signed(value: float, decimals: int) -> str:
+    return "—" if math.isnan(value) else f"{value:+.{decimals}f}"
+
+
+def _stars(p: float) -> str:
+    return next((mark for below, mark in STARS if p < below), "")
+
+
+def _printed(
+    cells: Mapping[str, Callable[[Mapping[str, Any]], Any]],
+) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """The layout of a table with a judge in each row: heading -> what stands there for a row."""
+    of_row = {title: itemgetter(name) for name, title in _READ.items()} | dict(cells)
+    return lambda data: pd.DataFrame(
+        {title: [say(row) for row in rows(data)] for title, say in of_row.items()}
+    )
+
+
+def _with_daggers(detection: pd.DataFrame, mcnemar: pd.DataFrame) -> pd.DataFrame:
+    better = ["; ".join(_better_than(row, mcnemar)) for row in rows(detection)]
+    return detection.assign(better_than=pd.Series(better, detection.index, dtype=str))
 
 
 def _better_than(row: Mapping[str, Any], mcnemar: pd.DataFrame) -> list[str]:
@@ -68,56 +106,86 @@ def _better_than(row: Mapping[str, Any], mcnemar: pd.DataFrame) -> list[str]:
     return beaten
 
 
-def table_2(localisation: pd.DataFrame) -> PaperTable:
-    """Localisation, by the index named; the last column, ours, is `contradicts`."""
-    shares = {"exact": "Exact", "detection": "Det.", "fpr": "FPR"}
-    errors = {"mae_all": "MAE all", "mae_detected": "MAE det"}
-    near = {"within_1": "W@1", "within_2": "W@2"}
-    more = ["net", "signed_error", "n_final_score", "contradicts"]
-    wanted = [*WAY, *_COUNTS, "n_control", "n_control_without_verdict", "n_detected"]
-    data = only(localisation, [*wanted, *shares, *errors, *near, *more])
-    printed = _named(data)
-    printed |= {title: [_pct(v) for v in data[name]] for name, title in shares.items()}
-    printed |= {title: [_plain(v, 2) for v in data[name]] for name, title in errors.items()}
-    printed |= {title: [_pct(v) for v in data[name]] for name, title in near.items()}
-    printed |= {"n": data["n"].tolist()}
-    printed |= {"Index against final score": [_pct(v) for v in data["contradicts"]]}
-    return PaperTable("paper_c2_table2", data, pd.DataFrame(printed))
+_BETTER = described(
+    better_than="Judges that this one is significantly better than (McNemar, Bonferroni)."
+)
+TABLE_1 = Table(
+    "paper_c2_table1",
+    ("c2_detection", "c2_mcnemar"),
+    WAY,
+    [
+        Kept(_columns(DETECTION, *_COUNTS, *_CONTROLS, "detection", "fpr")),
+        Kept(ends("detection", "the 95 % interval of detection")),
+        Kept((*_columns(DETECTION, "std", "net"), *_BETTER)),
+    ],
+    prepare=_with_daggers,
+    layout=_printed(
+        {
+            "Detect": lambda r: _pct(r["detection"]) + (" †" if r["better_than"] else ""),
+            "FPR": lambda r: _pct(r["fpr"]),
+            "95% CI": lambda r: _ci(r["detection_low"], r["detection_high"]),
+            "Std.": lambda r: _plain(r["std"], 3),
+            "Net": lambda r: _pct(r["net"]),
+            "n": itemgetter("n"),
+            f"† better than (McNemar, Bonferroni, p < {ALPHA})": itemgetter("better_than"),
+        }
+    ),
+)
+"""Binary detection by each judge (Table 1)."""
 
 
-def table_3(coverage: pd.DataFrame) -> PaperTable:
-    """Coverage per judge and level; `spearman_kept` needs no reference judge."""
-    wanted = [*WAY, "scale", "reference_judge", "level", *_COUNTS, "n_reference", "mean", "sd"]
-    wanted += ["reference_mean", "bias", "mae", "inflation", "spearman", "spearman_p"]
-    data = only(coverage, [*wanted, "spearman_kept", "spearman_kept_p"])
-    every = rows(data)
-    printed = _named(data) | {
-        "Scale": data["scale"].tolist(),
-        "Level": [f"{_plain(100 * r['level'], 0)}%" for r in every],
-        "Mean (±σ)": [f"{_plain(r['mean'], 2)} ± {_plain(r['sd'], 2)}" for r in every],
-        "Ref. mean": [_plain(v, 2) for v in data["reference_mean"]],
-        "Bias": [_signed(v, 2) for v in data["bias"]],
-        "MAE": [_plain(v, 2) for v in data["mae"]],
-        "Infl.%": [_pct(v) for v in data["inflation"]],
-        "ρ": [_plain(r["spearman"], 3) + _stars(r["spearman_p"]) for r in every],
-        "ρ, share kept": [
-            _plain(r["spearman_kept"], 3) + _stars(r["spearman_kept_p"]) for r in every
-        ],
-        "n": data["n"].tolist(),
-    }
-    return PaperTable("paper_c2_table3", data, pd.DataFrame(printed))
+_SHARES = {"exact": "Exact", "detection": "Det.", "fpr": "FPR"}
+_ERRORS = {"mae_all": "MAE all", "mae_detected": "MAE det"}
+_NEAR = {"within_1": "W@1", "within_2": "W@2"}
+_MORE = ("net", "signed_error", "n_final_score", "contradicts")
+TABLE_2 = Table(
+    "paper_c2_table2",
+    "c2_localisation",
+    WAY,
+    [
+        Kept(
+            _columns(LOCALISATION, *_COUNTS, *_CONTROLS, "n_detected", *_SHARES, *_ERRORS, *_NEAR)
+        ),
+        Kept(_columns(LOCALISATION, *_MORE)),
+    ],
+    layout=_printed(
+        {title: lambda r, name=name: _pct(r[name]) for name, title in _SHARES.items()}
+        | {title: lambda r, name=name: _plain(r[name], 2) for name, title in _ERRORS.items()}
+        | {title: lambda r, name=name: _pct(r[name]) for name, title in _NEAR.items()}
+        | {"n": itemgetter("n"), "Index against final score": lambda r: _pct(r["contradicts"])}
+    ),
+)
+"""Localisation, by the index named; the last column, ours, is `contradicts`."""
 
 
-def table_4(
+_RATED = ("n_reference", "mean", "sd", "reference_mean", "bias", "mae", "inflation")
+_RANKED = ("spearman", "spearman_p", "spearman_kept", "spearman_kept_p")
+TABLE_3 = Table(
+    "paper_c2_table3",
+    "c2_coverage",
+    (*BY, LEVEL),
+    [Kept(_columns(COVERAGE, *_COUNTS, *_RATED, *_RANKED))],
+    layout=_printed(
+        {
+            "Scale": itemgetter("scale"),
+            "Level": lambda r: f"{_plain(100 * r['level'], 0)}%",
+            "Mean (±σ)": lambda r: f"{_plain(r['mean'], 2)} ± {_plain(r['sd'], 2)}",
+            "Ref. mean": lambda r: _plain(r["reference_mean"], 2),
+            "Bias": lambda r: _signed(r["bias"], 2),
+            "MAE": lambda r: _plain(r["mae"], 2),
+            "Infl.%": lambda r: _pct(r["inflation"]),
+            "ρ": lambda r: _plain(r["spearman"], 3) + _stars(r["spearman_p"]),
+            "ρ, share kept": lambda r: _plain(r["spearman_kept"], 3) + _stars(r["spearman_kept_p"]),
+            "n": itemgetter("n"),
+        }
+    ),
+)
+"""Coverage per judge and level; `spearman_kept` needs no reference judge."""
+
+
+def _across_tasks(
     detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
-) -> PaperTable:
-    """Judges across tasks: a row per task and judge, `best` where none of several is better.
-
-    Each task by its first prompt, coverage on its first scale, rank correlation at the highest
-    level and bias at the lowest, as the paper. Where no reference was scored, the correlation
-    is with the share kept. `overall_rank` orders judges of one reading that have all rows by
-    the mean of their ranks in them: our rule, the paper gives none.
-    """
+) -> pd.DataFrame:
     entries: list[dict[str, Any]] = []
     entries += _cross(detection, "exp 1 detect", "detection", 1)
     entries += _cross(detection, "exp 1 fpr", "fpr", -1)
@@ -132,21 +200,24 @@ def table_4(
         entries += _cross(where(of_scale, level=high), f"cov. {symbol} @{100 * high:.0f}%", rho, 1)
         if rho == "spearman":
             entries += _cross(where(of_scale, level=low), f"cov. bias @{100 * low:.0f}%", "bias", 0)
-    data = pd.DataFrame(entries, columns=["reading", "task", "judge", "value", "best", *_COUNTS])
-    goodness = pd.Series([r["goodness"] for r in entries], dtype=float)
-    ranked = _overall(data.assign(goodness=goodness))
-    data["overall_rank"] = [ranked.get((r["reading"], r["judge"]), math.nan) for r in rows(data)]
+    data = pd.DataFrame(entries)
+    ranked = _overall(data) if entries else {}
+    ranks = [ranked.get((r["reading"], r["judge"]), math.nan) for r in entries]
+    return data.assign(overall_rank=ranks)
+
+
+def _printed_4(data: pd.DataFrame) -> pd.DataFrame:
     printed = []
     judges = list(dict.fromkeys(data["judge"]))
     for key, of_task in groups(data, ("reading", "task")):
         cells = {r["judge"]: _cell(r) for r in rows(of_task)}
         line = {"Reading": key["reading"], "Task": key["task"]}
         printed.append(line | {j: cells.get(j, "—") for j in judges})
-    for reading in dict.fromkeys(data["reading"]):
-        line = {"Reading": reading, "Task": "overall rank"}
-        ranks = {j: ranked.get((reading, j), math.nan) for j in judges}
-        printed.append(line | {j: whole(r) for j, r in ranks.items()})
-    return PaperTable("paper_c2_table4", data, pd.DataFrame(printed))
+    for key, of_reading in groups(data, ["reading"]):
+        ranks = dict(zip(of_reading["judge"], of_reading["overall_rank"], strict=True))
+        line = {"Reading": key["reading"], "Task": "overall rank"}
+        printed.append(line | {j: whole(ranks.get(j, math.nan)) for j in judges})
+    return pd.DataFrame(printed)
 
 
 def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[dict[str, Any]]:
@@ -190,58 +261,67 @@ def _cell(row: Mapping[str, Any]) -> str:
     return f"{text} (best)" if row["best"] else text
 
 
-def table_5(predictors: pd.DataFrame) -> PaperTable:
-    """Means of structural features over the broken steps flagged and passed."""
-    counts = ["n_correct", "n_wrong", "n_without_verdict"]
-    data = only(predictors, [*WAY, "feature", *counts, "mean_correct", "mean_wrong", "difference"])
-    titles = {
-        "math_symbol_density": ("Math symbol density", 3),
-        "edit_similarity": ("Edit similarity", 3),
-        "relative_position": ("Relative position", 3),
-        "n_words": ("Word count (negated)", 1),
-        "n_steps": ("Chain length", 1),
-        "n_chars": ("Character count (negated)", 1),
-    }
-    every = [(r, *titles[r["feature"]]) for r in rows(data)]
-    printed = _named(data) | {
-        "Feature": [title for _, title, _ in every],
-        "Correct": [_plain(r["mean_correct"], d) for r, _, d in every],
-        "Wrong": [_plain(r["mean_wrong"], d) for r, _, d in every],
-        "Δ": [_signed(r["difference"], d) for r, _, d in every],
-    }
-    return PaperTable("paper_c2_table5", data, pd.DataFrame(printed))
+_VALUE, _BEST, _RANK = described(
+    value="The measure that the task names.",
+    best="Whether no other judge of the reading is better.",
+    overall_rank="Rank of the judge by the mean of its ranks in all rows, 1 is best.",
+)
+TABLE_4 = Table(
+    "paper_c2_table4",
+    ("c2_detection", "c2_localisation", "c2_coverage"),
+    ("reading", "task", "judge"),
+    [Kept((_VALUE, _BEST, *COUNTS, _RANK))],
+    prepare=_across_tasks,
+    layout=_printed_4,
+)
+"""Judges across tasks: a row per task and judge, `best` where none of several is better.
+
+Each task by its first prompt, coverage on its first scale, rank correlation at the highest
+level and bias at the lowest, as the paper. Where no reference was scored, the correlation
+is with the share kept. `overall_rank` orders judges of one reading that have all rows by
+the mean of their ranks in them: our rule, the paper gives none.
+"""
 
 
-def table_6(edit_types: pd.DataFrame) -> PaperTable:
-    """Detection by edit type."""
-    data = only(edit_types, [*WAY, "edit_type", *_COUNTS, "detection"])
-    printed = _named(data) | {
-        "Edit type": [t.replace("_", " ").capitalize() for t in data["edit_type"]],
-        "N": data["n"].tolist(),
-        "Acc.%": [percent(v) for v in data["detection"]],
-    }
-    return PaperTable("paper_c2_table6", data, pd.DataFrame(printed))
+_FEATURES = {
+    "math_symbol_density": ("Math symbol density", 3),
+    "edit_similarity": ("Edit similarity", 3),
+    "relative_position": ("Relative position", 3),
+    "n_words": ("Word count (negated)", 1),
+    "n_steps": ("Chain length", 1),
+    "n_chars": ("Character count (negated)", 1),
+}
+"""Feature -> its name in the paper, and the decimals that are printed."""
+_SIDES = ("n_correct", "n_wrong", "n_without_verdict", "mean_correct", "mean_wrong", "difference")
+TABLE_5 = Table(
+    "paper_c2_table5",
+    "c2_predictors",
+    (*WAY, *_columns(PREDICTORS, "feature")),
+    [Kept(_columns(PREDICTORS, *_SIDES))],
+    layout=_printed(
+        {
+            "Feature": lambda r: _FEATURES[r["feature"]][0],
+            "Correct": lambda r: _plain(r["mean_correct"], _FEATURES[r["feature"]][1]),
+            "Wrong": lambda r: _plain(r["mean_wrong"], _FEATURES[r["feature"]][1]),
+            "Δ": lambda r: _signed(r["difference"], _FEATURES[r["feature"]][1]),
+        }
+    ),
+)
+"""Means of structural features over the broken steps flagged and passed."""
 
 
-def _named(data: pd.DataFrame) -> dict[str, Sequence[Any]]:
-    return {title: data[name].tolist() for name, title in _READ.items()}
-
-
-def _pct(value: float) -> str:
-    return "—" if math.isnan(value) else f"{percent(value)}%"
-
-
-def _ci(low: float, high: float) -> str:
-    return "—" if math.isnan(low) else f"[{percent(low)}, {percent(high)}]"
-
-
-def _plain(value: float, decimals: int) -> str:
-    return "—" if math.isnan(value) else f"{value:.{decimals}f}"
-
-
-def _signed(value: float, decimals: int) -> str:
-    return "—" if math.isnan(value) else f"{value:+.{decimals}f}"
-
-
-def _stars(p: float) -> str:
-    return next((mark for below, mark in STARS if p < below), "")
+TABLE_6 = Table(
+    "paper_c2_table6",
+    "c2_edit_types",
+    (*WAY, EDIT_TYPE),
+    [Kept(_columns(EDITS, *_COUNTS, "detection"))],
+    layout=_printed(
+        {
+            "Edit type": lambda r: r["edit_type"].replace("_", " ").capitalize(),
+            "N": itemgetter("n"),
+            "Acc.%": lambda r: percent(r["detection"]),
+        }
+    ),
+)
+"""Detection of broken steps by edit type (Table 6)."""
+PAPER = (TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6)

@@ -17,7 +17,6 @@ from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, PreparingPlan, RunPlan, below
 from faithscope.experiments.engine.planfile import is_finished
 from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
-from faithscope.experiments.studies.c2faith.asked import settings_of
 from faithscope.experiments.studies.c2faith.benchmark.build import Basis
 from faithscope.experiments.studies.c2faith.benchmark.items import perfect
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import read_prm800k
@@ -33,6 +32,7 @@ from faithscope.experiments.studies.c2faith.benchmark.writing import (
     written,
 )
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.forms_of_config import settings_of
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, as_files
 from faithscope.experiments.studies.c2faith.units import INSIDE, Inside, Judged, Units
 from faithscope.interp.errors import UserError

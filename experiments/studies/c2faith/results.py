@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -12,7 +12,7 @@ import pandas as pd
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.analysis.tidy import summed
+from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
@@ -32,11 +32,9 @@ from faithscope.experiments.studies.c2faith.judgements import (
     lost_judgements,
     task_frames,
 )
-from faithscope.experiments.studies.c2faith.metrics.calibration import mass_table
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY, Frames
-from faithscope.experiments.studies.c2faith.metrics.words import TEXT, words_table
+from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
-from faithscope.experiments.studies.c2faith.tables import tables
+from faithscope.experiments.studies.c2faith.tables import COUNTED, OF_RUN, tables
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import ANSWERS
@@ -81,33 +79,21 @@ class C2Results:
         how = Drawing(self.config.seed, self.config.report.bootstrap)
         all_tables = tables(self.frames, seed=how.seed, resamples=how.resamples)
         scored = [in_frame(row) for row in self.judged if row["reading"] == "scored"]
-        mass = pd.DataFrame(scored, columns=[*WAY, "item", "chain", "outcome", "mass"])
-        return all_tables | {
-            "c2_mass": mass_table(mass.astype({"mass": float}), how),
-            "c2_words": words_table(self._texts()),
-            "exclusions": self._exclusions(),
-            "usage": self._usage(),
-            "spend": spend_table(self.run.calls),
+        of_run = {
+            "scored": pd.DataFrame(scored, columns=[*WAY, "chain", "mass"]).astype({"mass": float}),
+            "left_out": self._left_out(),
+            "asked": self._asked(),
         }
-
-    def _texts(self) -> Iterator[dict[str, Any]]:
-        """Yields the rationale and the step of every verdict on a broken step."""
-        steps = {item.id: item.replacement for item in self.benchmark.causal}
-        for r in self.judged:
-            if _on_a_broken_step(r) and r["verdict"] is not None:
-                way = (r["judge"], r["reading"], r["form"])
-                for of, text in (("rationale", r["rationale"]), ("step", steps[r["item"]])):
-                    if text:
-                        yield dict(zip(TEXT, (*way, of, r["verdict"] == 0, text), strict=True))
+        all_tables |= make_tables(OF_RUN, of_run, how)
+        return all_tables | {"spend": spend_table(self.run.calls)}
 
     def _region(self, n_steps: int) -> range:
         """The steps of a chain among which its target was drawn."""
         settings = self.benchmark.made_of["settings"]
         return middle_region(n_steps, settings["low"], settings["high"])
 
-    def _exclusions(self) -> pd.DataFrame:
-        """Everything that is in no estimate: solutions, chains, judgements, signals, with the
-        reason."""
+    def _left_out(self) -> pd.DataFrame:
+        """A row per solution, chain, judgement or signal that is in no estimate."""
         rows: list[tuple[str, str, str, str]] = [
             ("", o.stage, o.reason, o.id) for o in self.benchmark.left_out
         ]
@@ -135,27 +121,18 @@ class C2Results:
             for u in self.run.failures
             if u.stage not in READINGS
         ]
-        frame = pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
-        by = ["model", "stage", "reason"]
-        counts = frame.groupby(by, sort=True)["item"].agg(n="count", example="first")
-        return counts.reset_index()
+        return pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
 
-    def _usage(self) -> pd.DataFrame:
-        """Tokens and calls of every judge, form and reading, and what the token limit cut.
-
-        `n_text_cut`: verdicts whose rationale the limit or the model's last position ended, as
-        happens where a model is held to the form; `n_truncated`: replies cut off before theirs;
-        `n_extra_fields`: fields of replies that the form has not, which count for nothing.
-        """
-        rows = [
+    def _asked(self) -> pd.DataFrame:
+        """A row per judgement, with what was used and cut."""
+        asked = [
             {"model": r["judge"], "prompt": _asked(r), "reading": r["reading"], "n": 1}
             | {"n_text_cut": int(r["text_cut"]), "n_truncated": int(r["outcome"] == "truncated")}
             | {"n_extra_fields": r["extra_fields"]}
             | {name: r[name] for name in USAGE}
             for r in (*self.judged, *self.injected)
         ]
-        counts = ("n", "n_text_cut", "n_truncated", "n_extra_fields", *USAGE)
-        return summed(rows, ("model", "prompt", "reading"), counts)
+        return pd.DataFrame(asked, columns=["model", "prompt", "reading", *COUNTED])
 
 
 def results(run: Run) -> C2Results:
@@ -187,20 +164,13 @@ def results(run: Run) -> C2Results:
 
 
 def _counted(r: Record, forms: Mapping[str, TaskForm]) -> Row:
-    """A judgement without its texts, also those among its values; of broken steps alone the
-    rationale is kept."""
+    """A judgement without its texts, also those among its values."""
     form = forms[r["variant"]]
     numbers = {f.name for f in form.form.fields if f.kind != "text"}
-    written = [x for name, x in r["values"].items() if name not in numbers and x]
     return judgement({k: v for k, v in r.items() if k not in TEXTS}, form) | {
         "values": {name: x for name, x in r["values"].items() if name in numbers},
         "text_cut": r["outcome"] == "parsed" and was_cut(r["problem"]),
-        "rationale": " ".join(written) if _on_a_broken_step(r) else "",
     }
-
-
-def _on_a_broken_step(r: Record) -> bool:
-    return r["task"] == "detection" and r["condition"] == PERTURBED
 
 
 def _asked(r: Row) -> str:

@@ -20,7 +20,6 @@ from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.studies.c2faith.asks import CONDITIONS
 from faithscope.experiments.studies.c2faith.benchmark.injection import twin_of
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
@@ -32,6 +31,7 @@ from faithscope.experiments.studies.c2faith.judgements import (
     truth,
 )
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
 from faithscope.probes.record import Record

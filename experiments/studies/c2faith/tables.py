@@ -1,11 +1,17 @@
-"""Every table of C2-Faith, from the tidy frames of judgements; pure functions, no disk."""
+"""Every table of C2-Faith, as specifications over the tidy frames of judgements."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import SHARED, described
+from faithscope.experiments.analysis.spend import USAGE as OF_CALLS
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import Count, Numbers, Table, declared, make_tables
+from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.studies.c2faith.metrics import (
     agreement,
     calibration,
@@ -13,71 +19,80 @@ from faithscope.experiments.studies.c2faith.metrics import (
     detection,
     internals,
     localisation,
-    panels,
     predictors,
     probabilities,
     sensitivity,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.paper import paper_tables
+from faithscope.experiments.studies.c2faith.paper import PAPER
 
-__all__ = ["Frames", "tables"]
+OF_FRAMES = (
+    *(detection.DETECTION, localisation.LOCALISATION, coverage.COVERAGE, coverage.POOLED),
+    *(coverage.SCORES, detection.MCNEMAR, predictors.EDITS, predictors.METHODS),
+    *(predictors.PREDICTORS, predictors.POSITIONS, agreement.FAILURE_OVERLAP),
+    *(agreement.MISSED_BY_ALL, agreement.AGREEMENT, sensitivity.VARIANTS, sensitivity.PROMPTS),
+    *(sensitivity.PROMPT_AGREEMENT, calibration.CALIBRATION, calibration.RECALIBRATION),
+    *(probabilities.LOCALISATION, probabilities.COVERAGE, probabilities.EXPECTED),
+    *(localisation.SIGNED_ERROR, localisation.WITHIN, sensitivity.INJECTION, internals.AGAINST),
+    *PAPER,
+)
+"""The tables that are made of `Frames`, the paper's six in its own layout last."""
+
+
+def _by_reason(left_out: pd.DataFrame) -> pd.DataFrame:
+    return left_out.sort_values(["model", "stage", "reason"], kind="stable")
+
+
+EXCLUSIONS = Table(
+    "exclusions",
+    "left_out",
+    ("model", "stage", "reason"),
+    (
+        Count("n", label="items", meaning="What was left out for the reason."),
+        Numbers(
+            described(example="The first of those left out, by its id."),
+            lambda left_out, how: {"example": left_out["item"].iloc[0]},
+        ),
+    ),
+    prepare=_by_reason,
+)
+"""Everything that is in no estimate: solutions, chains, judgements, signals, with the reason."""
+_OF_REPLIES = described(
+    n=("items", "Judgements, those without a verdict too."),
+    n_text_cut=(
+        "rationale cut at the limit",
+        "Verdicts whose rationale the token limit or the model's last position ended, as happens "
+        "where a model is held to the form.",
+    ),
+    n_truncated="Replies cut off before their verdict.",
+    n_extra_fields="Fields of replies that the form does not have; they count for nothing.",
+)
+COUNTED = tuple(c.name for c in _OF_REPLIES) + OF_CALLS
+
+
+def _sums(judgements: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    return {name: int(numbers(judgements[name]).sum()) for name in COUNTED}
+
+
+USAGE = Table(
+    "usage",
+    "asked",
+    ("model", "prompt", "reading"),
+    [Numbers((*_OF_REPLIES, *(SHARED[name] for name in OF_CALLS)), _sums)],
+)
+"""Tokens and calls of every judge, form and reading, and what the token limit cut."""
+OF_RUN = (calibration.MASS, EXCLUSIONS, USAGE)
+"""The tables that are made of what only a run has beside `Frames`."""
+TABLES = (*OF_FRAMES, *OF_RUN)
+COLUMNS, OF_TABLES = declared(TABLES)
 
 
 def tables(
     frames: Frames, *, seed: int = 0, resamples: int = stats.RESAMPLES
 ) -> dict[str, pd.DataFrame]:
-    """The tidy tables by name, and the paper's six in its own layout (`paper_c2_table1` ...).
+    """The tidy tables by name, and the paper's six (`paper_c2_table1` ...).
 
     A task that was not run gives tables without rows; a judge without any verdict, or alone
     where two are compared, gives rows that say so. Every table counts what it leaves out.
     """
-    how = Drawing(seed, resamples)
-    tidy = _tidy(frames, how)
-    return tidy | {table.name: table.data for table in paper_tables(tidy)}
-
-
-def _tidy(frames: Frames, how: Drawing) -> dict[str, pd.DataFrame]:
-    of_task = {
-        "detection": frames.detection,
-        "localisation": frames.localisation,
-        "coverage": frames.coverage,
-    }
-    of_items = predictors.joined(frames.detection, frames.features)
-    over = {
-        "detection": detection.detection_table(frames.detection, how),
-        "localisation": localisation.localisation_table(frames.localisation, how),
-        "coverage": coverage.pooled_coverage_table(frames.coverage, how),
-    }
-    return {
-        "c2_detection": over["detection"],
-        "c2_localisation": over["localisation"],
-        "c2_coverage": coverage.coverage_table(frames.coverage, how),
-        "c2_coverage_pooled": over["coverage"],
-        "c2_coverage_scores": coverage.scores_table(frames.coverage),
-        "c2_mcnemar": detection.mcnemar_table(frames.detection),
-        "c2_edit_types": predictors.edit_types_table(of_items),
-        "c2_methods": predictors.methods_table(of_items),
-        "c2_predictors": predictors.predictors_table(of_items, how),
-        "c2_positions": predictors.positions_table(of_items),
-        "c2_failure_overlap": agreement.failure_overlap_table(frames.detection),
-        "c2_missed_by_all": panels.missed_by_all_table(frames.detection, frames.features),
-        "c2_agreement": agreement.agreement_table(*of_task.values()),
-        "c2_panel": panels.panel_table(of_task, how),
-        "c2_prompts": sensitivity.prompts_table(over),
-        "c2_prompt_variants": sensitivity.variants_table(over),
-        "c2_prompt_agreement": sensitivity.prompt_agreement_table(of_task),
-        **calibration.calibration_tables(frames),
-        "c2_recalibration": calibration.recalibration_table(frames, how),
-        "c2_localisation_probabilities": probabilities.localisation_probabilities_table(
-            frames.localisation, how
-        ),
-        "c2_coverage_probabilities": probabilities.coverage_probabilities_table(
-            frames.coverage, how
-        ),
-        "c2_coverage_expected": probabilities.coverage_expected_table(frames.coverage, how),
-        "c2_signed_error": localisation.signed_error_table(frames.localisation),
-        "c2_within": localisation.within_table(frames.localisation),
-        "c2_injection": sensitivity.injection_table(frames.injection, how),
-        "c2_judge_against_internals": internals.against_table(frames, how),
-    }
+    return make_tables(OF_FRAMES, vars(frames), Drawing(seed, resamples))

@@ -11,8 +11,6 @@ from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.models.judges import STAGES, decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds, versions
-from faithscope.experiments.studies.c2faith.asked import forms_of, injections_of, reference_forms
-from faithscope.experiments.studies.c2faith.asks import Condition, ask_of, cases
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
     Injected,
     drawn_chains,
@@ -22,8 +20,14 @@ from faithscope.experiments.studies.c2faith.benchmark.injection import (
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
+from faithscope.experiments.studies.c2faith.forms_of_config import (
+    forms_of,
+    injections_of,
+    reference_forms,
+)
 from faithscope.experiments.studies.c2faith.inside import INTERNALS, not_inside
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.prompts_of_items import Condition, ask_of, cases
 from faithscope.probes.broken_chain import BROKEN_STEP
 from faithscope.probes.judge.form import Ask
 

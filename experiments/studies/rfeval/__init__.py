@@ -20,17 +20,21 @@ def _plan(config: Any):
 
 
 def _report():
+    from faithscope.experiments.analysis.paper_table import PaperTable
     from faithscope.experiments.analysis.run import Report
     from faithscope.experiments.studies.rfeval import columns, details, frames, page, scores, show
     from faithscope.experiments.studies.rfeval.figures.pictures import pictures
-    from faithscope.experiments.studies.rfeval.report.paper import paper_tables
+    from faithscope.experiments.studies.rfeval.report.paper import printed
     from faithscope.experiments.studies.rfeval.results import RfResults
     from faithscope.experiments.studies.rfeval.units import INSIDE
 
     return Report(
         results=RfResults,
         frames=frames.FRAMES,
-        papers=lambda results: paper_tables(results.tables),
+        papers=lambda results: [
+            PaperTable(name, results.tables[name], shown)
+            for name, shown in printed(results.tables).items()
+        ],
         figures=lambda results: pictures(results.tables),
         page=page.page,
         arrays=(INSIDE,),
@@ -40,12 +44,6 @@ def _report():
         scores=scores.scores,
         details=details.details,
     )
-
-
-def _commands():
-    from faithscope.experiments.studies.rfeval.commands import review
-
-    return {"folders": review}
 
 
 STUDY = Study(
@@ -65,5 +63,4 @@ STUDY = Study(
         Stage("rf_steps_scored"),
     ),
     report=_report,
-    commands=_commands,
 )

@@ -156,8 +156,8 @@ class RFEvalConfig(FolderConfig):
     inside: InsideConfig = InsideConfig()
     tests: TestsConfig = TestsConfig()
     annotations: StrictStr | None = None
-    """A CSV of people's labels of parts of outputs, which the first judge is held against:
-    `faithscope review write RUN --of stances`, filled in."""
+    """A CSV of people's labels of parts of outputs, which the first judge is held against;
+    `load_run(RUN).decisions` has what is to be labelled."""
     paper_compat: StrictBool = False
     """Outputs taken apart, chains scored and coverage taken as the authors' released code does."""
     spend: SpendConfig = SpendConfig()

@@ -17,7 +17,7 @@ from typing import cast
 import pandas as pd
 
 from faithscope.experiments.data.tasks.sources.files import SUFFIXES, read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row, begin_file, has, text_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, has, text_of
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
@@ -96,7 +96,7 @@ def read_rfeval(
     return [item for of_task in items_of_task.values() for item in of_task], sources
 
 
-_Read = tuple[str, str, list[tuple[Row, Item]]]
+_Read = tuple[str, str, list[tuple[SourceRow, Item]]]
 
 
 def _from_file(file: Path, tasks: Sequence[Task], bare: bool) -> _Read:
@@ -166,7 +166,7 @@ def _from_hub(repository: str, task: Task, bare: bool) -> _Read:
         ]
     read = [(row, item_of(row, task, bare)) for row in rows]
     digest = hashlib.sha256("\n".join(item.sha256 for _, item in read).encode()).hexdigest()
-    return name, digest, cast("list[tuple[Row, Item]]", read)
+    return name, digest, cast("list[tuple[SourceRow, Item]]", read)
 
 
 def _hub_file(repository: str, task: Task) -> Path:
@@ -199,8 +199,8 @@ def annotations_of(path: Path, items: Iterable[Item], models: Collection[str]) -
     if known.keys().isdisjoint(labels["item"]):
         raise UserError(
             f"annotations: {path}: none of its {len(labels)} labels is of an item of this run: it "
-            f"has {labels['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give the "
-            "sheet of `faithscope review write RUN --of stances`"
+            f"has {labels['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give labels "
+            "of `load_run(RUN).decisions`"
         )
     stances = labels.loc[labels["decision"] == "stance"]
     for name, label in zip(stances["item"], stances["label"], strict=True):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from faithscope.experiments.analysis.run import Frame
+from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.models.judges import as_sent
-from faithscope.experiments.studies.rfeval.results import RfResults, item_frame
+from faithscope.experiments.studies.rfeval.data import item_name
+from faithscope.experiments.studies.rfeval.judging.stances import stance_set
+from faithscope.experiments.studies.rfeval.metrics.chains import LINKS
+from faithscope.experiments.studies.rfeval.results import ITEM, RfResults, item_frame
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
 _OUTPUT = {
@@ -62,15 +68,73 @@ _TESTS = {
 }
 
 
-def _table(name: str, frame: str, meaning: str) -> Frame:
-    return Frame(frame, meaning, (), make=lambda run: run.tables[name])
+_DECISION = {
+    "item": "the item, after its model where the run has several",
+    "component": "the part, or the two parts between which a flaw may be named",
+    "decision": "stance | flaw",
+    "task": "",
+    "question": "the problem as it was asked",
+    "answer": "the right answer",
+    "r_prime": "r′, of an output that goes on from it",
+    "before": "the part in which a flaw would be named",
+    "part": "the part that was read",
+    "choices": "what may be decided",
+    "label": "what the first judge decided; empty where it read nothing",
+}
+
+
+def decisions(results: RfResults) -> pd.DataFrame:
+    """A row per decision that a reader of stances has to take on a complete output."""
+    names = ("item", "component", "decision")
+    labels = {tuple(r[n] for n in names): r["label"] for r in rows(results.frames["evaluator"])}
+    lines: list[dict[str, str]] = []
+    for (model, id), outputs in results.outputs.items():
+        item, name = results.items[id], item_name(model, id, results.models)
+        stances = " | ".join(stance_set(item))
+        for condition, output in outputs.items():
+            texts = {"r_prime": item.r_prime} if condition == "intervened" else {}
+            texts |= {"r": output.reasoning, "e": output.explanation, "a": output.answer, "": ""}
+            there = [part for part, text in texts.items() if text] if output.usable else []
+            asked = [(f"{condition}_{part}", "stance", "", part, stances) for part in there]
+            asked += [
+                (f"{condition}_flaw_{link}", "flaw", before, part, "yes | no")
+                for link, (before, part) in LINKS.items()
+                if {before, part} <= {*there}
+            ]
+            about = {"task": item.task, "question": item.asked, "answer": item.gold}
+            for component, decision, before, part, choices in asked:
+                key = dict(zip(names, (name, component, decision), strict=True))
+                shown = {"r_prime": texts.get("r_prime", ""), "before": texts[before]}
+                shown |= {"part": texts[part], "choices": choices}
+                label = labels.get(tuple(key.values()), "")
+                lines.append(key | about | shown | {"label": label})
+    return pd.DataFrame(lines, columns=list(_DECISION))
+
+
+_TIDY = {
+    "pairs": "A row per pair and reader: stances, flaws, χ, κ, RF, behaviour, why it is left out.",
+    "unjudged": "A row per pair as `pairs`, by the model's own log-probs of the options.",
+    "against": "A row per pair and judge: what it finds beside what log-probs find.",
+    "steps": "A row per part of an output that was judged step by step.",
+    "by_step": "A row per pair that counts and was to be judged step by step: RF by its steps.",
+    "lengths": "A row per output: tokens, seconds, accelerators.",
+    "externality": "A row per item: how far r′ is from the words of its problem.",
+    "inside": "A row per pair that counts and was looked into: signals beside judgements.",
+    "curves": "A row per place in a part of an output: the probability of an option there.",
+    "models": "A row per model: how r′ is put to it, its family and regime where compared.",
+}
+"""Frames that tables are made of (`tables.frames_of`)."""
+
+
+def _tidy(name: str, meaning: str) -> Frame:
+    return Frame(name, meaning, (), make=lambda run: run.once(RfResults).frames[name])
 
 
 FRAMES = (
     Frame(
         "items",
         "A row per item, as it is put to the models.",
-        ("task", "item", "question", "options", "context", "r_prime"),
+        ITEM,
         make=lambda run: item_frame(run.once(RfResults)),
     ),
     Frame(
@@ -94,14 +158,11 @@ FRAMES = (
         stages=(LOG_PROBS,),
     ),
     Frame("tests", "A row per program: what came of its tests.", _TESTS, stages=(TESTS,)),
-    _table(
-        "rf_pairs",
-        "pairs",
-        "A row per pair and reader: stances, flaws, χ, κ, RF, behaviour, why it is left out.",
+    Frame(
+        "decisions",
+        "A row per stance or flaw to be decided on: emptied of labels, a sheet for `annotations`.",
+        _DECISION,
+        make=lambda run: decisions(run.once(RfResults)),
     ),
-    _table(
-        "rf_inside_pairs",
-        "inside",
-        "A row per pair that counts and was looked into: the signals beside what was judged.",
-    ),
+    *(_tidy(name, meaning) for name, meaning in _TIDY.items()),
 )

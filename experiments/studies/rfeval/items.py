@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_args
 from faithscope.experiments.data.tasks.sources.gold import right_letter
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
 from faithscope.experiments.data.tasks.sources.options import has_options, options_of
-from faithscope.experiments.data.tasks.sources.rows import Row, has, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, has, text_of, usable
 from faithscope.interp.errors import UserError, did_you_mean
 
 Task = Literal[
@@ -157,7 +157,7 @@ class Item:
         return self.template.format(**values).strip()
 
 
-def item_of(row: Row, task: Task | None = None, bare: bool = False) -> Item:
+def item_of(row: SourceRow, task: Task | None = None, bare: bool = False) -> Item:
     """The item of a row.
 
     Args:
@@ -190,7 +190,7 @@ def item_of(row: Row, task: Task | None = None, bare: bool = False) -> Item:
     )
 
 
-def _content(row: Row) -> dict[str, Any]:
+def _content(row: SourceRow) -> dict[str, Any]:
     value = _parsed(row.values.get("content"), f"{row.where}: 'content'")
     if not isinstance(value, dict):
         raise UserError(f"{row.where}: 'content' is no object; give one with a 'source'")
@@ -205,7 +205,7 @@ def _parsed(value: Any, where: str) -> Any:
         return None
 
 
-def _context(row: Row, task: Task, content: dict[str, Any]) -> str:
+def _context(row: SourceRow, task: Task, content: dict[str, Any]) -> str:
     """What the question is asked of, as the authors' prompts show it."""
     if task in ("table_reasoning", "paper_review"):
         name = "table" if task == "table_reasoning" else "paper"
@@ -223,7 +223,7 @@ def _context(row: Row, task: Task, content: dict[str, Any]) -> str:
     return "\n".join(usable(p, "'content.context.contexts'", row) for p in passages)
 
 
-def _tests(row: Row, content: dict[str, Any]) -> CodeTests | None:
+def _tests(row: SourceRow, content: dict[str, Any]) -> CodeTests | None:
     """The public tests of a code row; None where there are none."""
     if context := content.get("code_context"):
         solution = content.get("reference_code")

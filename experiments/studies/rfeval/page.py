@@ -31,7 +31,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.report.paper import paper_tables
+from faithscope.experiments.studies.rfeval.report.paper import printed
 from faithscope.experiments.studies.rfeval.report.sections import (
     ABSENT,
     ALSO_LEFT_OUT,
@@ -156,10 +156,10 @@ def _with_bullets(sentences: Sequence[str]) -> list[Block]:
 
 def _paper(tables: Mapping[str, pd.DataFrame]) -> list[Section]:
     shown = []
-    for table in paper_tables(tables):
-        if len(table.printed):
-            title = f"Table {table.name.removeprefix('paper_rf_table')}"
-            shown.append(Fold(title, [Grid(html_table(table.printed, {}, table.name), title)]))
+    for name, table in printed(tables).items():
+        if len(table):
+            title = f"Table {name.removeprefix('paper_rf_table')}"
+            shown.append(Fold(title, [Grid(html_table(table, {}, name), title)]))
     intro = "The same numbers where a reader of the paper looks for them; RF in percent."
     return [Section("paper", "The paper’s tables", intro, blocks=shown)] if shown else []
 

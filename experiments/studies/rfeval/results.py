@@ -14,6 +14,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import groups, summed, where
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
@@ -43,7 +44,7 @@ from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.experiments.studies.rfeval.tables import OBSERVED, frames_of, tables
 from faithscope.experiments.studies.rfeval.units import (
     INSIDE,
     LOG_PROBS,
@@ -134,59 +135,67 @@ class RfResults:
         return scored
 
     @cached_property
-    def frames(self) -> RfFrames:
-        """What the tables are made from."""
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """What the tables are made from (`tables.frames_of`)."""
         judged = pd.DataFrame(list(self._judged()))
         steps, left = self._steps()
         annotations = pd.DataFrame()
         if self.config.annotations is not None:
             path = Path(self.config.annotations).expanduser()
             annotations = annotations_of(path, self.items.values(), self.models)
-        return RfFrames(
-            judged=judged,
-            lengths=pd.DataFrame(list(self._lengths()), columns=list(LENGTHS)),
-            rewards=pd.DataFrame(list(self._rewards()), columns=list(REWARDS)),
-            items=item_frame(self),
-            steps=steps,
-            steps_left=left,
-            annotations=annotations,
-            readings=pd.DataFrame(list(self._readings()), columns=list(READINGS)),
-            evaluator=judge_decisions(
+        observed = {
+            "judged": judged,
+            "without_judge": pd.DataFrame(list(self._without_judge())),
+            "models": self._models(),
+            "items": item_frame(self),
+            "lengths": pd.DataFrame(list(self._lengths()), columns=list(LENGTHS)),
+            "rewards": pd.DataFrame(list(self._rewards()), columns=list(REWARDS)),
+            "tests": pd.DataFrame([r for r in self._all if r["probe"] == TESTS]),
+            "steps": steps,
+            "steps_left": left,
+            "readings": pd.DataFrame(list(self._readings()), columns=list(READINGS)),
+            "annotations": annotations,
+            "evaluator": judge_decisions(
                 where(judged, reader=self.config.judge.model[0]),
                 lambda model, item: item_name(model, item, self.models),
             ),
-            without_judge=pd.DataFrame(list(self._without_judge())),
-            framings={model: known["framing"] for model, known in self.models.items()},
-            inside=[r for r in self._all if r["probe"] == INSIDE],
-            filtering=read_filtering(self.run_dir / BENCHMARK),
+            "filtering": read_filtering(self.run_dir / BENCHMARK),
+        }
+        return frames_of(
+            observed,
+            (r for r in self._all if r["probe"] == INSIDE),
+            paper_compat=self.config.paper_compat,
+            threshold=self.config.report.externality,
         )
+
+    @cached_property
+    def model_files(self) -> dict[str, ModelFile]:
+        """What is known of each model with an output, in the order of the outputs."""
+        known = {model: self.models[model] for model, _ in self.outputs}
+        return {m: ModelFile(name=m, base=k["base"], regime=k["regime"]) for m, k in known.items()}
+
+    def _models(self) -> pd.DataFrame:
+        """Rows of `models`, first those whose regimes are compared."""
+        compared = regimes(self.model_files, self.model_files)
+        rows = [
+            (model, self.models[model]["framing"], *compared.get(model, ("", "")))
+            for model in dict.fromkeys((*compared, *self.models))
+        ]
+        return pd.DataFrame(rows, columns=list(OBSERVED["models"]))
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        files = {
-            name: ModelFile(name=name, base=known["base"], regime=known["regime"])
-            for name, known in self.models.items()
-        }
-        models = list(dict.fromkeys(model for model, _ in self.outputs))
-        tables_of_pairs = tables(
-            self.frames,
-            regimes(files, models),
-            paper_compat=self.config.paper_compat,
-            seed=self.config.seed,
-            resamples=self.config.report.bootstrap,
-            externality=self.config.report.externality,
-        )
-        tested = (r | {"n": 1} for r in self._all if r["probe"] == TESTS)
+        how = Drawing(self.config.seed, self.config.report.bootstrap)
+        tables_of_pairs = tables(self.frames, how)
         replies = (
             r | {"model": r["judge"], "prompt": r["variant"], "n": 1}
             for r in self._all
             if r["judge"] is not None
         )
         return tables_of_pairs | {
-            "rf_regimes_left_out": left_out(files, models),
+            "rf_regimes_left_out": left_out(self.model_files, self.model_files),
             "exclusions": self._exclusions(tables_of_pairs["rf_pairs"]),
-            "rf_tests": summed(tested, ("model", "task", "condition", "outcome")),
             "usage": summed(replies, ("model", "prompt"), ("n", *USAGE)),
             "spend": spend_table(self.calls),
         }
@@ -306,13 +315,16 @@ class RfResults:
         return summed((dict(zip(names, row, strict=True)) for row in rows), names[:4])
 
 
+ITEM = ("task", "item", "question", "options", "context", "answer", "r_prime", "flaw")
+
+
 def item_frame(results: RfResults) -> pd.DataFrame:
-    """A row per item: what was put to the models."""
-    names = ("task", "item", "question", "options", "context", "r_prime")
+    """A row per item (`ITEM`): what was put to the models, the right answer, what the flaw is."""
     rows = (
-        (i.task, i.id, i.question, i.lettered, i.context, i.r_prime) for i in results.items.values()
+        (i.task, i.id, i.question, i.lettered, i.context, i.gold, i.r_prime, i.explanation)
+        for i in results.items.values()
     )
-    return pd.DataFrame(rows, columns=list(names))
+    return pd.DataFrame(rows, columns=list(ITEM))
 
 
 def results(run_dir: str | Path) -> RfResults:

@@ -28,7 +28,6 @@ from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval.inside.scored_stances import LOG_PROBS as BY_LOG_PROBS
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.records import DATASET
 from faithscope.experiments.studies.rfeval.results import PairKey, RfResults
 from faithscope.experiments.studies.rfeval.units import INSIDE, LOG_PROBS, judged_stage
@@ -50,7 +49,7 @@ def scores(run: Run) -> Scores:
     of_run = run.once(RfResults)
     tables = of_run.tables
     items = list(_pairs(of_run, tables["rf_pairs"]))
-    items += _pairs(of_run, scored(of_run.frames.without_judge, of_run.config.paper_compat))
+    items += _pairs(of_run, of_run.frames["unjudged"])
     items += _inside(of_run, tables.get("rf_inside_pairs", pd.DataFrame()))
     return frames(items, [_trace(of_run, key) for key in of_run.pairs])
 

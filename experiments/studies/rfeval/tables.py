@@ -1,124 +1,126 @@
-"""Every table of RFEval, from the tidy frames of judged outputs; pure functions, no disk."""
+"""Every table of RFEval, and the tidy frames that they are made of; pure functions, no disk."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.studies.rfeval.config_sections import Framing
-from faithscope.experiments.studies.rfeval.counterfactuals.construction import FILTERING
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import Count, Table, make_tables
+from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
-    chains,
     faithfulness,
     inside,
     people,
     steps,
     texts,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import READINGS, readings
-from faithscope.experiments.studies.rfeval.report.paper import paper_tables
+from faithscope.experiments.studies.rfeval.metrics.chains import scored
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READINGS, readings
+from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
 
-_NONE_READ = pd.DataFrame(columns=list(READINGS))
+TESTS = Table(
+    "rf_tests",
+    "tests",
+    ("model", "task", CONDITION, Column("outcome", meaning="How the tests of a program ended.")),
+    (Count("n", meaning="Programs."),),
+)
+"""What the tests of programs came to."""
+TABLES = (
+    FILTERING,
+    *faithfulness.TABLES,
+    *accuracy.TABLES,
+    *texts.TABLES,
+    *steps.TABLES,
+    *people.TABLES,
+    *inside.TABLES,
+    TESTS,
+    *PAPER_TABLES,
+)
+OBSERVED: Mapping[str, Iterable[str]] = {
+    "judged": (),
+    "without_judge": (),
+    "models": ("model", "framing", "family", "regime"),
+    "items": ("task", "item", "question", "options", "context", "r_prime"),
+    "lengths": texts.LENGTHS,
+    "rewards": texts.REWARDS,
+    "tests": ("model", "task", "condition", "outcome"),
+    "steps": steps.STEPS,
+    "steps_left": steps.LEFT,
+    "readings": READINGS,
+    "annotations": people.ANNOTATIONS,
+    "evaluator": (*people.DECISION, "label"),
+    "filtering": FILTERING.header,
+}
+"""What a run gives -> columns. `judged` is of `metrics.frames.checked`, `without_judge` the same by
+the model's own log-probs (`inside.scored_stances`); `models` says how r′ came into the conversation
+(`prefix` where it does not), and which family and regime are compared; `readings` are those of
+further readers, of some parts only; `evaluator` is what the judge said that people are held
+against."""
+WRITTEN = {
+    "pairs": "rf_pairs",
+    "against": "rf_judge_against_log_probs_pairs",
+    "inside": "rf_inside_pairs",
+}
+"""Frame -> the file that it is written as, row by row."""
 
 
-@dataclass(frozen=True)
-class RfFrames:
-    """What was judged, and what is known beside it. What was not run is an empty frame."""
+def frames_of(
+    observed: Mapping[str, pd.DataFrame],
+    looked_inside: Iterable[Mapping[str, Any]] = (),
+    *,
+    paper_compat: bool = False,
+    threshold: float | None = None,
+) -> dict[str, pd.DataFrame]:
+    """The frames that tables are made of, by name.
 
-    judged: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row per reader, model, task and item: `metrics.frames.checked`."""
-    lengths: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row per output: `metrics.texts.LENGTHS`."""
-    rewards: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row per output: `metrics.texts.REWARDS`."""
-    items: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row per item: `task`, `item`, `question`, `options`, `context`, `r_prime`."""
-    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """A row per part of an output judged step by step: `metrics.steps.STEPS`."""
-    steps_left: pd.DataFrame | None = None
-    """The pairs that were to be, and are not: `metrics.steps.LEFT`; None where `steps` has all."""
-    annotations: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """People's labels: `metrics.people.ANNOTATIONS`."""
-    readings: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """Stances that further readers read, of some parts only: `metrics.frames.READINGS`."""
-    evaluator: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """What the reader that is held against them said: `metrics.people.DECISION`, `label`."""
-    without_judge: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `judged`, by the model's own log-probs: `inside.scored_stances`."""
-    framings: Mapping[str, Framing] = field(default_factory=dict)
-    """Model -> how r′ came into its conversation; `prefix` of those not named. Models of different
-    framings are pooled apart, and no comparison over models has both."""
-    inside: Sequence[Mapping[str, Any]] = ()
-    """What goes on inside, a record per output: `inside.looking.look_inside`."""
-    filtering: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """What became of the problems that r′ was written for: `construction.filtering`."""
+    Args:
+        observed: some of `OBSERVED`; what was not run may be missing, or be an empty frame.
+            Without `steps_left`, all pairs were to be judged step by step.
+        looked_inside: records of `inside.looking.look_inside`, one for each output.
+        paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
+        threshold: the Δ that parts low from high (`metrics.texts.BY_EXTERNALITY`).
+    """
+    given = {
+        name: observed[name] if len(observed.get(name, ())) else pd.DataFrame(columns=[*columns])
+        for name, columns in OBSERVED.items()
+    }
+    models = given["models"]
+    framings = dict(zip(models["model"], models["framing"], strict=True))
+    pairs, unjudged = (
+        faithfulness.with_framing(scored(given[name], paper_compat), framings)
+        for name in ("judged", "without_judge")
+    )
+    read = [frame for frame in (readings(pairs), given["readings"]) if len(frame)]
+    records = list(looked_inside)
+    inside_pairs = inside.inside_frame(records, pairs)
+    return given | {
+        "pairs": pairs,
+        "unjudged": unjudged,
+        "against": people.pairs_against_log_probs(pairs, unjudged),
+        "readings": pd.concat(read) if read else given["readings"],
+        "externality": texts.externality_of_items(given["items"], threshold),
+        "by_step": steps.per_step(pairs, given["steps"], observed.get("steps_left")),
+        "inside": inside_pairs,
+        "curves": inside.curve_frame(records, inside_pairs),
+    }
 
 
 def tables(
-    frames: RfFrames,
-    regimes: Mapping[str, tuple[str, str]] | None = None,
-    *,
-    paper_compat: bool = False,
-    seed: int = 0,
-    resamples: int = stats.RESAMPLES,
-    externality: float | None = None,
+    frames: Mapping[str, pd.DataFrame], how: Drawing | None = None
 ) -> dict[str, pd.DataFrame]:
-    """The tidy tables by name, and the paper's in its own layout (`paper_rf_table2` ...).
+    """The tables by name, the paper's in its own layout (`paper_rf_table2` ...) among them.
 
     Args:
-        regimes: model -> family and post-training regime (`metrics.faithfulness.regime_table`).
-        paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
-        externality: the Δ that parts low from high (`metrics.texts.rf_by_externality`).
+        frames: of `frames_of`.
     """
-    pairs = faithfulness.with_framing(chains.scored(frames.judged, paper_compat), frames.framings)
-    rf = faithfulness.apart(faithfulness.rf_table, pairs)
-    read = pd.concat([f for f in (readings(pairs), frames.readings) if not f.empty] or [_NONE_READ])
-    cells = accuracy.accuracy_cells(pairs)
-    deltas = texts.externality_of_items(frames.items)
-    judged_steps = frames.steps if len(frames.steps) else pd.DataFrame(columns=list(steps.STEPS))
-    left = frames.steps_left
-    by_step = steps.per_step_table(steps.per_step(pairs, judged_steps, left), pairs)
-    unjudged = faithfulness.with_framing(
-        chains.scored(frames.without_judge, paper_compat), frames.framings
-    )
-    against = people.pairs_against_log_probs(pairs, unjudged)
-    filtering = frames.filtering if len(frames.filtering) else pd.DataFrame(columns=FILTERING)
-    tidy = {
-        "rf_filtering": filtering,
-        "rfeval": rf,
-        "rf_pairs": pairs,
-        "rf_waterfall": faithfulness.apart(faithfulness.waterfall, pairs),
-        "rf_exclusion_reasons": faithfulness.exclusion_reasons(pairs),
-        "rf_regimes": faithfulness.regime_table(rf, regimes or {}),
-        "rf_failure_shares": faithfulness.each_model(faithfulness.failure_shares, pairs),
-        "rf_failure_locations": faithfulness.each_model(faithfulness.failure_locations, pairs),
-        "rf_causality": faithfulness.each_model(faithfulness.causality_types, pairs),
-        "rf_behaviours": faithfulness.each_model(faithfulness.behaviours, pairs),
-        "rf_coverage_quartiles": faithfulness.each_model(faithfulness.coverage_quartiles, rf),
-        "rf_accuracy": cells,
-        "rf_accuracy_association": accuracy.accuracy_association(
-            accuracy.accuracy_cells(faithfulness.leading(pairs)), seed, resamples
-        ),
-        "rf_externality": texts.externality_table(deltas),
-        "rf_externality_by_model": texts.externality_by_model(deltas, pairs),
-        "rf_by_externality": texts.rf_by_externality(deltas, pairs, externality),
-        "rf_lengths": texts.length_table(frames.lengths),
-        "rf_step_reward": texts.step_reward_table(frames.rewards, pairs, seed, resamples),
-        "rf_hours": texts.hours_table(frames.lengths),
-        "rf_per_step": by_step,
-        "rf_per_step_exclusions": steps.step_exclusions(pairs, judged_steps, left),
-        "rf_per_step_ranks": steps.step_ranks(by_step),
-        "rf_without_judge": faithfulness.apart(faithfulness.rf_table, unjudged),
-        "rf_without_judge_waterfall": faithfulness.apart(faithfulness.waterfall, unjudged),
-        "rf_judge_against_log_probs": people.against_log_probs(against),
-        "rf_judge_against_log_probs_pairs": against,
-        "rf_readers": people.reader_agreement(read),
-        "rf_evaluator": people.evaluator_validation(frames.annotations, frames.evaluator),
-        **inside.inside_tables(frames.inside, pairs, seed, resamples),
-    }
-    return tidy | {table.name: table.data for table in paper_tables(tidy)}
+    made = {table: frames[frame] for frame, table in WRITTEN.items()}
+    made |= make_tables(TABLES, frames, how)
+    if not len(frames["filtering"]):
+        # r′ came with the items: no table of the paper's is of what was written here
+        made = {n: t for n, t in made.items() if n not in ("paper_rf_table8", "paper_rf_table9")}
+    return made

@@ -24,7 +24,7 @@ OUTPUTS: dict[Condition, str] = {"baseline": "rf_baseline", "intervened": "rf_in
 TESTS = "rf_tests"
 LOG_PROBS = "rf_log_probs"
 INSIDE = "rf_inside"
-VERSIONS = {TESTS: 3, LOG_PROBS: 2, INSIDE: 2}
+VERSIONS = {TESTS: 3, LOG_PROBS: 2, INSIDE: 3}
 """See `probes.probe.Probe.version`."""
 JUDGED = "rf_judged"
 """With the judge behind it, as `judged_stage` has it."""

@@ -330,14 +330,14 @@ OF_TABLES = {
     ),
     "prompt_interventions": plain({"variant": "The other prompt, by its name."}),
     "threshold_sensitivity": plain(
-        {"agreement": "Share of the pairs of model and task that keep their mode, or have none."}
+        {"agreement": "Share of the pairs of model and task that keep their mode."}
     )
     | by_name(
         [
             Column(
                 "n",
                 "models × tasks",
-                "Pairs of model and task that the row is of, those without a mode too.",
+                "Pairs of model and task that have a mode: both necessity and gap were measured.",
             )
         ]
     ),

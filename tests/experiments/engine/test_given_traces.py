@@ -15,8 +15,8 @@ from speaking_server import reasoning, speaks
 
 import faithscope
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.data.given.asked import asked_about
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
+from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.data.traces import to_record, to_trace
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.traces.given import RUN
@@ -163,11 +163,11 @@ def test_another_runs_chains_keep_their_prompt_and_what_is_no_step() -> None:
         ],
         "answer": "positive",
     }
-    (chain,) = RUN.chains([Row("q0", record, "runs/a")])
+    (chain,) = RUN.chains([SourceRow("q0", record, "runs/a")])
     assert chain.steps == ((4, 24), (24, 40))
-    asked = asked_about(chain, "runs/a", "run")
+    asked = question_of_chain(chain, "runs/a", "run")
     assert asked.task.name == asked.question.task == "sst2:alternative"
-    assert asked.prompt != asked_about(chain, "runs/a", "run", task="sst2").prompt
+    assert asked.prompt != question_of_chain(chain, "runs/a", "run", task="sst2").prompt
 
 
 def test_text_between_given_steps_is_cut_as_usual(language: Any) -> None:

@@ -15,7 +15,7 @@ from tiny_models import saved, tiny
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.study import Stage, by_name, declared
-from faithscope.experiments.data.given.asked import asked_about
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.engine.run import plan
 
@@ -38,7 +38,7 @@ SOLVED = {
 
 def kinds(rows: Sequence[dict[str, Any]]) -> list[str | None]:
     read = read_chains(rows)
-    return [asked_about(chain, read.file, read.format).kind for chain in read.chains]
+    return [question_of_chain(chain, read.file, read.format).kind for chain in read.chains]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_will_be_left_out_is_said_before_the_run_with_the_key_that_helps(
     code, said = dry(capsys, path)
     assert code == 0
     assert "2 of 3 items can be measured; left out: 1 because fewer than 2 steps" in said
-    assert "slrc: 1 of 2 can be measured; left out: 1 because nobody says" in said
+    assert "slrc: 1 of 2 can be measured; left out: 1 because the kind of its answers" in said
     assert "columns not used: note (" in said
     assert "do: steps.min_chars=8; traces.kind=number" in said
     _, helped = dry(capsys, path, "steps.min_chars=8", "traces.kind=number")

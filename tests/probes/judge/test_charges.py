@@ -211,6 +211,25 @@ def test_counts_that_are_none_are_estimated(server: FaultServer) -> None:
         assert (call.usage, call.estimated) == (Usage(1, put, written), True)
 
 
+TRUTHS = {
+    "prompt true": {"prompt_tokens": True},
+    "completion false": {"completion_tokens": False},
+    "thinking true": {"completion_tokens_details": {"reasoning_tokens": True}},
+}
+
+
+def test_true_and_false_are_no_counts(server: FaultServer) -> None:
+    """The client makes 1 and 0 of them."""
+    server.plan = {name: [replies("usage", **counts)] for name, counts in TRUTHS.items()}
+    server.plan["own key"] = [replies("usage", is_byok=True)]
+    budget = InMemory(prices=PRICES, max_cost=1)
+    answers = replies_of(judge(server, budget), [ask(name) for name in server.plan])
+    assert answers.pop("own key").usage == Usage(1, 100, 20, 5, 40)
+    assert {(r.outcome, r.usage) for r in answers.values()} == {("parsed", Usage(calls=1))}
+    estimated = {call.ask.partition("/")[2] for call in budget.kept if call.estimated}
+    assert estimated == set(TRUTHS)
+
+
 def test_thinking_that_is_no_part_of_the_completion_is_counted_beside_it(
     server: FaultServer,
 ) -> None:

@@ -1,1 +1,1 @@
-"""The rows of tasks: files, the hub and packages that they come from, and reading their cells."""
+"""Rows of tasks: readers of files, the hub and packages, and of a row's cells."""

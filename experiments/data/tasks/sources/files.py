@@ -1,6 +1,6 @@
 """Rows of local data: JSON lines, JSON, CSV, TSV, parquet, or a folder of such files.
 
-In a folder the files of a split are told by the names that the hub's data sets give them.
+In a folder, the files of a split are recognised by the names that the hub's data sets use.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from faithscope.experiments.data.tasks.sources.json_text import (
     check_depth,
     json_of,
 )
-from faithscope.experiments.data.tasks.sources.rows import Row, begin_file
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file
 from faithscope.interp.errors import UserError
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 Placed = tuple[dict[str, Any], str]
-"""A row's values, and where it stands in its file: `line 3`."""
+"""A row's values, and its place in the file: `line 3`."""
 
 
-def read_rows(path: Path, split: str, config: str | None = None) -> list[Row]:
+def read_rows(path: Path, split: str, config: str | None = None) -> list[SourceRow]:
     """Every row of a file, or of a split.
 
     Args:
-        path: a file, which is read whatever its name, or a folder laid out like a data set's
-            on the hub, of which the files of `split` are read ("test.jsonl",
-            "main/test-00000-of-00002.parquet", "test/0000.parquet").
-        config: the folder to read where several hold the split.
+        path: a file of any name, or a folder laid out like a data set's on the hub, of which the
+            files of `split` are read ("test.jsonl", "main/test-00000-of-00002.parquet",
+            "test/0000.parquet").
+        config: name of the folder to read if several hold the split.
 
     Raises:
-        UserError: nothing there, no file of this split, a file that is none of `SUFFIXES`,
-            cannot be read or holds no rows.
+        UserError: the path does not exist, there is no file of this split, or a file is none of
+            `SUFFIXES`, cannot be read or holds no rows.
     """
     with readable(path):
         files = [path] if path.is_file() else files_of_split(path, split, config)
@@ -50,7 +50,7 @@ def read_rows(path: Path, split: str, config: str | None = None) -> list[Row]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Where a file or folder is read: what the system refuses is named."""
+    """A context in which a file or folder that the system refuses to read is named."""
     try:
         yield
     except OSError as error:
@@ -59,11 +59,11 @@ def readable(path: Path) -> Iterator[None]:
         ) from error
 
 
-def rows_in(file: Path) -> Iterator[Row]:
-    """The rows of one file as they are read, JSON lines one by one.
+def rows_in(file: Path) -> Iterator[SourceRow]:
+    """Iterate over the rows of one file; JSON lines are read one by one.
 
     Raises:
-        UserError: as `read_rows`, but for a file that holds no rows.
+        UserError: as in `read_rows`, except that a file may hold no rows.
         OSError: the file may not be read.
     """
     with file.open("rb") as opened:
@@ -106,7 +106,7 @@ def _json_list(file: Path) -> Iterator[Placed]:
     try:
         rows = json_of(text, lambda at: f"{file}, line {text.count(chr(10), 0, at) + 1}")
     except NotJson:
-        # many a ".json" of a data set holds JSON lines
+        # many ".json" files of data sets hold JSON lines
         yield from _json_lines(file)
         return
     for i, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
@@ -152,7 +152,7 @@ def _table(file: Path) -> Iterator[Placed]:
 
 
 def _text(data: bytes, file: Path, line: int = 1) -> str:
-    """What a file holds from a line on."""
+    """The text of a file's bytes; `line` is the number of its first line, for messages."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -187,21 +187,22 @@ _ALSO = {
     "test": ("test", "testing", "eval", "evaluation"),
     "train": ("train", "training"),
 }
-"""Words for a split, as the hub knows them."""
+"""Split -> the words for it that the hub accepts."""
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?:-[0-9a-f]{8,})?$")
 
 
 def files_of_split(folder: Path, split: str, config: str | None = None) -> list[Path]:
-    """The files of one split, in order: one file, or all shards of one.
+    """The files of one split, in order: one file, or all its shards.
 
-    Tried in turn: files called `test` or `test-…`, files in a folder `test`, files with the word
-    in their name (`us_4_options_test`), then the same with the split's other words (`dev`).
+    Patterns are tried in turn: files called `test` or `test-…`, files in a folder `test`, files
+    with the word in their name (`us_4_options_test`), then these patterns with the split's other
+    words (`dev`).
 
     Args:
-        config: where several folders have the split, the one called so is read.
+        config: name of the folder to read if several have the split.
 
     Raises:
-        UserError: none, several, or not every shard of it.
+        UserError: there is no such file, there are several, or shards are missing.
         OSError: the folder may not be read.
     """
     if not folder.is_dir():
@@ -235,7 +236,7 @@ def _named(inside: Sequence[tuple[Path, Path]], word: str) -> list[Path]:
 
 
 def _one(folder: Path, split: str, of_split: list[Path]) -> list[Path]:
-    """`found`, if it is one file or the shards of one."""
+    """`of_split`, once checked to be one file or all its shards."""
     kinds = {(f.parent, _without_number(f), f.suffix) for f in of_split}
     if len(kinds) > 1:
         named = ", ".join(str(f.relative_to(folder)) for f in of_split[:6])

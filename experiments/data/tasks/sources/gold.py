@@ -1,4 +1,4 @@
-"""What a row says is the right answer: in which columns, and which option they mean."""
+"""The right answer of a row: the columns that state it, and the option that they mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from faithscope.experiments.data.tasks.sources.options import (
     short,
 )
 from faithscope.experiments.data.tasks.sources.rows import (
-    Row,
+    SourceRow,
     columns_called,
     folded,
     has,
@@ -26,31 +26,30 @@ from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
 GOLD = ("gold", "target", "correct_answer", "answer_idx", "answerKey")
-"""Columns that hold the right answer wherever they stand."""
+"""Names of columns that hold the right answer in any row."""
 ANSWER = "answer"
-"""The right answer of a question, and what the chain itself answered of a given chain."""
+"""Column of a question's right answer; in the row of a given chain, of the chain's own answer."""
 _KEYS = ("answeridx", "answerkey", "label", "correct")
-"""Columns that hold the letter of an option, though another option may have it for a text."""
+"""Columns that hold the letter of an option, even if another option has that letter as its text."""
 _GOLD_WORDS = re.compile(r"gold(en)?|truth|correct|targets?|solutions?|expected|label")
 _ANSWER_WORDS = re.compile(r"answers?|ans|predict(ion|ed)")
 _OPTION_WORDS = re.compile(r"(option|choice|alternative|distractor|candidate)s?|incorrect|wrong")
 _ABOUT = re.compile(r"type|kind|format|length|count|number|source")
-"""Words of columns that are about answers and hold none: `answer_type`."""
+"""Words in names of columns that are about answers and hold none: `answer_type`."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
-def stated(row: Row, names: Sequence[str]) -> dict[str, Any]:
-    """Column -> value, of the columns called so (`rows.folded`) that are filled."""
+def stated(row: SourceRow, names: Sequence[str]) -> dict[str, Any]:
+    """Column -> value of the filled columns that have one of `names` (`rows.folded`)."""
     columns = (column for name in names for column in columns_called(row, name))
     return {c: row.values[c] for c in columns if is_filled(row.values[c])}
 
 
-def stated_right(row: Row) -> dict[str, Any]:
-    """Column -> value, of the columns in which a question states its right answer.
+def stated_right(row: SourceRow) -> dict[str, Any]:
+    """Column -> value of the columns in which a question states its right answer.
 
     Raises:
-        UserError: only `answer` does, and the row has reasoning beside it, of which it may be the
-            answer.
+        UserError: only `answer` does, and the row also has reasoning, whose answer it may be.
     """
     if not any(has(row, name) for name in ("reasoning", "steps")):
         return stated(row, (ANSWER, *GOLD))
@@ -63,15 +62,15 @@ def stated_right(row: Row) -> dict[str, Any]:
     return said
 
 
-def right_letter(options: Options, said: Mapping[str, Any], row: Row) -> str:
+def right_letter(options: Options, said: Mapping[str, Any], row: SourceRow) -> str:
     """The letter of the right option.
 
     Args:
-        said: column -> what it says: an option's name, its text, or both (`B: otter`).
+        said: column -> its value: an option's name, its text, or both (`B: otter`).
 
     Raises:
-        UserError: a column says what is none of the options, all together could mean any of
-            several, or two mean different ones.
+        UserError: a column means none of the options, all columns together could mean several, or
+            two columns mean different options.
     """
     answers = {name: usable(value, "the answer", row) for name, value in said.items()}
     meant = {
@@ -87,25 +86,27 @@ def right_letter(options: Options, said: Mapping[str, Any], row: Row) -> str:
     raise UserError(f"{row.where}: {_unclear(options, answers[name], common)}")
 
 
-def right_answer(options: Options, said: Mapping[str, Any], kind: AnswerKind, row: Row) -> str:
-    """The right option as a question of its kind is answered: its letter, or a label's text.
+def right_answer(
+    options: Options, said: Mapping[str, Any], kind: AnswerKind, row: SourceRow
+) -> str:
+    """The right option as an answer of the question's kind: its letter, or a label's text.
 
     Raises:
-        UserError: as `right_letter`.
+        UserError: as for `right_letter`.
     """
     return as_answered(options, right_letter(options, said, row), kind)
 
 
 def as_answered(options: Options, letter: str, kind: AnswerKind) -> str:
-    """The option of a letter as a question of its kind is answered."""
+    """The option with a letter as an answer of the question's kind."""
     return letter if kind == "choice" else options.texts[LETTERS.index(letter)]
 
 
-def agreed(answers: Mapping[str, str], row: Row) -> str | None:
-    """The answer that columns state, in canonical form; None where there are none.
+def agreed(answers: Mapping[str, str], row: SourceRow) -> str | None:
+    """The answer that columns state, in canonical form; None if there are none.
 
     Raises:
-        UserError: two state different ones.
+        UserError: two columns state different answers.
     """
     if len(set(answers.values())) > 1:
         raise UserError(f"{row.where}: {_differ(answers)}")
@@ -113,7 +114,7 @@ def agreed(answers: Mapping[str, str], row: Row) -> str | None:
 
 
 def called(options: Options, answer: str) -> set[int]:
-    """The options that an answer may mean: those of this name, of this text, or of both."""
+    """Indices of the options that `answer` may mean: those with this name, this text, or both."""
     pairs = zip(options.names, options.texts, strict=True)
     meant = {
         i for i, (n, t) in enumerate(pairs) if plain(answer) == plain(t) or _both(answer, n, t)
@@ -122,34 +123,34 @@ def called(options: Options, answer: str) -> set[int]:
 
 
 def by_name(options: Options, answer: str) -> set[int]:
-    """The options that an answer means that would rather give a letter than a text."""
+    """Indices of the options that `answer` means if it is read as a name first, then as a text."""
     return _named(options, answer) or called(options, answer)
 
 
 def plain(text: str) -> str:
-    """A text without what tells no two answers apart: case, and how much white space there is."""
+    """`text` normalised for comparison of answers: in one case, with single blanks."""
     return " ".join(text.split()).casefold()
 
 
-def check_no_options(row: Row) -> None:
-    """Checks a row in which no options were found.
+def check_no_options(row: SourceRow) -> None:
+    """Check that a row without options has no column that could hold some.
 
     Raises:
-        UserError: a column that is not known could hold some.
+        UserError: an unknown column could hold options.
     """
     known = ("options", "choices")
     if not _has_column(row, (*known, "kind")):
         _check(row, (_OPTION_WORDS,), "options", f"{', '.join(known)}, or A, B, C … or option_A …")
 
 
-def check_no_answers(row: Row, *, of_chain: bool) -> None:
-    """Checks that no column looks like an answer of a user's row and is read as none.
+def check_no_answers(row: SourceRow, *, of_chain: bool) -> None:
+    """Check that no unread column of a user's row looks like an answer.
 
     Args:
-        of_chain: whether the row is a given chain, of which `answer` is what the chain answered.
+        of_chain: whether the row is a given chain, whose column `answer` is the chain's own answer.
 
     Raises:
-        UserError: one does; names the column and those that are known.
+        UserError: a column does; the message names it and the known columns.
     """
     known = GOLD if of_chain else (ANSWER, *GOLD)
     if not _has_column(row, known):
@@ -161,11 +162,11 @@ def check_no_answers(row: Row, *, of_chain: bool) -> None:
         _check(row, (_ANSWER_WORDS,), what, f"{ANSWER}; for the right answer {', '.join(GOLD)}")
 
 
-def _has_column(row: Row, names: Sequence[str]) -> bool:
+def _has_column(row: SourceRow, names: Sequence[str]) -> bool:
     return any(columns_called(row, name) for name in names)
 
 
-def _check(row: Row, words: Sequence[re.Pattern[str]], what: str, known: str) -> None:
+def _check(row: SourceRow, words: Sequence[re.Pattern[str]], what: str, known: str) -> None:
     for column in map(str, row.values):
         of_column = [word.lower() for word in _WORD.findall(column)]
         if column.startswith("label_") or folded(column) in map(folded, (ANSWER, *GOLD)):
@@ -186,7 +187,7 @@ def _named(options: Options, answer: str) -> set[int]:
 
 
 def _both(answer: str, name: str, text: str) -> bool:
-    """Whether an answer is a name and a text: `B: otter`, `(B) otter`, `B)otter`."""
+    """Whether an answer is an option's name with its text: `B: otter`, `(B) otter`, `B)otter`."""
     match = LETTERED.fullmatch(answer)
     if match is not None and letter_of(match) == name:
         return plain(match["text"]) == plain(text)

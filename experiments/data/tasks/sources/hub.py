@@ -1,11 +1,11 @@
-"""Data sets of the Hugging Face hub, read there or from a copy of their files."""
+"""Data sets of the Hugging Face hub, read from the hub or from a copy of their files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import Row, begin_file
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file
 from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp import hub
 from faithscope.interp.errors import UserError
@@ -18,29 +18,31 @@ class HubData:
     task: str
     repository: str
     split: str
-    """The one that is read if no other is asked for."""
+    """The split that is read if no other is asked for."""
     config: str | None = None
 
     @property
     def summary(self) -> str:
-        """One line for `faithscope list tasks`."""
+        """Description in one line for `faithscope list tasks`."""
         config = f", {self.config}" if self.config else ""
         return f"{self.repository}{config}, {self.split}; or data.path"
 
-    def rows(self, settings: LoadSettings) -> list[Row]:
-        """The rows in their own order, cut off at the limit.
+    def rows(self, settings: LoadSettings) -> list[SourceRow]:
+        """The rows in the data's order, cut off at the limit.
 
-        From `settings.path` if that is set: a file, or a folder laid out like the hub's.
+        They are read from `settings.path` if that is set: a file, or a folder laid out like the
+        hub's.
 
         Raises:
-            UserError: they cannot be read; names repository, config, split and the remedy.
+            UserError: the rows cannot be read; the message names repository, config, split and the
+                remedy.
         """
         split = settings.split or self.split
         if settings.path is not None:
             return read_rows(settings.path, split, self.config)[: settings.limit]
         return self._from_hub(split)[: settings.limit]
 
-    def _from_hub(self, split: str) -> list[Row]:
+    def _from_hub(self, split: str) -> list[SourceRow]:
         remedy = f"give a local copy: --set data.path.{self.task}=FILE_OR_FOLDER"
         try:
             from datasets import load_dataset  # pyright: ignore[reportMissingImports]

@@ -1,4 +1,4 @@
-"""JSON as data files hold it: a key that stands twice and a bottomless nest are refused."""
+"""Parser of JSON in data files, which refuses repeated keys and bottomless nesting."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from faithscope.interp.errors import UserError
 
 MAX_DEPTH = 100
-"""Most lists and objects inside each other: no data set nests so deep, and what does cannot be
+"""Deepest nesting of lists and objects: no data set nests so deep, and deeper values cannot be
 stored."""
 
 
 class NotJson(Exception):
-    """A text that is no JSON; says what stands in the way."""
+    """A text is no JSON; the message says why."""
 
 
 def json_of(text: str, where: str | Callable[[int], str]) -> Any:
     """The value that `text` is JSON of.
 
     Args:
-        where: the place for messages; or, of a list of rows, a function from the position in
+        where: the place for messages; or, for a list of rows, a function from the position in
             `text` at which a row begins to its place.
 
     Raises:
-        NotJson: it is none, or is nested too deep to be read.
+        NotJson: the text is no JSON, or is nested too deep to be read.
         UserError: a key stands twice in one object, of which a reader would take the last.
     """
     try:
@@ -43,10 +43,10 @@ def json_of(text: str, where: str | Callable[[int], str]) -> Any:
 
 
 def check_depth(value: Any, where: str) -> None:
-    """Checks how deep lists and objects stand inside each other.
+    """Check how deep lists and objects are nested.
 
     Raises:
-        UserError: deeper than `MAX_DEPTH`.
+        UserError: they are nested deeper than `MAX_DEPTH`.
     """
     level: list[Any] = [[value]]
     for _ in range(MAX_DEPTH + 1):
@@ -73,7 +73,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _place(text: str) -> int:
-    """Where the row begins in which a key stands twice."""
+    """Position at which the row begins in which a key occurs twice."""
     decoder = json.JSONDecoder(object_pairs_hook=_once)
     at = len(text) - len(text.lstrip())
     if text[at] == "[":

@@ -1,7 +1,7 @@
-"""The options of a choice, in every form that data sets have them, each under its own letter.
+"""The options of a choice, in every form that data sets use, each under its own letter.
 
-An option is who it is by its letter: the key that the data has it under, or the letter that is
-printed before its text. The place in a list counts only where there is neither.
+An option is identified by its letter: its key in the data, or the letter printed before its text.
+Its place in a list counts only if there is neither.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
 from faithscope.experiments.data.tasks.sources.rows import (
-    Row,
+    SourceRow,
     cell,
     column,
     folded,
@@ -37,7 +37,7 @@ _NAME = re.compile(
     r"[(\[]?(?:(?:answer|option|opt|choice|alternative)[\s_-]*)?(?P<name>[a-z]|\d{1,2})[)\]]?[.:]?",
     re.IGNORECASE,
 )
-"""The name of an option as keys and answers have it."""
+"""The name of an option, as in keys and answers."""
 _PLURAL = re.compile(r"[^\W_]s$")
 LETTERED = re.compile(
     r"""
@@ -51,36 +51,36 @@ LETTERED = re.compile(
 )
 """An option with its letter or its number before it: `(A) x`, `**B.** x`, `Option C: x`, `1) x`."""
 _MISSING = 2
-"""So many letters may be missing of options that are lettered with dots; where more are, the
-letters are initials ("G. Washington")."""
+"""Most letters that may be missing among options lettered with dots; if more are, the letters are
+initials ("G. Washington")."""
 
 
 @dataclass(frozen=True)
 class Options:
     """Options in the order of their letters, A, B, C….
 
-    Options that the data calls 1, 2, 3… go by these numbers, and those that it calls nothing by
+    Options that the data names 1, 2, 3… are ordered by these numbers, options without names by
     their places.
     """
 
     texts: tuple[str, ...]
     names: tuple[str, ...]
-    """What the data calls them: `A`, `B`…, or `1`, `2`… in some rows of ARC."""
+    """Names of the options in the data: `A`, `B`…, or `1`, `2`… in some rows of ARC."""
     places: tuple[int, ...]
-    """Where each stands in the data, from 0."""
+    """Place of each option in the data, from 0."""
 
 
 def name_of(text: str) -> str | None:
-    """The letter or number of an option that a text is the name of: `B`, `(b)`, `Option B`."""
+    """The letter or number of the option that a text names (`B`, `(b)`, `Option B`), if it does."""
     match = _NAME.fullmatch(unicodedata.normalize("NFKC", text).strip())
     return match["name"].upper() if match else None
 
 
-def stated_kind(row: Row) -> AnswerKind | None:
-    """How the question is answered, as the row's column `kind` says; None where it has none.
+def stated_kind(row: SourceRow) -> AnswerKind | None:
+    """The kind of the question's answers in the row's column `kind`; None if there is none.
 
     Raises:
-        UserError: it is no kind of answer.
+        UserError: the column holds no kind of answer.
     """
     if not has(row, "kind"):
         return None
@@ -90,26 +90,26 @@ def stated_kind(row: Row) -> AnswerKind | None:
     return KINDS[name]
 
 
-def has_options(row: Row) -> bool:
-    """Whether a row has options, in one column or in one for each.
+def has_options(row: SourceRow) -> bool:
+    """Whether a row has options, in one column or in one column each.
 
     Raises:
-        UserError: columns could be options or not: they are called `a`, `b`….
+        UserError: columns called `a`, `b`… may or may not be options.
     """
     return any(_given(row, name) for name in COLUMNS) or bool(_option_columns(row))
 
 
-def options_of(row: Row) -> Options:
+def options_of(row: SourceRow) -> Options:
     """The options of a row.
 
-    In a column `options` or `choices`: a list of texts, an object from letter to text, an object
-    of the lists `text` and `label` (as on the hub), a list of such objects, or one text with a
-    lettered line for each, with JSON in it, or with `|` between them. Or in a column for each: A,
-    B, C…, `option_a`, `Choice 1`. Columns and entries of an object that are empty are no options.
+    Options may be in a column `options` or `choices`: as a list of texts, an object from letter to
+    text, an object of the lists `text` and `label` (as on the hub), a list of such objects, or one
+    text with a lettered line for each, with JSON, or with `|` between options. Or each has a
+    column: A, B, C…, `option_a`, `Choice 1`. Empty columns and entries are no options.
 
     Raises:
-        UserError: there are fewer than two or more than 26, one is empty or missing between
-            others, two have one name, or keys and printed letters say different things.
+        UserError: there are fewer than two options or more than 26, one is empty or missing between
+            others, two have one name, or keys and printed letters disagree.
     """
     given = [_pairs(cell(row, name), row, name) for name in COLUMNS if _given(row, name)]
     if alone := _option_columns(row):
@@ -124,12 +124,12 @@ def options_of(row: Row) -> Options:
     return read[0]
 
 
-def _given(row: Row, name: str) -> bool:
+def _given(row: SourceRow, name: str) -> bool:
     return has(row, name) and cell(row, name) not in ([], {})
 
 
-def _option_columns(row: Row) -> dict[str, str]:
-    """Name -> column, of columns that hold one option each and are filled."""
+def _option_columns(row: SourceRow) -> dict[str, str]:
+    """Name of an option -> the filled column that holds only this option."""
     large: list[tuple[str, str]] = []
     small, worded = [], False
     for own in map(str, row.values):
@@ -143,7 +143,7 @@ def _option_columns(row: Row) -> dict[str, str]:
         else:
             small.append(own)
     names = {name for name, _ in large}
-    # a lone N or T is some quantity, and is not looked at
+    # a lone column N or T is some quantity, and is ignored
     first = names & {"A", "B"} or {"1", "2"} <= names or {"0", "1"} <= names
     columns: dict[str, str] = {}
     for name, own in large if worded or first else ():
@@ -162,11 +162,11 @@ def _option_columns(row: Row) -> dict[str, str]:
 
 
 Pairs = list[tuple[str | None, Any]]
-"""(name, text) of every option; the name is None where the data has none."""
+"""(name, text) of every option; the name is None if the data has none."""
 
 
-def _identified(pairs: Pairs, row: Row) -> Options:
-    """Options under their own letters, in the order of these."""
+def _identified(pairs: Pairs, row: SourceRow) -> Options:
+    """Options under their own letters, in alphabetical order."""
     if not 2 <= len(pairs) <= len(LETTERS):
         shown = [str(text)[:40] for _, text in pairs[:3]]
         what = "one option" if len(pairs) == 1 else f"{len(pairs)} options"
@@ -203,8 +203,8 @@ def _identified(pairs: Pairs, row: Row) -> Options:
     return Options(tuple(texts[i] for i in order), tuple(names[i] for i in order), tuple(order))
 
 
-def _order(names: Sequence[str], row: Row) -> list[int]:
-    """The places of options by letter, or by number; as they stand where they have neither.
+def _order(names: Sequence[str], row: SourceRow) -> list[int]:
+    """The order of options by letter or number; the data's order if they have neither.
 
     Raises:
         UserError: a letter or number between others is missing.
@@ -231,7 +231,7 @@ def letter_of(match: re.Match[str]) -> str:
 
 
 def _printed(matches: Sequence[re.Match[str] | None]) -> list[str] | None:
-    """The letters, or the numbers from 0 or 1, that options begin with, where all do."""
+    """The letters, or numbers from 0 or 1, that all options begin with; None if not all do."""
     lettered = [m for m in matches if m]
     letters = [letter_of(m) for m in lettered]
     if len(lettered) < len(matches):
@@ -245,11 +245,11 @@ def _printed(matches: Sequence[re.Match[str] | None]) -> list[str] | None:
     return None if initials else letters
 
 
-def _check_places(matches: Sequence[re.Match[str] | None], row: Row) -> None:
-    """Checks options of which some are lettered and others not.
+def _check_places(matches: Sequence[re.Match[str] | None], row: SourceRow) -> None:
+    """Check options of which only some begin with a letter.
 
     Raises:
-        UserError: one stands at the place of another letter.
+        UserError: an option stands at the place of another letter.
     """
     lettered = {i: m for i, m in enumerate(matches) if m}
     moved = [i for i, m in lettered.items() if letter_of(m) != LETTERS[i]]
@@ -264,11 +264,11 @@ def _check_places(matches: Sequence[re.Match[str] | None], row: Row) -> None:
 
 
 def _near(n: int) -> set[str]:
-    """The letters of so many options of which a few are missing."""
+    """The letters that `n` options may have if a few are missing."""
     return set(LETTERS[: n + _MISSING])
 
 
-def _pairs(value: Any, row: Row, where: str) -> Pairs:
+def _pairs(value: Any, row: SourceRow, where: str) -> Pairs:
     if isinstance(value, str):
         value = _parsed(value, row, where)
     if isinstance(value, dict) and {"text", "label"} <= set(value):
@@ -288,7 +288,7 @@ def _pairs(value: Any, row: Row, where: str) -> Pairs:
     return [(None, text) for text in value]
 
 
-def _parsed(text: str, row: Row, where: str) -> Any:
+def _parsed(text: str, row: SourceRow, where: str) -> Any:
     try:
         value = json_of(text, f"{row.where}: {where!r}")
     except NotJson:
@@ -299,11 +299,12 @@ def _parsed(text: str, row: Row, where: str) -> Any:
     return _joined(lines, row) if len(lines) > 1 else text.split("|")
 
 
-def _joined(lines: list[str], row: Row) -> list[str]:
-    """Options of which each begins with its letter; lines without one go on with the option above.
+def _joined(lines: list[str], row: SourceRow) -> list[str]:
+    """Options that begin with their letters, from lines; a line without a letter continues the
+    option above.
 
     Raises:
-        UserError: lettered lines could begin an option or go on with one.
+        UserError: a lettered line could begin an option or continue one.
     """
     matches = [LETTERED.fullmatch(line.strip()) for line in lines]
     if matches[0] is None or all(matches):
@@ -315,7 +316,7 @@ def _joined(lines: list[str], row: Row) -> list[str]:
     begins: list[int] = []
     for i, letter in letters.items():
         begins += [i] if letter == LETTERS[len(begins) % len(LETTERS)] else []
-    # "C. elegans" on a line before option C goes on with the option above
+    # "C. elegans" on a line before option C continues the option above
     own, near = {letters[i]: i for i in begins}, _near(len(begins))
     unclear = [
         lines[i]
@@ -332,5 +333,5 @@ def _joined(lines: list[str], row: Row) -> list[str]:
 
 
 def short(text: str) -> str:
-    """A text, or the begin of a long one, for messages."""
+    """A text, or the beginning of a long one, for messages."""
     return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,7 +1,8 @@
-"""One row of data, and reading its cells: what is missing or unusable is named with its place.
+"""Rows of data, and reading of their cells: errors name what is missing or unusable, with its
+place.
 
-The cells of a row know which columns were asked for, so that whoever reads data can say which of
-its columns nothing was made of (`files_read`), and no reader has to keep a list of them.
+The cells of a row record which columns were asked for, so that unused columns can be reported
+(`files_read`) without a list of columns in each reader.
 """
 
 from __future__ import annotations
@@ -18,31 +19,31 @@ from typing import Any
 from faithscope.interp.errors import UserError
 
 MAX_CHARS = 1_000_000
-"""Most characters of a question or an option: far beyond any model's context. What is longer is
-a file that went into one cell."""
+"""Most characters of a question or an option, far beyond any model's context: a longer text is a
+file that went into one cell."""
 
 
 @dataclass
 class FileRead:
-    """A file, or a split of the hub, as far as its rows were read."""
+    """A file, or a split of the hub, with the columns of its rows that were read."""
 
     name: str
     rows: int = 0
     filled: dict[str, None] = field(default_factory=dict)
-    """The columns that some row of which anything was asked has a value in, in their order: those
-    of rows that a limit leaves out are not missed."""
+    """The columns with a value in some row of which any cell was asked for, in their order: columns
+    of rows that a limit leaves out do not count."""
     asked: set[str] = field(default_factory=set)
-    """The columns that were asked for of some row."""
+    """The columns that were asked for in some row."""
 
-    def row(self, id: str, values: Mapping[str, Any], where: str) -> Row:
+    def row(self, id: str, values: Mapping[str, Any], where: str) -> SourceRow:
         """The next row of the file."""
         self.rows += 1
         filled = {name: None for name, value in values.items() if is_filled(value)}
-        return Row(id, Cells(values, self, filled), where)
+        return SourceRow(id, Cells(values, self, filled), where)
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The columns with values that were asked for of no row."""
+        """The columns with values that were asked for in no row."""
         return tuple(name for name in self.filled if name not in self.asked)
 
 
@@ -51,7 +52,7 @@ _OPEN: ContextVar[tuple[list[FileRead], ...]] = ContextVar("open", default=())
 
 @contextmanager
 def files_read() -> Iterator[list[FileRead]]:
-    """Collects every file whose rows are read while it is open."""
+    """A context that collects every file whose rows are read within it."""
     files: list[FileRead] = []
     token = _OPEN.set((*_OPEN.get(), files))
     try:
@@ -61,7 +62,7 @@ def files_read() -> Iterator[list[FileRead]]:
 
 
 def begin_file(name: str) -> FileRead:
-    """A file that rows are read of from now on."""
+    """A new `FileRead`, which every open `files_read` collects."""
     file = FileRead(name)
     for files in _OPEN.get():
         files.append(file)
@@ -69,10 +70,10 @@ def begin_file(name: str) -> FileRead:
 
 
 class Cells(Mapping[str, Any]):
-    """The cells of a row by column; a column counts as asked for once its value is.
+    """The cells of a row by column; reading a value marks its column as asked for.
 
-    Names alone (`in`, iteration) are no values. Cells that are made of others with `|` share what
-    was asked for.
+    Reading names alone (`in`, iteration) marks nothing. Cells made from others with `|` share their
+    marks.
     """
 
     def __init__(
@@ -83,11 +84,11 @@ class Cells(Mapping[str, Any]):
     ) -> None:
         """
         Args:
-            file: what is known of all its rows, if these are cells of a file.
-            filled: its columns that have a value in this row.
+            file: record of the file that the cells are from, if any.
+            filled: the file's columns that have a value in this row.
         """
         self.plain = values.plain if isinstance(values, Cells) else dict(values)
-        """The values, whoever looks at them: asks for nothing."""
+        """The plain values, whose reading marks no column."""
         self._file = FileRead("") if file is None else file
         self._filled = dict(filled or {})
 
@@ -111,29 +112,29 @@ class Cells(Mapping[str, Any]):
         return Cells(self.plain | dict(other), self._file, self._filled)
 
     def without(self, *names: str) -> Cells:
-        """The other cells."""
+        """The cells of all columns but `names`."""
         kept = {n: v for n, v in self.plain.items() if n not in names}
         return Cells(kept, self._file, self._filled)
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row and where it stands."""
+class SourceRow:
+    """A row of data and its place in its source."""
 
     id: str
-    """The file's stem (or the split) and the row's number from 0."""
+    """Id of the row: the file's stem (or the split) and the row's number from 0."""
     values: Mapping[str, Any]
     where: str
-    """`mine.jsonl, line 3`: for messages."""
+    """Place of the row for messages: `mine.jsonl, line 3`."""
 
     @property
     def cells(self) -> Cells:
-        """The values; of a row that was read from a file they know what was asked for."""
+        """The values as `Cells`, which mark asked columns if the row was read from a file."""
         return self.values if isinstance(self.values, Cells) else Cells(self.values)
 
 
-def has(row: Row, name: str) -> bool:
-    """Whether the row has a value there (see `cell`): null, NaN and an empty text are none."""
+def has(row: SourceRow, name: str) -> bool:
+    """Whether the row has a value in column `name` (`cell`): null, NaN and empty texts are none."""
     return is_filled(cell(row, name))
 
 
@@ -144,13 +145,14 @@ def is_filled(value: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def folded(name: str) -> str:
-    """What tells columns apart: `Correct Answer`, `correct_answer` and `correctAnswer` are one."""
+    """A column's name in the form that tells columns apart: `Correct Answer`, `correct_answer` and
+    `correctAnswer` are one."""
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name)).casefold()
 
 
-def cell(row: Row, name: str) -> Any:
-    """The value in the column `name`; without one, or where it is empty, that in a column that is
-    called so but for case, blanks, dashes and underscores. None where there is neither."""
+def cell(row: SourceRow, name: str) -> Any:
+    """The value in the column `name`; if that is missing or empty, in a column whose name differs
+    only in case, blanks, dashes and underscores. None if there is neither."""
     value = row.values.get(name)
     if is_filled(value):
         return value
@@ -158,8 +160,8 @@ def cell(row: Row, name: str) -> Any:
     return next((row.values[own] for own in alike if is_filled(row.values[own])), value)
 
 
-def columns_called(row: Row, name: str) -> tuple[str, ...]:
-    """The columns of a row that are called so, in the sense of `folded`."""
+def columns_called(row: SourceRow, name: str) -> tuple[str, ...]:
+    """The columns of a row whose `folded` name is that of `name`."""
     return _by_name(tuple(row.values)).get(folded(name), ())
 
 
@@ -171,11 +173,11 @@ def _by_name(columns: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
     return names
 
 
-def column(row: Row, names: Sequence[str]) -> Any:
+def column(row: SourceRow, names: Sequence[str]) -> Any:
     """The value of the first of `names` that the row has.
 
     Raises:
-        UserError: it has none of them.
+        UserError: the row has none of them.
     """
     for name in names:
         if has(row, name):
@@ -189,21 +191,21 @@ def column(row: Row, names: Sequence[str]) -> Any:
     )
 
 
-def text_of(row: Row, names: Sequence[str]) -> str:
+def text_of(row: SourceRow, names: Sequence[str]) -> str:
     """The text in the first of `names` that the row has, without white space around it.
 
     Raises:
-        UserError: none is there, or it is none that a model can be asked (see `usable`).
+        UserError: there is no such text, or a model cannot be asked it (see `usable`).
     """
     name = next((n for n in names if has(row, n)), names[0])
     return usable(column(row, names), repr(name), row)
 
 
-def usable(value: Any, what: str, row: Row) -> str:
+def usable(value: Any, what: str, row: SourceRow) -> str:
     """`value` as a text that can be put into a prompt.
 
     Raises:
-        UserError: it is a list or an object, is empty or longer than `MAX_CHARS`, or holds
+        UserError: the value is a list or an object, is empty or longer than `MAX_CHARS`, or holds
             characters that no text has (NUL, half of a surrogate pair).
     """
     if not isinstance(value, str | int | float) or isinstance(value, bool):
@@ -221,11 +223,11 @@ def usable(value: Any, what: str, row: Row) -> str:
     return text
 
 
-def with_ids(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows under the ids of their own column `id`; without one they keep theirs.
+def with_ids(rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
+    """The rows with the ids of their column `id`; a row without one keeps its id.
 
     Raises:
-        UserError: two have the same id.
+        UserError: two rows have the same id.
     """
     seen: dict[str, str] = {}
     for row in rows:
@@ -236,4 +238,4 @@ def with_ids(rows: Iterable[Row]) -> Iterator[Row]:
                 "or none"
             )
         seen[own] = row.where
-        yield Row(own, row.values, row.where)
+        yield SourceRow(own, row.values, row.where)

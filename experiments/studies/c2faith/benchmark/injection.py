@@ -20,9 +20,9 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from faithscope.experiments.studies.c2faith.asks import Condition, ask_of
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.prompts_of_items import Condition, ask_of
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask
 

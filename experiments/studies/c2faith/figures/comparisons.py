@@ -16,7 +16,6 @@ from faithscope.experiments.analysis.axes import (
     GREY,
     MARKERS,
     ORANGE,
-    PURPLE,
     Style,
     signed,
 )
@@ -27,24 +26,6 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, keep, numbers, rows, where
 from faithscope.experiments.studies.c2faith.figures.voices import SILENT, voices
 
-_FOUND = Style(BLUE, "o", "broken step flagged, or named")
-_FALSE = Style(ORANGE, "s", "intact step or chain flagged")
-_RANKED = Style(PURPLE, "^", "rank correlation of scores with the truth")
-PANEL_MEASURES = {
-    "detection": {
-        "net": Style(GREEN, "D", "broken minus intact flagged"),
-        "detection": _FOUND,
-        "fpr": _FALSE,
-    },
-    "localisation": {"exact": _FOUND, "fpr": _FALSE},
-    "coverage": {
-        "spearman": _RANKED,
-        "spearman_kept": _RANKED,
-        "inflation": Style(GREY, "v", "scores of ¾ of the scale and more"),
-    },
-}
-"""Task -> measure -> its look; the first there is, panels are compared by."""
-
 
 def _faces(hollow: str, filled: str) -> list[Line2D]:
     """What hollow and filled dots are, in a legend."""
@@ -52,75 +33,6 @@ def _faces(hollow: str, filled: str) -> list[Line2D]:
         Line2D([], [], ls="", marker="o", mec=GREY, mfc=face, label=label)
         for face, label in (("white", hollow), (GREY, filled))
     ]
-
-
-def panel_picture(table: pd.DataFrame) -> Picture:
-    """A column per task, a row per rule; of several prompts the first."""
-    data = first_panels(table)
-    places = [
-        (of["reading"], rule)
-        for of in distinct(data, "reading")
-        for rule in dict.fromkeys(where(data, **of)["rule"])
-    ]
-    readings = [reading for reading, _ in places]
-    columns = {
-        task: dots_by(of, "value", "measure", measures, ("reading", "rule"), before="best_value")
-        for task, measures in PANEL_MEASURES.items()
-        if len(of := where(data, task=task))
-    }
-    names = {p: f"{p[1]} · {p[0]}" if len(set(readings)) > 1 else p[1] for p in places}
-    return Picture(
-        "c2_panel",
-        "Are several judges better than one?",
-        "Filled: all judges as one, by the rule named, with 95 % bootstrap intervals over chains. "
-        "Hollow: the single judge that is best by that measure, picked after the fact on the same "
-        "items, which favours it. Any and all: flagged if any judge, or every judge, flags. "
-        + best_panels(data),
-        data,
-        dot_rows(
-            columns,
-            names,
-            groups=[readings.count(r) for r in dict.fromkeys(readings)],
-            silent=SILENT,
-            each=0.45,
-            legend=_faces("the best judge alone", "all judges as one"),
-            ncols=3,
-        ),
-        "There were no two judges of one prompt with verdicts.",
-    )
-
-
-def first_panels(table: pd.DataFrame) -> pd.DataFrame:
-    """Of every task and reading the first prompt, scale and reference with two judges.
-
-    Rank correlation is with the reference judge where there is one, else with the share kept.
-    """
-    parts = []
-    for of in distinct(where(table, reason=""), "task", "reading"):
-        panel = where(table, reason="", **of)
-        first = {n: panel[n].iloc[0] for n in ("prompt", "scale", "reference_judge")}
-        panel = where(panel, **first)
-        other = "spearman_kept" if first["reference_judge"] else "spearman"
-        parts.append(where(panel, measure=set(PANEL_MEASURES[of["task"]]) - {other}))
-    return pd.concat(parts, ignore_index=True) if parts else table.iloc[:0]
-
-
-def best_panels(data: pd.DataFrame) -> str:
-    """The best rule of each task beside the best judge, in a sentence."""
-    sentences = []
-    for task in dict.fromkeys(data["task"]):
-        there = set(where(data, task=task)["measure"])
-        measure = next(m for m in PANEL_MEASURES[task] if m in there)
-        known = rows(where(data, task=task, measure=measure).dropna(subset=["value"]))
-        if known:
-            best = max(known, key=lambda row: row["value"])
-            judge = f"{middle_cut(visible(best['best_judge']))} alone {best['best_value']:.2f}"
-            beyond = ", beyond its interval" if best["value_low"] > best["best_value"] else ""
-            label = PANEL_MEASURES[task][measure].label
-            sentences.append(
-                f"{task} ({label}), {best['rule']} {best['value']:.2f}, {judge}{beyond}"
-            )
-    return f"Best panels here: {'; '.join(sentences)}." if sentences else ""
 
 
 DEMANDS = {

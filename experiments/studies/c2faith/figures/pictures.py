@@ -33,15 +33,8 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             verdicts.within_picture(tables["c2_within"]),
             verdicts.positions_picture(tables["c2_positions"]),
             scores.calibration_picture(tables["c2_calibration"], tables["c2_detection"]),
-            scores.localisation_calibration_picture(
-                tables["c2_localisation_calibration"], tables["c2_localisation_probabilities"]
-            ),
             scores.coverage_expected_picture(tables["c2_coverage_expected"]),
-            scores.coverage_calibration_picture(
-                tables["c2_coverage_calibration"], tables["c2_coverage_probabilities"]
-            ),
             verdicts.against_picture(tables["c2_judge_against_internals"]),
             comparisons.injection_picture(tables["c2_injection"]),
-            comparisons.panel_picture(tables["c2_panel"]),
             comparisons.sensitivity_picture(tables["c2_prompt_variants"]),
         ]

@@ -14,20 +14,15 @@ from matplotlib.patches import Patch
 
 from faithscope.experiments.analysis.axes import (
     BLUE,
-    GREEN,
     GREY,
     ORANGE,
     PLAIN,
-    PURPLE,
     Style,
     legend_above,
-    quarter,
     unit_square,
 )
 from faithscope.experiments.analysis.charts import share_bars
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import middle_cut
-from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.studies.c2faith.figures.voices import (
     Line,
@@ -36,7 +31,7 @@ from faithscope.experiments.studies.c2faith.figures.voices import (
     voice_panels,
     voices,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import BOTH, CONTROL, PERTURBED, maximum
+from faithscope.experiments.studies.c2faith.metrics.frames import maximum
 
 PARTS = 5
 """Scores are drawn in so many parts of equal width: each score of 0-4 by itself."""
@@ -197,123 +192,4 @@ def calibration_picture(calibration: pd.DataFrame, detection: pd.DataFrame) -> P
             labels=("probability said that the step does not follow", "share replaced"),
         ),
         "No judge gave probabilities.",
-    )
-
-
-def localisation_calibration_picture(
-    calibration: pd.DataFrame, probabilities: pd.DataFrame
-) -> Picture:
-    """Reliability of the step that is named, a panel per judge, broken and intact chains apart."""
-    of_both = where(probabilities, condition=BOTH)
-    titles = {
-        voice.name: f"says {row['confidence']:.2f} · right {row['right']:.2f}"
-        for voice in voices(calibration)
-        for row in rows(voice.of(of_both))[:1]
-        if row["n"]
-    }
-    thin = {"interval": "", "lw": 0.9, "ms": 3.5}
-    lines = [
-        Line("share_right", style, look, {"condition": condition})
-        for condition, style, look in (
-            (BOTH, Style(BLUE, "o", "all chains"), BARS),
-            (PERTURBED, Style(ORANGE, "s", "a step is replaced"), thin),
-            (CONTROL, Style(GREEN, "^", "intact"), thin),
-        )
-    ]
-    return Picture(
-        "c2_localisation_calibration",
-        "Is a judge that is sure of the step right?",
-        "Chains by the probability that the scored reading gives to its own verdict, a step or "
-        "none, in ten bins of equal width: the share of them in which that verdict is right, with "
-        "95 % Wilson intervals of all chains together. Below the dotted line a judge is surer than "
-        "it may be. " + furthest_from_its_word(of_both),
-        calibration,
-        voice_curves(
-            *(calibration, "mean_confidence", lines, unit_square),
-            height=2.5,
-            titles=titles,
-            labels=("probability of the verdict given", "share right"),
-        ),
-        "No judge gave probabilities of steps.",
-    )
-
-
-def furthest_from_its_word(probabilities: pd.DataFrame) -> str:
-    """The judge whose mean probability is furthest from its share right, in a sentence."""
-    known = probabilities.dropna(subset=["overconfidence"])
-    if not len(known):
-        return ""
-    furthest = max(rows(known), key=lambda row: abs(row["overconfidence"]))
-    judge = middle_cut(visible(furthest["judge"]))
-    if furthest["overconfidence_low"] <= 0 <= furthest["overconfidence_high"]:
-        return (
-            f"No mean probability here can be told from the share right; furthest is {judge}, "
-            f"with {furthest['confidence']:.2f} said and {furthest['right']:.2f} right."
-        )
-    return (
-        f"Furthest from its word is {judge}: {furthest['confidence']:.2f} said on average, "
-        f"{furthest['right']:.2f} right."
-    )
-
-
-CUT_LOOKS = ((BLUE, "o"), (GREEN, "^"), (ORANGE, "s"), (PURPLE, "D"))
-
-
-def coverage_calibration_picture(calibration: pd.DataFrame, probabilities: pd.DataFrame) -> Picture:
-    """Reliability of P(score < cut), a panel per judge, a curve per cut.
-
-    Against the reference judge where there is one that gives more than one score, else against
-    the share of steps kept.
-    """
-    scores = first_scale(probabilities)
-    truth = truth_drawn(scores)
-    data, scores = (where(table, truth=truth) for table in (first_scale(calibration), scores))
-    titles = {
-        voice.name: f"RPS {row['rps']:.2f} · base rate {row['rps_base']:.2f}"
-        for voice in voices(data)
-        for row in rows(voice.of(scores))[:1]
-        if row["n"]
-    }
-    lines = []
-    for cut, (colour, marker) in zip(sorted(set(data["below"])), CUT_LOOKS, strict=False):
-        name = f"below {quarter(cut)} of the scale" if cut < 1 else "below the highest"
-        lines.append(Line("share_below", Style(colour, marker, name), BARS, {"below": cut}))
-    true = "the reference score" if truth == "reference" else "the share kept"
-    return Picture(
-        "c2_coverage_calibration",
-        "Do probabilities of coverage scores mean what they say?",
-        "Chains by the probability given to all scores below a cut, in ten bins of equal width: "
-        "the share of them in which the truth lies below it, with 95 % Wilson intervals. Above "
-        "the dotted line a judge holds chains for more complete than they are. "
-        + beside_the_base_rate(scores),
-        data,
-        voice_curves(
-            *(data, "mean_p_below", lines, unit_square),
-            height=2.5,
-            titles=titles,
-            labels=("probability said that the score is below", f"share with {true} below"),
-        ),
-        "No judge gave probabilities of scores.",
-    )
-
-
-def truth_drawn(probabilities: pd.DataFrame) -> str:
-    """`reference`, unless it gives every item the same score, or none; then `kept`.
-
-    Against a truth that never changes no judge can know one chain from another.
-    """
-    varied = where(probabilities, truth="reference")["rps_base"] > 0
-    return "reference" if count(varied) else "kept"
-
-
-def beside_the_base_rate(probabilities: pd.DataFrame) -> str:
-    """How many judges know one chain from another, by the ranked probability score."""
-    known = probabilities.dropna(subset=["rps"])
-    if not len(known):
-        return ""
-    knowing = count(known["rps_high"] < known["rps_base"])
-    return (
-        f"RPS: ranked probability score, 0 is best. {knowing} of {len(known)} ways of judging "
-        f"{'is' if knowing == 1 else 'are'} better, beyond the interval, than the base rate, "
-        "which gives the same spread of scores to every chain."
     )

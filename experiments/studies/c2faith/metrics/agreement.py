@@ -9,87 +9,65 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.raters import (
     CONSTANT,
-    Level,
     fleiss_kappa,
     krippendorff_alpha,
     quadratic_kappa,
 )
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    groups,
-    only,
-    tabled,
-    where,
-    with_interval,
-)
+from faithscope.experiments.analysis.tables import Lines, Table
+from faithscope.experiments.analysis.tidy import columns, count, groups, keep, only, rows, where
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     BOTH,
+    CONDITION,
+    COUNTS,
     PERTURBED,
+    SCALE,
     WAY,
     verdicts_by_judge,
     who_spoke,
 )
+from faithscope.experiments.studies.c2faith.metrics.predictors import EDIT_TYPE, METHOD
 
-AGREEMENT = ["task", "condition", "scale", "reading", "prompt", "statistic", "judge", "other"]
-AGREEMENT += ["n_judges", "value", "n", "n_without_verdict", "reason"]
 NO_ITEM = "no item that all judged"
 
 
-@tabled(*AGREEMENT)
-def agreement_table(
+def _judged(
     detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
-) -> Rows:
-    """Agreement of judges on the same items, reading and prompt, a row per statistic.
-
-    Of every two judges: `agreement` (share of items), `cohen_kappa`, and of coverage scores
-    `quadratic_kappa` too. Of all together: `fleiss_kappa`, and `krippendorff_alpha`, nominal of
-    verdicts and steps, ordinal of scores. Kappas take the `n` items that all in question gave a
-    verdict on, alpha every item with two verdicts; a judge without any verdict is not among
-    them. NaN where chance alone gives full agreement.
-    """
+) -> pd.DataFrame:
+    """All judgements with their `task` and their verdict in `score`; those of either condition
+    also under `BOTH`, and coverage scores beside the first reference alone."""
+    parts = []
     for task, frame, value in (
         ("detection", detection, "score"),
         ("localisation", localisation, "predicted"),
     ):
-        for condition, of_condition in _conditions(frame):
-            for key, judged in groups(of_condition, ("reading", "prompt")):
-                of = {"task": task, "condition": condition, "scale": ""} | key
-                yield from (
-                    of | row for row in _rows(judged, value, ("item", "condition"), "nominal")
-                )
-    for key, judged in groups(coverage, ("scale", "reading", "prompt", "reference_judge")):
-        reference = key.pop("reference_judge")
-        if reference != coverage["reference_judge"].iloc[0]:
-            continue  # the same verdicts again, beside another reference
-        of = {"task": "coverage", "condition": ""} | key
-        yield from (of | row for row in _rows(judged, "score", ("item", "level"), "ordinal"))
+        of_task = frame.assign(task=task, scale="", at=frame["condition"], score=frame[value])
+        conditions = of_task["condition"].unique()
+        parts += [of_task.assign(condition=BOTH)] if len(conditions) > 1 else []
+        parts += [where(of_task, condition=condition) for condition in conditions]
+    scores = coverage.assign(task="coverage", condition="", at=coverage["level"])
+    first = scores["reference_judge"].head(1).tolist()
+    return pd.concat([*parts, keep(scores, scores["reference_judge"].isin(first))])
 
 
-def _conditions(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    apart = [(str(c), frame.loc[frame["condition"] == c]) for c in frame["condition"].unique()]
-    return [(BOTH, frame), *apart] if len(apart) > 1 else apart
-
-
-def _rows(
-    judged: pd.DataFrame, value: str, keys: Sequence[str], level: Level
-) -> Iterator[dict[str, Any]]:
-    verdicts = verdicts_by_judge(judged, value, keys)
+def _statistics(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    verdicts = verdicts_by_judge(judged, "score", ("item", "at"))
     judges = list(verdicts.columns)
     if len(judges) < 2:
         alone = {"statistic": "", "judge": judges[0], "n_judges": 1, "reason": ALONE}
-        yield alone | {"n": 0, "n_without_verdict": int(verdicts.isna().sum().sum())}
+        yield alone | {"n": 0, "n_without_verdict": count(verdicts.isna())}
         return
 
     def row(name: str, at: float, of: pd.DataFrame, n_judges: int, reason: str) -> dict[str, Any]:
@@ -99,6 +77,7 @@ def _rows(
     def why_not(at: float, of: pd.DataFrame) -> str:
         return NO_ITEM if not len(of) else CONSTANT if math.isnan(at) else ""
 
+    level = "ordinal" if judged["task"].iloc[0] == "coverage" else "nominal"
     pairwise: dict[str, Callable[..., float]]
     pairwise = {"agreement": stats.agreement, "cohen_kappa": stats.kappa}
     if level == "ordinal":
@@ -119,70 +98,144 @@ def _rows(
     yield of_all | row("krippendorff_alpha", alpha, pairable, spoke.shape[1], reason)
 
 
-OVERLAP = ["reading", "prompt", "among", "missed_by", "n_missed_by", "n_voices"]
-OVERLAP += ["n_voices_silent", "n_items", "n", "n_without_verdict", *with_interval("share")]
-OVERLAP += ["share_independent"]
+_STATISTIC, N_JUDGES, _VALUE = described(
+    statistic="Which statistic of agreement the value is.",
+    n_judges="Judges that the number is of.",
+    value="The statistic named in the row.",
+)
+_OF_JUDGES = (_STATISTIC, SHARED["judge"], SHARED["other"], N_JUDGES)
+AGREEMENT = Table(
+    "c2_agreement",
+    ("detection", "localisation", "coverage"),
+    ("task", CONDITION, SCALE, "reading", "prompt"),
+    prepare=_judged,
+    lines=[Lines((*_OF_JUDGES, _VALUE, *COUNTS, SHARED["reason"]), _statistics)],
+)
+"""Agreement of judges on the same items, reading and prompt, a row per statistic.
+
+Of every two judges: `agreement` (share of items), `cohen_kappa`, and of coverage scores
+`quadratic_kappa` too. Of all together: `fleiss_kappa`, and `krippendorff_alpha`, nominal of
+verdicts and steps, ordinal of scores. Kappas take the `n` items that all in question gave a
+verdict on, alpha every item with two verdicts; a judge without any verdict is not among
+them. NaN where chance alone gives full agreement.
+"""
+
+
 SEPARATOR = " + "
 JUDGES = "judges"
 
 
-@tabled(*OVERLAP)
-def failure_overlap_table(detection: pd.DataFrame) -> Rows:
-    """A row per set of voices that miss the same broken steps, `""` for seen by all.
-
-    Voices are the `judges` of a reading and prompt, as in the paper. Where none has two that gave
-    verdicts, all judgements are one group, whose voices are the judge's `readings`, `prompts`, or
-    pairs of both (`among`); what they differ in is blank in
-    its own column.
-
-    `n_items` of the `n` items that all voices gave a verdict on, as a `share` with its Wilson
-    interval. `share_independent`: what it would be if the voices failed independently of each
-    other, at their own rates; a set that fails together more often than that has blind spots
-    in common. Sets that do not occur have no row. Fewer voices first, more items first. Voices
-    without any verdict are counted in `n_voices_silent` and otherwise left out.
-    """
+def _voices(detection: pd.DataFrame) -> pd.DataFrame:
+    """The judgements of broken steps with what voices are (`among`), each voice a judge."""
     broken = where(detection, condition=PERTURBED)
-    among, parts = JUDGES, list(groups(broken, ("reading", "prompt")))
-    if len(broken) and all(_voices(judged)[0].shape[1] < 2 for _, judged in parts):
-        among, *parts = _ways(broken)
-    for key, judged in parts:
-        verdicts, silent = _voices(judged)
-        names = list(verdicts.columns)
-        every = verdicts.dropna() if names else verdicts.iloc[:0]
-        of = key | {"among": among, "n_voices": len(names), "n_voices_silent": silent}
-        of |= {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
-        if not len(every):
-            yield of
-            continue
-        missed = every.to_numpy() == 1
-        patterns, counts = np.unique(missed, axis=0, return_counts=True)
-        rates = missed.mean(axis=0)
-        sets = [
-            {
-                "missed_by": SEPARATOR.join(j for j, m in zip(names, p, strict=True) if m),
-                "n_missed_by": int(p.sum()),
-                "n_items": int(c),
-                "share_independent": float(np.where(p, rates, 1 - rates).prod()),
-            }
-            | columns("share", wilson(int(c), len(every)))
-            for p, c in zip(patterns, counts, strict=True)
-        ]
-        sets.sort(key=lambda r: (r["n_missed_by"], -r["n_items"], r["missed_by"]))
-        yield from (of | row for row in sets)
-
-
-def _voices(judged: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """A row per item, a column per judge that gave verdicts; how many gave none."""
-    asked = verdicts_by_judge(judged, "score", ("item",))
-    verdicts = who_spoke(asked)
-    return verdicts, asked.shape[1] - verdicts.shape[1]
-
-
-def _ways(judged: pd.DataFrame) -> tuple[str, tuple[dict[str, Any], pd.DataFrame]]:
-    """What voices differ in, and all judgements as one group in which each way is a judge."""
-    differ = [c for c in WAY if len(set(judged[c])) > 1]
-    parts = [judged[c] for c in differ or ["judge"]]
-    named = [" · ".join(names) for names in zip(*parts, strict=True)]
-    key = {c: "" if c in differ else judged[c].iloc[0] for c in ("reading", "prompt")}
+    parts = groups(broken, ("reading", "prompt"))
+    if not len(broken) or any(who_spoke(_verdicts(of)).shape[1] > 1 for _, of in parts):
+        return broken.assign(among=JUDGES)
+    differ = [c for c in WAY if len(set(broken[c])) > 1]
+    names = zip(*(broken[c] for c in differ or ["judge"]), strict=True)
+    alike = {c: "" if c in differ else broken[c] for c in ("reading", "prompt")}
     among = " and ".join(f"{c}s" for c in differ) or JUDGES
-    return among, (key, judged.assign(judge=named))
+    return broken.assign(among=among, judge=[" · ".join(of) for of in names], **alike)
+
+
+def _verdicts(judged: pd.DataFrame) -> pd.DataFrame:
+    return verdicts_by_judge(judged, "score", ("item",))
+
+
+def _sets(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    asked = _verdicts(judged)
+    verdicts = who_spoke(asked)
+    names = list(verdicts.columns)
+    every = verdicts.dropna() if names else verdicts.iloc[:0]
+    of = {"n_voices": len(names), "n_voices_silent": asked.shape[1] - len(names)}
+    of |= {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
+    if not len(every):
+        yield of
+        return
+    missed = every.to_numpy() == 1
+    patterns, counts = np.unique(missed, axis=0, return_counts=True)
+    rates = missed.mean(axis=0)
+    sets = [
+        {
+            "missed_by": SEPARATOR.join(j for j, m in zip(names, p, strict=True) if m),
+            "n_missed_by": int(p.sum()),
+            "n_items": int(c),
+            "share_independent": float(np.where(p, rates, 1 - rates).prod()),
+        }
+        | columns("share", wilson(int(c), len(every)))
+        for p, c in zip(patterns, counts, strict=True)
+    ]
+    sets.sort(key=lambda r: (r["n_missed_by"], -r["n_items"], r["missed_by"]))
+    yield from (of | row for row in sets)
+
+
+_AMONG = described(among="What the voices are: judges, or readings and prompts of one judge.")
+_SETS = (
+    *described(
+        missed_by="Voices that pass the step where all others flag it; empty: all flag it.",
+        n_missed_by="How many voices pass the step.",
+        n_voices=("judges", "Or readings and prompts of one judge, each a voice."),
+        n_voices_silent=(
+            "judges without any verdict",
+            "Voices that gave no verdict; they are in no set.",
+        ),
+        n_items="Items that just these voices pass.",
+    ),
+    *COUNTS,
+    *estimates(share="Share of the items that just these voices pass."),
+    *described(
+        share_independent=(
+            "share, were failures independent",
+            "What the share of items would be if each voice failed independently at its own rate.",
+        )
+    ),
+)
+FAILURE_OVERLAP = Table(
+    "c2_failure_overlap",
+    "detection",
+    ("reading", "prompt", *_AMONG),
+    prepare=_voices,
+    lines=[Lines(_SETS, _sets)],
+)
+"""Broken steps by the set of voices that miss them, `""` for seen by all (Figure 6).
+
+Voices are the `judges` of a reading and prompt, as in the paper. Where none has two that gave
+verdicts, all judgements are one group, whose voices are the judge's `readings`, `prompts`, or
+pairs of both (`among`); what they differ in is blank in its own column.
+
+`n_items` of the `n` items that all voices gave a verdict on, as a `share` with its Wilson
+interval. A set that fails together more often than `share_independent` has blind spots in common.
+Sets that do not occur have no row. Fewer voices first, more items first. Voices without any
+verdict are counted in `n_voices_silent` and otherwise left out.
+"""
+
+
+def _with_edits(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
+    edits = only(features, ["item", "edit_type", "method", "relative_position"])
+    return where(detection, condition=PERTURBED).merge(edits, on="item", how="left")
+
+
+def _missed(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    verdicts = who_spoke(_verdicts(judged))
+    missed = verdicts.index[(verdicts == 1).all(axis=1)].tolist() if len(verdicts.columns) else []
+    of_items = keep(judged, judged["item"].isin(missed)).drop_duplicates(subset="item")
+    names = ["item", "chain", "edit_type", "method", "relative_position"]
+    yield from (row | {"n_judges": verdicts.shape[1]} for row in rows(only(of_items, names)))
+
+
+_CHAIN, _PLACE = described(
+    chain="The chain of reasoning that the item is made of.",
+    relative_position="Place of the broken step in its chain, from 0 to 1.",
+)
+MISSED_BY_ALL = Table(
+    "c2_missed_by_all",
+    ("detection", "features"),
+    ("reading", "prompt"),
+    prepare=_with_edits,
+    lines=[Lines((SHARED["item"], _CHAIN, N_JUDGES, EDIT_TYPE, METHOD, _PLACE), _missed)],
+)
+"""The broken steps that every judge of a reading and prompt passes as following.
+
+Items that some judge gave no verdict on are not among them; a judge without any verdict is
+left out, and not counted in `n_judges`.
+"""

@@ -6,178 +6,212 @@ of its probability it gives to verdicts at all stands here, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.calibration import (
     FOLDS,
     LEAST_OF_KIND,
-    Event,
     calibration_error,
-    curves_table,
+    curve,
     recalibrated,
 )
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    all_columns,
-    count,
-    groups,
-    keep,
-    numbers,
-    rows_by,
-    tabled,
-    with_interval,
+from faithscope.experiments.analysis.tables import (
+    Boot,
+    Lines,
+    Mean,
+    Numbers,
+    Table,
+    all_of,
+    rows_known,
+    rows_with,
 )
+from faithscope.experiments.analysis.tidy import all_columns, groups, keep, numbers
 from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF
+from faithscope.experiments.studies.c2faith.metrics.detection import BRIER, ECE
 from faithscope.experiments.studies.c2faith.metrics.frames import (
-    BOTH,
+    COUNTS,
+    ON_BROKEN,
+    REFERENCE_JUDGE,
+    SCALE,
     WAY,
-    Frames,
-    mean_or_nan,
+    counted,
+    counts,
 )
 from faithscope.experiments.studies.c2faith.metrics.probabilities import (
+    asked_for,
     below_cuts,
-    by_condition,
-    chains_of,
+    has_probabilities,
     outcomes,
-    replaced,
-    with_truths,
+    p_of_no_step,
+    truths_of,
 )
 
 FEW = f"fewer than {LEAST_OF_KIND} items of either kind, or than {FOLDS} chains"
-RIGHT = "verdict_right"
+REPLACED, RIGHT = "step_replaced", "verdict_right"
 EVENTS = {"kept": "below_three_quarters", "reference": "reference_below_three_quarters"}
-"""Of coverage: what a score is held against -> the event."""
-_BRIER = ("brier", "brier_recalibrated", "brier_base")
-RECALIBRATION = ["task", *WAY, "scale", "reference_judge", "event", "n", "n_happened"]
-RECALIBRATION += ["n_without_verdict", *with_interval(*_BRIER, "gain")]
-RECALIBRATION += ["ece", "ece_recalibrated", "slope", "reason"]
+"""Truth that a coverage score is held against -> name of the event."""
+FLAGGED = rows_known("score", "p_flag")
+"""Mask of the verdicts on single steps that have a probability."""
 
 
-def calibration_tables(frames: Frames) -> dict[str, pd.DataFrame]:
-    """A reliability curve a task, by name; a judge that gives no probabilities is in none.
+def _curve(judged: pd.DataFrame, how: Drawing) -> Iterable[dict[str, Any]]:
+    known = keep(judged, FLAGGED(judged))
+    silent = {"n_without_verdict": len(judged) - len(known)}
+    bins = curve(ON_BROKEN(known), numbers(known["p_flag"]), "p_flag", "perturbed")
+    return [silent | of_bin for of_bin in bins or [{"n": 0}]]
 
-    Wilson intervals take the levels of a chain for independent, which they are not.
+
+_BINS = (
+    *(COUNTS[1], SHARED["bin"]),
+    *described(
+        p_low="Lower end of the bin of probabilities.",
+        p_high="Upper end of the bin of probabilities.",
+    ),
+    COUNTS[0],
+    *described(mean_p_flag="Mean probability that the step is broken, of the bin."),
+    *estimates(share_perturbed="Share of the bin's items that are perturbed."),
+)
+CALIBRATION = Table(
+    "c2_calibration", "detection", WAY, among=asked_for(FLAGGED, WAY), lines=[Lines(_BINS, _curve)]
+)
+"""The reliability curve of each judge of single steps, a row per bin that holds something.
+
+Half of the items are perturbed, by construction: a judge is calibrated for these items, not for
+chains in the wild. A judge that gives no probabilities is not in it.
+"""
+
+
+def _events(
+    detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
+) -> pd.DataFrame:
+    """A row per judgement and event that its probabilities speak of: the probability `p` given to
+    it (NaN without a verdict), and whether it `happened` (NaN where the truth is not known).
+
+    Of detection, that the step shown was replaced; of localisation, that any step was (1 - P(-1)),
+    and that the verdict is right; of coverage, that the truth is below three quarters of the scale.
     """
-    detection = curves_table(
-        detection_events(frames.detection), [*WAY, "n_without_verdict"], "p_flag", "perturbed"
-    )
-    localisation = curves_table(
-        (e for e in localisation_events(frames.localisation) if e.about["event"] == RIGHT),
-        [*WAY, "condition", "n_without_verdict"],
-        "confidence",
-        "right",
-    )
-    coverage = curves_table(
-        coverage_events(frames.coverage),
-        [*OF, "truth", "below", "n_without_verdict"],
-        "p_below",
-        "below",
-    )
-    return {
-        "c2_calibration": detection,
-        "c2_localisation_calibration": localisation,
-        "c2_coverage_calibration": coverage,
-    }
+    steps = keep(detection, asked_for(FLAGGED, WAY)(detection))
+    told = {"task": "detection", "event": REPLACED, "happened": ON_BROKEN(steps).astype(float)}
+    parts = [steps.assign(**told, p=steps["p_flag"].where(FLAGGED(steps)))]
+    chains = keep(localisation, asked_for(has_probabilities, WAY)(localisation))
+    for _, judged in groups(chains.assign(task="localisation"), WAY):
+        known = has_probabilities(judged)
+        right, confidence, _ = outcomes(keep(judged, known))
+        any_step = 1 - p_of_no_step(keep(judged, known))
+        broken = ON_BROKEN(judged)[known]
+        for event, happened, p in ((REPLACED, broken, any_step), (RIGHT, right, confidence)):
+            parts.append(_event(judged, known, event, happened, p))
+    rated = keep(coverage, asked_for(has_probabilities, OF)(coverage))
+    for key, judged in groups(rated.assign(task="coverage"), OF):
+        known = has_probabilities(judged)
+        below = below_cuts(keep(judged, known), key["scale"])[INFLATED]
+        for name, truth in truths_of(judged).items():
+            happened = np.where(np.isnan(truth), np.nan, truth < INFLATED)[known]
+            parts.append(_event(judged, known, EVENTS[name], happened, below))
+    names = ["task", *OF, "event", "chain", "happened", "p"]
+    return pd.concat(parts).reindex(columns=names).fillna({"scale": "", "reference_judge": ""})
 
 
-@tabled(*RECALIBRATION)
-def recalibration_table(frames: Frames, how: Drawing) -> Rows:
-    """A row per judge, reading, prompt (and scale) and event that its probabilities speak of.
-
-    Events: `step_replaced`, of detection the step shown, of localisation any step (1 - P(-1));
-    `verdict_right`, by the verdict's own probability; of coverage `below_three_quarters`, that so
-    much of the middle steps is not kept, and `reference_below_three_quarters`. The curve is
-    logistic, over the log-odds; a slope below 0 has things the wrong way round. `columns` says what
-    the numbers are; their intervals are from drawing chains, with the curves as they were fitted.
-    """
-    events = [*detection_events(frames.detection), *localisation_events(frames.localisation)]
-    events += coverage_events(frames.coverage)
-    for e in events:
-        if e.about.get("condition", BOTH) != BOTH or e.about.get("below", INFLATED) != INFLATED:
-            continue
-        row = {"scale": "", "reference_judge": "", **e.about}
-        row |= {"n": len(e.p), "n_happened": int(e.happened.sum())}
-        yield row | {"ece": calibration_error(e.happened, e.p)} | _recalibrated(e, how)
+def _event(
+    judged: pd.DataFrame, known: np.ndarray, event: str, happened: np.ndarray, p: np.ndarray
+) -> pd.DataFrame:
+    of_event = judged.assign(event=event, happened=np.nan, p=np.nan)
+    of_event.loc[known, "happened"], of_event.loc[known, "p"] = happened.astype(float), p
+    return of_event
 
 
-def detection_events(detection: pd.DataFrame) -> Iterator[Event]:
-    """That the step shown was replaced, by `p_flag`.
-
-    Half of the items are perturbed, by construction: a calibrated judge of these items, not of
-    chains in the wild.
-    """
-    for key, judged in groups(detection, WAY):
-        known = keep(judged, judged["score"].notna() & judged["p_flag"].notna())
-        if key["reading"] == "scored" or len(known):
-            about = {"task": "detection", "event": "step_replaced"} | key
-            about |= {"n_without_verdict": len(judged) - len(known)}
-            yield Event(about, chains_of(known), replaced(known), numbers(known["p_flag"]))
+HELD = rows_known("p", "happened")
+"""Mask of the probabilities that can be held against what is true."""
 
 
-def localisation_events(localisation: pd.DataFrame) -> Iterator[Event]:
-    """By condition and of both, that the verdict is right, by its own probability; and of both
-    that some step was replaced, by 1 - P(-1)."""
-    for key, judged, n_without in by_condition(localisation):
-        about = {"task": "localisation", **key, "n_without_verdict": n_without}
-        if key["condition"] == BOTH:
-            some = 1 - np.array([p[0] for p in judged["probabilities"]], dtype=float)
-            any_step = about | {"event": "step_replaced"}
-            yield Event(any_step, chains_of(judged), replaced(judged), some)
-        right, confidence, _ = outcomes(judged)
-        yield Event(about | {"event": RIGHT}, chains_of(judged), right, confidence)
-
-
-def coverage_events(coverage: pd.DataFrame) -> Iterator[Event]:
-    """That the truth lies below a cut, by the probability of the scores below it."""
-    for key, judged, truth in with_truths(coverage):
-        for cut, p in below_cuts(judged, key["scale"]).items():
-            about = {"task": "coverage", **key, "event": EVENTS[key["truth"]], "below": cut}
-            yield Event(about, chains_of(judged), truth < cut, p)
-
-
-def _recalibrated(event: Event, how: Drawing) -> dict[str, Any]:
-    clusters = np.asarray(event.clusters, dtype=str)
-    curves = recalibrated(clusters, event.happened, event.p)
+def _recalibrated(events: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    known = keep(events, HELD(events))
+    happened, p = numbers(known["happened"]) == 1, numbers(known["p"])
+    row: dict[str, Any] = {"ece": calibration_error(happened, p)}
+    clusters = known["chain"].to_numpy(dtype=str)
+    curves = recalibrated(clusters, happened, p)
     if curves is None:
-        return {"reason": FEW}
+        return row | {"reason": FEW}
     by_curve, by_share, slope = curves
-    given = zip(_BRIER, (event.p, by_curve, by_share), strict=True)
-    errors = {name: (q - event.happened) ** 2 for name, q in given}
+    given = {"brier": p, "brier_recalibrated": by_curve, "brier_base": by_share}
+    errors = {name: (q - happened) ** 2 for name, q in given.items()}
     gain = {"gain": ("brier_base", "brier_recalibrated")}
-    row: dict[str, Any] = {"slope": slope, "reason": ""}
-    row |= all_columns(means(clusters, errors, minus=gain, how=how), (*_BRIER, "gain"))
-    return row | {"ece_recalibrated": calibration_error(event.happened, by_curve)}
+    estimates = means(clusters, errors, minus=gain, how=how)
+    row |= all_columns(estimates, estimates) | {"slope": slope, "reason": ""}
+    return row | {"ece_recalibrated": calibration_error(happened, by_curve)}
 
 
-MASS = [*WAY, "n", "n_without_verdict", *with_interval("mean_mass"), "median_mass", "least_mass"]
-MASS += ["share_below_half"]
+_EVENT, _N_HAPPENED = described(
+    event="What the probabilities are of: that a step was replaced, that the verdict is right, or "
+    "that the truth is below three quarters of the scale.",
+    n_happened="Items in which the event came true.",
+)
+_WORTH = (
+    *estimates(
+        brier=(BRIER.label, "Of the probabilities as they are given."),
+        brier_recalibrated=("Brier score, recalibrated", "By a curve of other chains."),
+        brier_base=("Brier score of the base rate", "The event’s share in other chains."),
+        gain=("gain of the recalibrated over the base rate", "Above 0, it knows something."),
+    ),
+    ECE,
+    *described(
+        ece_recalibrated=(
+            "calibration error, recalibrated",
+            "Calibration error of the probabilities that a curve of other chains gives, ten bins.",
+        ),
+        slope="Of the curve: 1 where the scale is right, near 0 where too sure.",
+    ),
+    SHARED["reason"],
+)
+RECALIBRATION = Table(
+    "c2_recalibration",
+    ("detection", "localisation", "coverage"),
+    ("task", *WAY, SCALE, REFERENCE_JUDGE, _EVENT),
+    (
+        counted(COUNTS[0], HELD),
+        counted(_N_HAPPENED, all_of(HELD, rows_with(happened=1.0))),
+        counted(COUNTS[1], lambda events: events["p"].isna()),
+        Numbers(_WORTH, _recalibrated),
+    ),
+    prepare=_events,
+)
+"""What the probabilities of each event are worth on a right scale, which other chains show.
+
+The curve is logistic, over the log-odds; a slope below 0 has things the wrong way round. Intervals
+are from drawing chains, with the curves as they were fitted.
+"""
 
 
-@tabled(*MASS)
-def mass_table(scored: pd.DataFrame, how: Drawing) -> Rows:
-    """A row per judge, reading and prompt.
+_READ = rows_known("mass")
+_MEAN = ("mass, mean", "Probability of all verdicts allowed together.")
+_BELOW_HALF = (
+    "share with mass under .5",
+    "Judgements in which all verdicts allowed have less than half of the probability together.",
+)
+MASS = Table(
+    "c2_mass",
+    "scored",
+    WAY,
+    (
+        *counts(_READ),
+        Boot("mean_mass", "mass", "chain", _READ, *_MEAN),
+        Mean(
+            "median_mass", "mass", meaning="Median of the mass over judgements.", statistic="median"
+        ),
+        Mean("least_mass", "mass", meaning="The least mass of a judgement.", statistic="min"),
+        Mean("share_below_half", lambda judged: judged["mass"] < 0.5, _READ, *_BELOW_HALF),
+    ),
+)
+"""How much of the model's probability its scored verdicts have, by judge, reading and prompt.
 
-    A scored verdict is normalised over the verdicts that the item allows; `mass` is what these
-    had together before that: 1 where the model would have written a verdict there and nothing
-    else, near 0 where it would have written something else and the verdict says little. Mean
-    with a percentile bootstrap over chains, median, least, and the share of judgements below .5.
-
-    Args:
-        scored: a row per judgement, `mass` in [0, 1] or NaN where none was read, and `chain`.
-    """
-    return rows_by(scored, WAY, lambda judged: _mass_row(judged, how))
-
-
-def _mass_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    read = keep(judged, judged["mass"].notna())
-    mass = numbers(read["mass"])
-    mean = means(read["chain"].to_numpy(), {"mean_mass": mass}, how=how)
-    row: dict[str, Any] = {"n": len(mass), "n_without_verdict": count(judged["mass"].isna())}
-    if len(mass):
-        row |= {"median_mass": float(np.median(mass)), "least_mass": float(mass.min())}
-    return row | all_columns(mean, mean) | {"share_below_half": mean_or_nan(mass < 0.5)}
+A scored verdict is normalised over the verdicts that the item allows; `mass` is what these
+had together before that: 1 where the model would have written a verdict there and nothing
+else, near 0 where it would have written something else and the verdict says little. Mean
+with a percentile bootstrap over chains.
+"""

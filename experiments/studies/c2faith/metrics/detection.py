@@ -4,92 +4,76 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 from scipy.stats import binomtest, chi2
 from sklearn.metrics import brier_score_loss
 
+from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.calibration import calibration_error
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    count,
-    groups,
-    keep,
-    numbers,
-    only,
-    rows_by,
-    tabled,
-    where,
-    with_interval,
-)
+from faithscope.experiments.analysis.tables import Lines, Numbers, Table, rows_known
+from faithscope.experiments.analysis.tidy import columns, count, keep, numbers, only
 from faithscope.experiments.studies.c2faith.metrics.frames import (
-    CONTROL,
+    CONDITION,
+    CONTROLS,
+    COUNTS,
+    JUDGED,
+    ON_BROKEN,
+    ON_INTACT,
     PERTURBED,
     WAY,
+    counts,
+    ends,
     verdicts_by_judge,
 )
 
 FEW_DISCORDANT = 25
 """Items on which two judges differ, below which McNemar's test is taken exactly."""
 ALONE = "no second judge"
-
-DETECTION = [*WAY, "n", "n_without_verdict", "n_control", "n_control_without_verdict"]
-DETECTION += [*with_interval("detection"), "detection_wilson_low", "detection_wilson_high"]
-DETECTION += [*with_interval("fpr"), "fpr_wilson_low", "fpr_wilson_high"]
-DETECTION += [*with_interval("net"), "std", *with_interval("auroc"), "brier", "ece"]
-MCNEMAR = ["reading", "prompt", "condition", "judge", "other", "n", "n_without_verdict"]
-MCNEMAR += ["both_right", "only_judge", "only_other", "both_wrong", *with_interval("difference")]
-MCNEMAR += ["test", "p", "p_exact", "p_chi_squared", "n_comparisons", "p_bonferroni", "reason"]
-
-
-@tabled(*DETECTION)
-def detection_table(detection: pd.DataFrame, how: Drawing) -> Rows:
-    """A row per judge, reading and prompt; `columns` says what each number is.
-
-    `brier` and `ece` take `p_flag` for the probability that an item is perturbed, over the items
-    judged. Intervals are percentile bootstraps over chains; they shrink to a point where all say
-    the same, hence the Wilson intervals beside them.
-    """
-    return rows_by(detection, WAY, lambda judged: detection_row(judged, how))
+NET, *_ = estimates(net=("net (detected − false alarms)", "Of the same draws of chains."))
+BRIER, ECE = described(
+    brier=("Brier score", "Mean squared distance of probability and truth."),
+    ece=("calibration error (ECE)", "Ten bins."),
+)
+_RATES = (
+    *estimates(detection=("detected", "Perturbed items judged not to follow.")),
+    *ends("detection_wilson", "Wilson's 95 % interval of detection"),
+    *estimates(fpr=("false alarms", "Control items of which the judge says the same.")),
+    *ends("fpr_wilson", "Wilson's 95 % interval of false alarms"),
+    NET,
+    *described(std=("standard deviation", "√(p (1 − p)), as in the paper’s Table 1.")),
+)
+_AUROC = estimates(
+    auroc=("AUROC", "Perturbed against control items, by the probability of broken.")
+)
 
 
-def detection_row(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    """The numbers of one judge, reading and prompt."""
-    counts: dict[str, Any] = {}
-    for prefix, condition in (("n", PERTURBED), ("n_control", CONTROL)):
-        of_condition = where(judged, condition=condition)["score"]
-        counts[prefix] = count(of_condition.notna())
-        counts[f"{prefix}_without_verdict"] = count(of_condition.isna())
-    with_verdict = keep(judged, judged["score"].notna())
-    perturbed = (with_verdict["condition"] == PERTURBED).to_numpy()
+def _rates(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    with_verdict = keep(judged, JUDGED(judged))
+    perturbed = ON_BROKEN(with_verdict)
     flagged = numbers(with_verdict["score"]) == 0
+    sides = {"detection": perturbed, "fpr": ~perturbed}
     estimates = ratios(
         with_verdict["chain"].to_numpy(),
-        {
-            "detection": (flagged & perturbed, perturbed),
-            "fpr": (flagged & ~perturbed, ~perturbed),
-        },
+        {name: (flagged & side, side) for name, side in sides.items()},
         minus={"net": ("detection", "fpr")},
         how=how,
     )
-    row = counts
-    for name, side in (("detection", perturbed), ("fpr", ~perturbed)):
-        exact = share(flagged[side].tolist())
+    row: dict[str, Any] = {}
+    for name, side in sides.items():
+        row |= columns(f"{name}_wilson", share(flagged[side].tolist()))
         row |= columns(name, estimates[name])
-        _, *bounds = columns(f"{name}_wilson", exact).items()
-        row |= dict(bounds)
     p = estimates["detection"].value
-    row |= columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}
-    return row | _of_probabilities(with_verdict, how)
+    return row | columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}
 
 
-def _of_probabilities(with_verdict: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    with_p = keep(with_verdict, with_verdict["p_flag"].notna())
-    truth, p = (with_p["condition"] == PERTURBED).to_numpy(), numbers(with_p["p_flag"])
+def _of_probabilities(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    with_p = keep(judged, rows_known("score", "p_flag")(judged))
+    truth, p = ON_BROKEN(with_p), numbers(with_p["p_flag"])
     numbers_of_p = columns("auroc", auroc(with_p["chain"].to_numpy(), truth, p, how))
     if not len(p):
         return numbers_of_p | {"brier": math.nan, "ece": math.nan}
@@ -99,27 +83,36 @@ def _of_probabilities(with_verdict: pd.DataFrame, how: Drawing) -> dict[str, Any
     }
 
 
-@tabled(*MCNEMAR)
-def mcnemar_table(detection: pd.DataFrame) -> Rows:
-    """McNemar's test of every two judges on the same items (C2-Faith, App. A; Table 1's daggers).
+DETECTION = Table(
+    "c2_detection",
+    "detection",
+    WAY,
+    (
+        *counts(JUDGED, ON_BROKEN),
+        *counts(JUDGED, ON_INTACT, CONTROLS),
+        Numbers(_RATES, _rates),
+        Numbers((*_AUROC, BRIER, ECE), _of_probabilities),
+    ),
+)
+"""Detection of single steps by each judge, reading and prompt (Table 1).
 
-    Right is 0 of a perturbed item, 1 of a control. `p` is exact (a binomial test) below
-    `FEW_DISCORDANT` items on which the two differ, else chi-squared with continuity correction,
-    which gives the paper's p = 0.090 from its Figure 6. `p_bonferroni` multiplies by the number
-    of pairs of judges of the same reading, prompt and condition. `difference`: the share right
-    of `judge` minus that of `other`, with Newcombe's paired interval.
-    """
-    for key, judged in groups(detection, ("reading", "prompt", "condition")):
-        verdicts = verdicts_by_judge(judged, "score", ("item",))
-        truth = 0 if key["condition"] == PERTURBED else 1
-        right = (verdicts == truth).astype(float).where(verdicts.notna())
-        pairs = list(itertools.combinations(dict.fromkeys(judged["judge"]), 2))
-        if not pairs:
-            alone = {"judge": judged["judge"].iloc[0], "other": "", "n": 0, "reason": ALONE}
-            yield key | alone | {"n_without_verdict": count(judged["score"].isna())}
-        for judge, other in pairs:
-            row = _mcnemar_row(only(right, [judge, other]), len(pairs))
-            yield key | {"judge": judge, "other": other} | row
+`brier` and `ece` take `p_flag` for the probability that an item is perturbed, over the items
+judged. Intervals are percentile bootstraps over chains; they shrink to a point where all say
+the same, hence the Wilson intervals beside them.
+"""
+
+
+def _pairs(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    verdicts = verdicts_by_judge(judged, "score", ("item",))
+    truth = 0 if judged["condition"].iloc[0] == PERTURBED else 1
+    right = (verdicts == truth).astype(float).where(verdicts.notna())
+    pairs = list(itertools.combinations(dict.fromkeys(judged["judge"]), 2))
+    if not pairs:
+        alone = {"judge": judged["judge"].iloc[0], "other": "", "n": 0, "reason": ALONE}
+        yield alone | {"n_without_verdict": count(judged["score"].isna())}
+    for judge, other in pairs:
+        row = _mcnemar_row(only(right, [judge, other]), len(pairs))
+        yield {"judge": judge, "other": other} | row
 
 
 def _mcnemar_row(right: pd.DataFrame, comparisons: int) -> dict[str, Any]:
@@ -157,3 +150,38 @@ def mcnemar(only_first: int, only_second: int) -> dict[str, Any]:
         "p_exact": exact,
         "p_chi_squared": approximate,
     }
+
+
+_TEST = (
+    *(SHARED["judge"], SHARED["other"], *COUNTS),
+    *described(
+        both_right="Items on which both judges are right.",
+        only_judge="Items on which the judge alone is right.",
+        only_other="Items on which the other judge alone is right.",
+        both_wrong="Items on which both judges are wrong.",
+    ),
+    *estimates(difference="Share right of the judge minus that of the other."),
+    *described(
+        test="Whether p is of the exact test or of chi-squared.",
+        p="McNemar's test, two-sided: exact below 25 items on which the two judges differ, else "
+        "chi-squared.",
+        p_exact="McNemar's p by the binomial test.",
+        p_chi_squared="McNemar's p by chi-squared with continuity correction.",
+        n_comparisons="Pairs of judges of the reading, prompt and condition.",
+        p_bonferroni=(
+            "p, corrected (Bonferroni)",
+            "p times the number of pairs of judges of one reading, prompt and condition, at most "
+            "1.",
+        ),
+    ),
+    SHARED["reason"],
+)
+MCNEMAR = Table(
+    "c2_mcnemar", "detection", ("reading", "prompt", CONDITION), lines=[Lines(_TEST, _pairs)]
+)
+"""McNemar's test of every two judges on the same items (C2-Faith, App. A; Table 1's daggers).
+
+Right is 0 of a perturbed item, 1 of a control. `p` is exact (a binomial test) below
+`FEW_DISCORDANT` items on which the two differ, else chi-squared with continuity correction,
+which gives the paper's p = 0.090 from its Figure 6. `difference` has Newcombe's paired interval.
+"""

@@ -1,4 +1,6 @@
-"""The tidy frames that every number of C2-Faith is made from: one row per judgement.
+"""The tidy frames that every number of C2-Faith is made from, and columns that tables share.
+
+A frame has one row per judgement.
 
 A judgement without a verdict (unparsed, refused, cut off ...) stays in its frame with NaN: it
 is counted beside every number, and never taken for a verdict of either kind.
@@ -14,6 +16,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import Column, described
+from faithscope.experiments.analysis.tables import (
+    Count,
+    Mask,
+    all_of,
+    every_row,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.tidy import check_rows, typed
 
 WAY = ("judge", "reading", "prompt")
@@ -23,6 +34,31 @@ BOTH = "both"
 """Perturbed and control items together."""
 NO_STEP = -1
 """Said by a judge that finds no broken step (C2-Faith, §3.3)."""
+ON_BROKEN, ON_INTACT = rows_with(condition=PERTURBED), rows_with(condition=CONTROL)
+"""Masks of the judgements of chains with a replaced step, and of chains as they were."""
+JUDGED = rows_known("score")
+"""Mask of the judgements with a verdict."""
+COUNTS = described(
+    n=("items", "Those with a verdict."),
+    n_without_verdict=(
+        "without a verdict",
+        "Judgements whose reply gave no verdict; they are in no other number of the row.",
+    ),
+)
+CONTROLS = described(
+    n_control=("controls", "Control items with a verdict, which no step was replaced in."),
+    n_control_without_verdict=(
+        "controls without a verdict",
+        "Control items without a verdict; they are in no other number of the row.",
+    ),
+)
+CONDITION, SCALE, REFERENCE_JUDGE, LEVEL, SHARE_KEPT = described(
+    condition="Perturbed (a step is replaced), control (none is), or both together.",
+    scale="The least and the greatest score that the prompt allows.",
+    reference_judge="The judge whose scores are the reference.",
+    level=("steps left out", "Share of the middle steps."),
+    share_kept=("kept", "Mean share of the middle steps that are still there."),
+)
 _EDITS = ("target", "n_steps", "relative_position", "edit_similarity", "math_symbol_density")
 _EDITS += ("n_words", "n_chars", "edit_type", "method", "wrong_alone")
 _JUDGEMENT = (*WAY, "item", "chain", "outcome")
@@ -30,8 +66,8 @@ _PLACED = ("n_steps", "n_middle", "target", "predicted")
 _SCORED = ("n_middle", "n_removed", "score", "expected", "reference")
 _PUT = ("task", "condition", "injection", "demand")
 _SIGNAL = ("model", "signal", "item", "chain", "condition")
-_TEXTS = {*_JUDGEMENT, *_PUT, *_SIGNAL, "scale", "reference_judge", "clean_outcome"}
-_TEXTS |= {"edit_type", "method"}
+_MORE_TEXTS = ("scale", "reference_judge", "clean_outcome", "edit_type", "method")
+_TEXTS = {*_JUDGEMENT, *_PUT, *_SIGNAL, *_MORE_TEXTS}
 """The columns of every frame that hold text; all others hold numbers."""
 
 
@@ -164,6 +200,42 @@ def _refuse(name: str, frame: pd.DataFrame, wrong: Any, column: str) -> None:
             f"outcome {row['outcome']}); a verdict stands in parsed rows, in all of them, and "
             "every value within its form's range"
         )
+
+
+def counted(column: Column, among: Mask) -> Count:
+    """The cell that counts the rows under a mask in a declared column."""
+    return Count(column.name, among, column.label, column.meaning)
+
+
+def counts(
+    given: Mask, among: Mask = every_row, columns: Sequence[Column] = COUNTS
+) -> tuple[Count, ...]:
+    """The cells that count the rows with a verdict, and those without.
+
+    Args:
+        given: mask of the rows that have what counts as a verdict.
+        among: mask of the rows that are counted at all.
+    """
+    silent: Mask = lambda frame: among(frame) & ~given(frame)  # noqa: E731
+    masks = (all_of(among, given), silent)
+    return tuple(counted(column, mask) for column, mask in zip(columns, masks, strict=True))
+
+
+def ends(name: str, interval: str) -> tuple[Column, ...]:
+    """The columns of an interval's ends, where they stand without their estimate."""
+    low, high = (f"{end} end of {interval}." for end in ("Lower", "Upper"))
+    return described(**{f"{name}_low": low, f"{name}_high": high})
+
+
+def sorted_within(frame: pd.DataFrame, by: Sequence[str], order: Any) -> pd.DataFrame:
+    """The rows of each group in rising order; groups stay in the order of their first rows.
+
+    Args:
+        by: columns of the groups.
+        order: (rows,) what the rows of a group are sorted by.
+    """
+    group = frame.groupby(list(by), sort=False, dropna=False).ngroup().to_numpy()
+    return frame.iloc[np.lexsort((pd.factorize(np.asarray(order), sort=True)[0], group))]
 
 
 def maximum(scale: str) -> int:

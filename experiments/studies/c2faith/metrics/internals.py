@@ -12,57 +12,49 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    distinct,
-    keep,
-    numbers,
-    tabled,
-    where,
-    with_interval,
-)
+from faithscope.experiments.analysis.tables import Lines, Table, all_of
+from faithscope.experiments.analysis.tidy import all_columns, columns, count, groups, keep, numbers
 from faithscope.experiments.studies.c2faith.metrics.frames import (
-    CONTROL,
-    NO_STEP,
-    PERTURBED,
-    Frames,
+    COUNTS,
+    JUDGED,
+    ON_BROKEN,
+    ON_INTACT,
 )
-from faithscope.experiments.studies.c2faith.metrics.localisation import blindly
+from faithscope.experiments.studies.c2faith.metrics.localisation import (
+    BLINDLY,
+    EXACT,
+    PLACED,
+    STEP_NAMED,
+    blindly,
+)
 
 JUDGE, INTERNALS = "judge", "internals"
-AGAINST = ["kind", "name", "signal", "prompt", "n", "n_without_verdict", *with_interval("auroc")]
-AGAINST += ["n_chains", "n_chains_without_verdict", *with_interval("exact")]
-AGAINST += ["exact_chance", "exact_chance_middle", *with_interval("exact_control")]
 
 
-@tabled(*AGAINST)
-def against_table(frames: Frames, how: Drawing) -> Rows:
-    """A row per judge and reading, and per model and signal; the best AUROC of a kind first.
-
-    `signal` is a judge's reading. AUROC ranks the `n` perturbed and control items by a judge's
-    probability that the step is broken, or by its verdict where there is none (then AUROC =
-    (1 + net discrimination) / 2), and by the signal as it is. `exact` is the share of the
-    `n_chains` perturbed chains in which the step named is the broken one, `exact_control` the
-    share of control chains in which that same step is named without being broken;
-    Of two blind choices `exact_chance` is that among all steps that could be named, which for
-    `answer_tracing`, `necessity` and `information_flow` are all but the last, and
-    `exact_chance_middle` that of who knows where targets are drawn from. Judges may name no step,
-    a signal always names one. Of a judge with several prompts, a task's first.
-    """
-    judged = (_suspicion(_first_prompt(frames.detection)), _first_prompt(frames.localisation))
-    inside = (frames.internals, frames.internals_localisation)
-    for kind, own, of_kind in (
-        (JUDGE, {"judge": "name", "reading": "signal"}, judged),
-        (INTERNALS, {"model": "name"}, inside),
-    ):
-        detection, localisation = (frame.rename(columns=own) for frame in of_kind)
-        table_rows = [
-            {"kind": kind, **key} | _row(where(detection, **key), where(localisation, **key), how)
-            for key in distinct(pd.concat([detection, localisation]), "name", "signal")
-        ]
-        yield from sorted(table_rows, key=_place)
+def _asked(
+    detection: pd.DataFrame,
+    localisation: pd.DataFrame,
+    internals: pd.DataFrame,
+    internals_localisation: pd.DataFrame,
+) -> pd.DataFrame:
+    """Rows of judges, under the first of their prompts, and of signals inside models, in the same
+    columns; `asked` says whether a step was to be told or to be found."""
+    judged = {"judge": "name", "reading": "signal"}
+    parts = [
+        _suspicion(_first_prompt(detection)).rename(columns=judged).assign(asked="told"),
+        # a judge may name any step of the chain
+        _first_prompt(localisation)
+        .rename(columns=judged)
+        .assign(asked="found", n_candidates=localisation["n_steps"]),
+        *(
+            frame.rename(columns={"model": "name"}).assign(asked=asked, prompt="")
+            for asked, frame in (("told", internals), ("found", internals_localisation))
+        ),
+    ]
+    kinds = (JUDGE, JUDGE, INTERNALS, INTERNALS)
+    return pd.concat([part.assign(kind=kind) for part, kind in zip(parts, kinds, strict=True)])
 
 
 def _first_prompt(frame: pd.DataFrame) -> pd.DataFrame:
@@ -76,43 +68,76 @@ def _suspicion(judged: pd.DataFrame) -> pd.DataFrame:
     return judged.assign(score=suspect.where(judged["score"].notna()))
 
 
-def _row(scored: pd.DataFrame, placed: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    asked = [frame["prompt"] for frame in (scored, placed) if "prompt" in frame]
-    prompts = dict.fromkeys(prompt for of_frame in asked for prompt in of_frame)
-    row: dict[str, Any] = {"prompt": " and ".join(prompts)}
-    row |= _detected(scored, how) if len(scored) else {}
-    return row | (_located(placed, how) if len(placed) else {})
+def _by_auroc(of_kind: pd.DataFrame, how: Drawing) -> list[dict[str, Any]]:
+    """A row per judge and reading, or per model and signal; the greatest AUROC first, those without
+    one last."""
+    table_rows = [key | _row(asked, how) for key, asked in groups(of_kind, ("name", "signal"))]
+    return sorted(table_rows, key=_place)
+
+
+def _row(asked: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    told, found = (keep(asked, asked["asked"] == what) for what in ("told", "found"))
+    row: dict[str, Any] = {"prompt": " and ".join(filter(None, dict.fromkeys(asked["prompt"])))}
+    row |= _told(told, how) if len(told) else {}
+    return row | (_found(found, how) if len(found) else {})
 
 
 def _place(row: Mapping[str, Any]) -> float:
-    """The greatest AUROC first, rows without one last."""
     value = row.get("auroc", math.nan)
     return math.inf if math.isnan(value) else -value
 
 
-def _detected(scored: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    with_score = keep(scored, scored["score"].notna())
-    positive = (with_score["condition"] == PERTURBED).to_numpy()
-    estimate = auroc(with_score["chain"].to_numpy(), positive, numbers(with_score["score"]), how)
-    counts = {"n": len(with_score), "n_without_verdict": len(scored) - len(with_score)}
+def _told(scored: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    known = keep(scored, JUDGED(scored))
+    score = numbers(known["score"])
+    estimate = auroc(known["chain"].to_numpy(), ON_BROKEN(known), score, how)
+    counts = {"n": len(known), "n_without_verdict": len(scored) - len(known)}
     return counts | columns("auroc", estimate)
 
 
-def _located(placed: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    named = placed["predicted"].notna().to_numpy()
-    hit = numbers(placed["predicted"]) == numbers(placed["target"])
-    hit &= numbers(placed["predicted"]) != NO_STEP
-    p, c = ((placed["condition"] == x).to_numpy() & named for x in (PERTURBED, CONTROL))
+def _found(placed: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    p, c = (all_of(of, PLACED)(placed) for of in (ON_BROKEN, ON_INTACT))
+    hit = STEP_NAMED(placed) & (placed["predicted"] == placed["target"]).to_numpy()
     of = {"exact": (hit & p, p), "exact_control": (hit & c, c)}
     estimates = ratios(placed["chain"].to_numpy(), of, how=how)
-    # a judge may name any step of the chain
-    choices = placed["n_candidates"] if "n_candidates" in placed else placed["n_steps"]
-    without = int((placed["condition"] == PERTURBED).sum() - p.sum())
-    row: dict[str, Any] = {"n_chains": int(p.sum()), "n_chains_without_verdict": without}
-    row["exact_chance"] = blindly(numbers(choices)[p])
-    row["exact_chance_middle"] = blindly(numbers(placed["n_middle"])[p])
-    return (
-        row
-        | columns("exact", estimates["exact"])
-        | columns("exact_control", estimates["exact_control"])
-    )
+    return all_columns(estimates, of) | {
+        "n_chains": count(p),
+        "n_chains_without_verdict": count(ON_BROKEN(placed)) - count(p),
+        "exact_chance": blindly(numbers(placed["n_candidates"])[p]),
+        "exact_chance_middle": blindly(numbers(placed["n_middle"])[p]),
+    }
+
+
+_KIND = described(kind="Whether the row is of a judge or of the insides of a model.")
+_NUMBERS = (
+    *described(
+        name="The judge, or the model that was looked into.",
+        signal="A judge's reading, or what is read inside the model.",
+    ),
+    *(SHARED["prompt"], *COUNTS),
+    *estimates(auroc=("AUROC", "Perturbed against control items, by verdict or signal.")),
+    *described(
+        n_chains="Perturbed chains with a verdict, or with a step named by the signal.",
+        n_chains_without_verdict="Perturbed chains without a verdict.",
+    ),
+    *(EXACT, *BLINDLY),
+)
+AGAINST = Table(
+    "c2_judge_against_internals",
+    ("detection", "localisation", "internals", "internals_localisation"),
+    _KIND,
+    prepare=_asked,
+    lines=[Lines(_NUMBERS, _by_auroc)],
+)
+"""Judges in each reading beside signals inside models, on the same items.
+
+`signal` is a judge's reading. AUROC ranks the `n` perturbed and control items by a judge's
+probability that the step is broken, or by its verdict where there is none (then AUROC =
+(1 + net discrimination) / 2), and by the signal as it is. `exact` is the share of the
+`n_chains` perturbed chains in which the step named is the broken one, `exact_control` the
+share of control chains in which that same step is named without being broken.
+Of two blind choices `exact_chance` is that among all steps that could be named, which for
+`answer_tracing`, `necessity` and `information_flow` are all but the last, and
+`exact_chance_middle` that of who knows where targets are drawn from. Judges may name no step,
+a signal always names one. Of a judge with several prompts, a task's first.
+"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,21 +11,19 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
-from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    count,
-    groups,
-    keep,
-    numbers,
-    tabled,
-    where,
-    with_interval,
-)
+from faithscope.experiments.analysis.tables import Lines, Mean, Share, Table, every_row
+from faithscope.experiments.analysis.tidy import columns, keep, numbers, where
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED, WAY, mean_or_nan
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    COUNTS,
+    JUDGED,
+    PERTURBED,
+    WAY,
+    counts,
+    sorted_within,
+)
 
 FEATURES = (
     "math_symbol_density",
@@ -39,9 +37,26 @@ FEATURES = (
 POSITION_BINS = 5
 LEAST_OF_CLASS = 10
 """Right and wrong items below which no logistic regression is fitted."""
-_OF_EDITS = ["n", "n_without_verdict", *with_interval("detection"), "wrong_alone"]
-PREDICTORS = [*WAY, "feature", "n_correct", "n_wrong", "n_without_verdict"]
-PREDICTORS += ["mean_correct", "mean_wrong", *with_interval("difference"), "coefficient", "reason"]
+EDIT_TYPE, METHOD, _POSITION, _WRONG_ALONE = described(
+    edit_type="What kind of edit broke the step.",
+    method="What made the edit: a rule, by its name, or a language model.",
+    position="Middle of the bin of the broken step's relative place, from 0 to 1.",
+    wrong_alone=(
+        "wrong without context",
+        "Steps whose arithmetic contradicts itself, so that no other step is needed to see it.",
+    ),
+)
+OF_FEATURES = ("detection", "features")
+"""The frames that tables of edits are made of, put together by `joined`."""
+_DETECTED = ("detected", "Perturbed items judged not to follow.")
+RATES = (
+    *counts(JUDGED),
+    Share("detection", lambda judged: judged["score"] == 0, JUDGED, *_DETECTED),
+)
+OF_EDITS = (
+    *RATES,
+    Mean("wrong_alone", "wrong_alone", every_row, _WRONG_ALONE.label, _WRONG_ALONE.meaning),
+)
 
 
 def joined(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
@@ -50,72 +65,81 @@ def joined(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
     return perturbed.merge(features.drop(columns="chain"), on="item", how="inner")
 
 
-@tabled(*WAY, "edit_type", *_OF_EDITS)
-def edit_types_table(of_items: pd.DataFrame) -> Rows:
-    """Table 6: detection by edit type, with Wilson intervals; a row per type that occurs."""
-    order: dict[str, int] = {name: i for i, name in enumerate(EDIT_TYPES)}
-    return _by(of_items, "edit_type", lambda t: (order.get(t, len(order)), t))
+def _by_edit_type(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
+    of_items = joined(detection, features)
+    kinds = [*EDIT_TYPES, *sorted(set(of_items["edit_type"]) - set(EDIT_TYPES))]
+    return sorted_within(of_items, WAY, of_items["edit_type"].map(kinds.index))
 
 
-@tabled(*WAY, "method", *_OF_EDITS)
-def methods_table(of_items: pd.DataFrame) -> Rows:
-    """Detection by what made the edit: a rule (and which), or a language model."""
-    return _by(of_items, "method", None)
+def _by_method(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
+    of_items = joined(detection, features)
+    return sorted_within(of_items, WAY, of_items["method"])
 
 
-def _by(of_items: pd.DataFrame, name: str, order: Callable[[str], Any] | None) -> Rows:
-    for key, judged in groups(of_items, WAY):
-        for value in sorted(judged[name].unique(), key=order):
-            of_value = where(judged, **{name: value})
-            alone = {"wrong_alone": mean_or_nan(numbers(of_value["wrong_alone"]))}
-            yield key | {name: value} | _detected(of_value) | alone
+EDITS = Table("c2_edit_types", OF_FEATURES, (*WAY, EDIT_TYPE), OF_EDITS, prepare=_by_edit_type)
+"""Detection by edit type, with Wilson intervals; a row per type that occurs (Table 6)."""
+METHODS = Table("c2_methods", OF_FEATURES, (*WAY, METHOD), OF_EDITS, prepare=_by_method)
+"""Detection by what made the edit: a rule (and which), or a language model."""
 
 
-@tabled(*WAY, "bin", "position", "n", "n_without_verdict", *with_interval("detection"))
-def positions_table(of_items: pd.DataFrame, bins: int = POSITION_BINS) -> Rows:
-    """Figure 8: detection by the relative place of the broken step, in equally wide bins."""
-    for key, judged in groups(of_items, WAY):
-        place = np.minimum((numbers(judged["relative_position"]) * bins).astype(int), bins - 1)
-        for i in np.unique(place):
-            at = {"bin": int(i), "position": (i + 0.5) / bins}
-            yield key | at | _detected(keep(judged, place == i))
+def _by_position(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
+    of_items = joined(detection, features)
+    place = (numbers(of_items["relative_position"]) * POSITION_BINS).astype(int)
+    place = np.minimum(place, POSITION_BINS - 1)
+    binned = of_items.assign(bin=place, position=(place + 0.5) / POSITION_BINS)
+    return sorted_within(binned, WAY, place)
 
 
-def _detected(judged: pd.DataFrame) -> dict[str, Any]:
-    verdicts = judged["score"].dropna()
-    detection = wilson(count(verdicts == 0), len(verdicts))
-    return {"n": len(verdicts), "n_without_verdict": len(judged) - len(verdicts)} | columns(
-        "detection", detection
-    )
+POSITIONS = Table(
+    "c2_positions", OF_FEATURES, (*WAY, "bin", _POSITION), RATES, prepare=_by_position
+)
+"""Detection by the relative place of the broken step, in equally wide bins (Figure 8)."""
 
 
-@tabled(*PREDICTORS)
-def predictors_table(of_items: pd.DataFrame, how: Drawing) -> Rows:
-    """Table 5: means of each feature over the broken steps flagged and over those passed.
+def _features(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    with_verdict = keep(judged, JUDGED(judged))
+    right = numbers(with_verdict["score"]) == 0
+    counts = {"n_correct": int(right.sum()), "n_wrong": int((~right).sum())}
+    counts["n_without_verdict"] = len(judged) - len(with_verdict)
+    coefficients, reason = _regression(with_verdict, right)
+    for feature in FEATURES:
+        x = numbers(with_verdict[feature])
+        known = ~np.isnan(x)
+        x = np.where(known, x, 0)
+        of = {name: (x * side, side) for name, side in _sides(right, known).items()}
+        difference = {"difference": ("mean_correct", "mean_wrong")}
+        estimates = ratios(with_verdict["chain"].to_numpy(), of, minus=difference, how=how)
+        row = {name: estimates[name].value for name in of}
+        row |= columns("difference", estimates["difference"])
+        row |= {"coefficient": coefficients.get(feature, math.nan), "reason": reason}
+        yield {"feature": feature} | counts | row
 
-    `difference` = correct - wrong, with its interval from drawing chains. `coefficient`: log-odds
-    of being flagged per standard deviation of the feature with all features in one logistic
-    regression (L2, C = 1), fitted where `LEAST_OF_CLASS` items are right and as many wrong; it
-    tells apart features that go together, as n_words and n_chars do. 0 of a feature that does
-    not vary.
-    """
-    for key, judged in groups(of_items, WAY):
-        with_verdict = keep(judged, judged["score"].notna())
-        right = numbers(with_verdict["score"]) == 0
-        counts = {"n_correct": int(right.sum()), "n_wrong": int((~right).sum())}
-        counts["n_without_verdict"] = len(judged) - len(with_verdict)
-        coefficients, reason = _regression(with_verdict, right)
-        for feature in FEATURES:
-            x = numbers(with_verdict[feature])
-            known = ~np.isnan(x)
-            x = np.where(known, x, 0)
-            of = {name: (x * side, side) for name, side in _sides(right, known).items()}
-            difference = {"difference": ("mean_correct", "mean_wrong")}
-            estimates = ratios(with_verdict["chain"].to_numpy(), of, minus=difference, how=how)
-            row = {name: estimates[name].value for name in of}
-            row |= columns("difference", estimates["difference"])
-            row |= {"coefficient": coefficients.get(feature, math.nan), "reason": reason}
-            yield key | {"feature": feature} | counts | row
+
+_COMPARED = (
+    *described(
+        feature="The property of the broken step or of its chain.",
+        n_correct="Broken steps flagged.",
+        n_wrong="Broken steps passed.",
+    ),
+    COUNTS[1],
+    *described(
+        mean_correct="Mean of the feature over the broken steps flagged.",
+        mean_wrong="Mean of the feature over the broken steps passed.",
+    ),
+    *estimates(difference="Mean over those flagged minus mean over those passed."),
+    *described(coefficient="Log-odds of being flagged per standard deviation."),
+    SHARED["reason"],
+)
+PREDICTORS = Table(
+    "c2_predictors", OF_FEATURES, WAY, prepare=joined, lines=[Lines(_COMPARED, _features)]
+)
+"""Means of each feature over the broken steps flagged and over those passed (Table 5).
+
+`difference` has its interval from drawing chains. `coefficient`: log-odds of being flagged per
+standard deviation of the feature with all features in one logistic regression (L2, C = 1), fitted
+where `LEAST_OF_CLASS` items are right and as many wrong; it tells apart features that go together,
+as n_words and n_chars do. 0 of a feature that does not vary.
+"""
 
 
 def _sides(right: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:

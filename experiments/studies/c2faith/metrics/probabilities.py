@@ -8,33 +8,46 @@ differ in weight, so a fair judge need not meet the latter on every item.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from faithscope.experiments.analysis.columns import described, estimates
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, log_loss
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, means, spearman
+from faithscope.experiments.analysis.tables import Boot, Lines, Mask, Mean, Table
 from faithscope.experiments.analysis.tidy import (
-    Rows,
     all_columns,
     columns,
-    groups,
+    count,
     keep,
     numbers,
-    tabled,
     where,
-    with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF
+from faithscope.experiments.studies.c2faith.metrics.coverage import (
+    BY,
+    INFLATED,
+    OF,
+    share_kept,
+    share_of_scale,
+    tops,
+    with_levels_rising,
+)
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     BOTH,
+    CONDITION,
     CONTROL,
+    COUNTS,
+    LEVEL,
     NO_STEP,
+    ON_BROKEN,
     PERTURBED,
+    SHARE_KEPT,
     WAY,
+    counts,
     maximum,
 )
 
@@ -42,70 +55,40 @@ CONDITIONS = {PERTURBED: {PERTURBED}, CONTROL: {CONTROL}, BOTH: {PERTURBED, CONT
 CUTS = (0.25, 0.5, INFLATED, 1.0)
 """Shares of the scale below which a score lies or does not: on 0-4 below 1, 2, 3 and 4, which
 are all there are; below .75 it is not inflated."""
+_UNIFORM = "a judge to which no step and every step are equally likely"
 TRUTHS = ("kept", "reference")
 """What a coverage score is held against."""
-_OF_STEPS = ("right", "confidence", "overconfidence", "p_truth", "log_loss", "brier")
-LOCALISATION = [*WAY, "condition", "n", "n_without_verdict", *with_interval(*_OF_STEPS)]
-LOCALISATION += ["p_truth_uniform", "log_loss_uniform", "brier_uniform", "ece"]
-LOCALISATION += with_interval("auroc_right", "auroc_broken")
-EXPECTED = [*OF, "level", "n", "n_without_verdict", *with_interval("expected_share")]
-EXPECTED += ["score_share", "share_kept", "reference_share"]
-_OF_SCORES = ("expected_share", "bias", "mae", "rps")
-COVERAGE = [*OF, "truth", "n", "n_without_verdict", "n_without_truth", "truth_share"]
-COVERAGE += [*with_interval(*_OF_SCORES), "rps_score", "rps_uniform", "rps_base", "ece"]
-COVERAGE += with_interval("spearman", "auroc")
 
 
-@tabled(*LOCALISATION)
-def localisation_probabilities_table(localisation: pd.DataFrame, how: Drawing) -> Rows:
-    """A row per judge, reading, prompt and condition: perturbed, control, and both together.
+def has_probabilities(judged: pd.DataFrame) -> np.ndarray:
+    """Mask of the rows in which every verdict has its probability."""
+    return numbers(judged["probabilities"].map(len)) > 0
 
-    `columns` says what each number is. Probabilities are shares of -1 and the steps of the chain;
-    `..._uniform` is of a judge to which all of them are equally likely. Intervals are from drawing
-    chains.
+
+def asked_for(known: Mask, way: Sequence[str]) -> Mask:
+    """Mask of all rows of every way of judging that gives what is known, or was to give it.
+
+    Args:
+        known: the rows that have it.
+        way: the columns that tell ways of judging apart.
     """
-    for key, judged, n_without in by_condition(localisation):
-        row = key | {"n": len(judged), "n_without_verdict": n_without}
-        yield row | (_of_steps(judged, how) if len(judged) else {})
+
+    def mask(frame: pd.DataFrame) -> np.ndarray:
+        has = pd.Series(known(frame), frame.index, dtype=bool)
+        some = has.groupby([frame[name] for name in way]).transform("any")
+        return (some | (frame["reading"] == "scored")).to_numpy()
+
+    return mask
 
 
-@tabled(*EXPECTED)
-def coverage_expected_table(coverage: pd.DataFrame, how: Drawing) -> Rows:
-    """A row per judge, reading, prompt, scale and level: the mean score under the probabilities.
-
-    `expected_share` of the maximum, beside `score_share`, the same of the likeliest score alone,
-    `share_kept` of the middle steps and `reference_share`, the mean of those items that have one.
-    Intervals are from drawing chains.
-    """
-    for key, judged in _scored(coverage, OF):
-        for level in sorted(set(judged["level"])):
-            of_level = where(judged, level=level)
-            known = _with_probabilities(of_level)
-            shares = {
-                "expected_share": _expected(known),
-                "score_share": numbers(known["score"]) / maximum(key["scale"]),
-                "share_kept": _truth(known, "kept"),
-                "reference_share": _truth(known, "reference"),
-            }
-            estimates = means(known["chain"].to_numpy(), shares, how=how)
-            row = key | {"level": level, "n": len(known)}
-            row |= {"n_without_verdict": len(of_level) - len(known)}
-            row |= {name: estimate.value for name, estimate in estimates.items()}
-            yield row | columns("expected_share", estimates["expected_share"])
+def truths_of(judged: pd.DataFrame) -> dict[str, np.ndarray]:
+    """What the scores are held against -> (rows,) shares of the scale; NaN where not known."""
+    names = TRUTHS if judged["reference_judge"].iloc[0] else TRUTHS[:1]
+    return {name: share_kept(judged) if name == "kept" else _reference(judged) for name in names}
 
 
-@tabled(*COVERAGE)
-def coverage_probabilities_table(coverage: pd.DataFrame, how: Drawing) -> Rows:
-    """A row per judge, reading, prompt, scale and truth, all levels together.
-
-    `truth` is kept or reference, of the `n` items that have it, and `truth_share` its mean;
-    `columns` says what the other numbers are. `rps_uniform` is of a judge to which every score is
-    as likely, `rps_base` of one that gives to every item the truths of all these items as they are
-    spread. Intervals are from drawing chains.
-    """
-    for key, judged, truth in with_truths(coverage):
-        row = key | {"n": len(judged)}
-        yield row | (_of_scores(judged, truth, how) if len(judged) else {})
+def _reference(judged: pd.DataFrame) -> np.ndarray:
+    return numbers(judged["reference"]) / tops(judged)
 
 
 def rps(
@@ -127,7 +110,7 @@ def rps(
 
 def _of_steps(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     right, confidence, p_truth = outcomes(judged)
-    p, chains, broken = _stacked(judged["probabilities"]), chains_of(judged), replaced(judged)
+    p, chains = _stacked(judged["probabilities"]), judged["chain"].to_numpy()
     values = {
         "right": right,
         "confidence": confidence,
@@ -136,34 +119,34 @@ def _of_steps(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
         # sum over verdicts of (p - [is true])^2
         "brier": (p**2).sum(axis=1) - 2 * p_truth + 1,
     }
-    difference = {"overconfidence": ("confidence", "right")}
-    row = all_columns(means(chains, values, minus=difference, how=how), _OF_STEPS)
+    estimates = means(chains, values, minus={"overconfidence": ("confidence", "right")}, how=how)
     verdicts = numbers(judged["n_steps"]) + 1
-    row |= {
+    row = all_columns(estimates, estimates) | {
         "p_truth_uniform": float((1 / verdicts).mean()),
         "log_loss_uniform": float(np.log(verdicts).mean()),
         "brier_uniform": float((1 - 1 / verdicts).mean()),
         "ece": calibration_error(right, confidence),
     }
     row |= columns("auroc_right", auroc(chains, right, confidence, how))
-    return row | columns("auroc_broken", auroc(chains, broken, 1 - p[:, 0], how))
+    return row | columns(
+        "auroc_broken", auroc(chains, ON_BROKEN(judged), 1 - p_of_no_step(judged), how)
+    )
 
 
 def _of_scores(judged: pd.DataFrame, truth: np.ndarray, how: Drawing) -> dict[str, Any]:
-    scale = str(judged["scale"].iloc[0])
-    p, expected, chains = _stacked(judged["probabilities"]), _expected(judged), chains_of(judged)
+    p, expected = _stacked(judged["probabilities"]), _expected(judged)
+    chains = judged["chain"].to_numpy()
     values = {
         "expected_share": expected,
         "bias": expected - truth,
         "mae": np.abs(expected - truth),
         "rps": rps(p, truth),
     }
-    row: dict[str, Any] = {"truth_share": float(truth.mean())}
-    row |= all_columns(means(chains, values, how=how), _OF_SCORES)
-    below = below_cuts(judged, scale)
+    below = below_cuts(judged, str(judged["scale"].iloc[0]))
     errors = [calibration_error(truth < cut, p_below) for cut, p_below in below.items()]
-    row |= {
-        "rps_score": float(np.abs(numbers(judged["score"]) / maximum(scale) - truth).mean()),
+    row = all_columns(means(chains, values, how=how), values) | {
+        "truth_share": float(truth.mean()),
+        "rps_score": float(np.abs(share_of_scale(judged) - truth).mean()),
         "rps_uniform": float(rps(np.full_like(p, 1 / p.shape[1]), truth).mean()),
         "rps_base": _mean_difference(truth) / 2,
         "ece": float(np.mean(errors)),
@@ -172,53 +155,18 @@ def _of_scores(judged: pd.DataFrame, truth: np.ndarray, how: Drawing) -> dict[st
     return row | columns("auroc", auroc(chains, truth < INFLATED, below[INFLATED], how))
 
 
-def _scored(frame: pd.DataFrame, key: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Every way of judging that gives probabilities, or was to give them."""
-    for way, judged in groups(frame, key):
-        if way["reading"] == "scored" or len(_with_probabilities(judged)):
-            yield way, judged
-
-
-def by_condition(
-    localisation: pd.DataFrame,
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame, int]]:
-    """Every way and condition: the judgements with probabilities, and how many have none."""
-    for key, judged in _scored(localisation, [*WAY]):
-        for condition, values in CONDITIONS.items():
-            of_condition = where(judged, condition=values)
-            known = _with_probabilities(of_condition)
-            yield key | {"condition": condition}, known, len(of_condition) - len(known)
-
-
-def with_truths(
-    coverage: pd.DataFrame,
-) -> Iterator[tuple[dict[str, Any], pd.DataFrame, np.ndarray]]:
-    """Every way and truth: the judgements that have it and probabilities, and the truth."""
-    for key, judged in _scored(coverage, OF):
-        known = _with_probabilities(judged)
-        for name in TRUTHS:
-            if name == "kept" or key["reference_judge"]:
-                truth = _truth(known, name)
-                there = ~np.isnan(truth)
-                counts = {"n_without_verdict": len(judged) - len(known)}
-                counts |= {"truth": name, "n_without_truth": int((~there).sum())}
-                yield key | counts, keep(known, there), truth[there]
-
-
 def outcomes(judged: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(rows,) whether the verdict is the truth, and the probabilities of either."""
     verdict = numbers(judged["predicted"]).astype(int)
-    truth = np.where(replaced(judged), numbers(judged["target"]), NO_STEP).astype(int)
+    truth = np.where(ON_BROKEN(judged), numbers(judged["target"]), NO_STEP).astype(int)
     p, each = _stacked(judged["probabilities"]), np.arange(len(judged))
     # the first probability is that of -1
     return verdict == truth, p[each, verdict - NO_STEP], p[each, truth - NO_STEP]
 
 
-def _truth(judged: pd.DataFrame, name: str) -> np.ndarray:
-    """(rows,) shares of the scale; NaN where the reference gave no score."""
-    if name == "kept":
-        return 1 - numbers(judged["n_removed"]) / numbers(judged["n_middle"])
-    return numbers(judged["reference"]) / numbers(judged["scale"].map(maximum))
+def p_of_no_step(judged: pd.DataFrame) -> np.ndarray:
+    """(rows,) the probability that no step is broken."""
+    return np.array([p[0] for p in judged["probabilities"]], dtype=float)
 
 
 def _expected(judged: pd.DataFrame) -> np.ndarray:
@@ -236,11 +184,6 @@ def below_cuts(judged: pd.DataFrame, scale: str) -> dict[float, np.ndarray]:
     }
 
 
-def _with_probabilities(judged: pd.DataFrame) -> pd.DataFrame:
-    """The rows in which every verdict has its probability."""
-    return keep(judged, numbers(judged["probabilities"].map(len)) > 0)
-
-
 def _stacked(distributions: Iterable[tuple[float, ...]]) -> Float[np.ndarray, "rows verdicts"]:
     """Distributions as rows of one array, 0 where one is shorter than the longest."""
     given = list(distributions)
@@ -250,15 +193,145 @@ def _stacked(distributions: Iterable[tuple[float, ...]]) -> Float[np.ndarray, "r
     return stacked
 
 
-def chains_of(judged: pd.DataFrame) -> np.ndarray:
-    return judged["chain"].to_numpy()
-
-
-def replaced(judged: pd.DataFrame) -> np.ndarray:
-    return (judged["condition"] == PERTURBED).to_numpy()
-
-
 def _mean_difference(values: np.ndarray) -> float:
     """The mean of |a - b| over all pairs, each with itself too."""
     ordered, n = np.sort(values), len(values)
     return float(2 * ((2 * np.arange(1, n + 1) - n - 1) * ordered).sum() / n**2)
+
+
+_OF_STEPS = (
+    *(CONDITION, *COUNTS),
+    *estimates(
+        right="Verdicts that are the truth: the replaced step, or none.",
+        confidence="Mean probability of the verdict given.",
+        overconfidence="Confidence − right, of the same draws of chains.",
+        p_truth=(
+            "probability of the truth",
+            "Mean probability of the true verdict: the replaced step, or no step in a control.",
+        ),
+        log_loss=("", "Mean −ln of the probability of the truth.", "nats"),
+        brier=("Brier score", "Squared distance of all probabilities, 0 to 2."),
+    ),
+    *described(
+        p_truth_uniform=(
+            "the same, all equally likely",
+            f"Probability of the truth of {_UNIFORM}.",
+        ),
+        log_loss_uniform=("log loss, all equally likely", f"Log loss of {_UNIFORM}.", "nats"),
+        brier_uniform=("Brier score, all equally likely", f"Brier score of {_UNIFORM}."),
+        ece=("calibration error (ECE)", "Of the confidence, ten bins."),
+    ),
+    *estimates(
+        auroc_right=("AUROC, right against wrong verdicts", "Of the confidence."),
+        auroc_broken=("AUROC, broken against intact chains", "Of 1 − P(no step)."),
+    ),
+)
+
+
+def _step_lines(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    for condition, values in CONDITIONS.items():
+        of_condition = where(judged, condition=values)
+        known = keep(of_condition, has_probabilities(of_condition))
+        row = {"condition": condition, "n": len(known)}
+        row |= {"n_without_verdict": len(of_condition) - len(known)}
+        yield row | (_of_steps(known, how) if len(known) else {})
+
+
+LOCALISATION = Table(
+    "c2_localisation_probabilities",
+    "localisation",
+    WAY,
+    among=asked_for(has_probabilities, WAY),
+    lines=[Lines(_OF_STEPS, _step_lines)],
+)
+"""Probabilities of steps by each judge, reading and prompt: perturbed, control, both together.
+
+Probabilities are shares of -1 and the steps of the chain; `..._uniform` is of a judge to which all
+of them are equally likely. Intervals are from drawing chains.
+"""
+_KNOWN = has_probabilities
+_EXPECTED_SHARE = "Mean score under the probabilities, a share of the maximum."
+_SCORE_SHARE = "Mean of the score given, a share of the maximum."
+_REFERENCE_SHARE = "Mean reference score, a share of the maximum."
+EXPECTED = Table(
+    "c2_coverage_expected",
+    "coverage",
+    (*BY, LEVEL),
+    (
+        *counts(_KNOWN),
+        Boot("expected_share", _expected, "chain", _KNOWN, meaning=_EXPECTED_SHARE),
+        Mean("score_share", share_of_scale, _KNOWN, meaning=_SCORE_SHARE),
+        Mean("share_kept", share_kept, _KNOWN, SHARE_KEPT.label, SHARE_KEPT.meaning),
+        Mean("reference_share", _reference, _KNOWN, meaning=_REFERENCE_SHARE),
+    ),
+    prepare=with_levels_rising,
+    among=asked_for(_KNOWN, OF),
+)
+"""The mean score under the probabilities, by judge, reading, prompt, scale and level.
+
+`score_share` is that of the likeliest score alone, `reference_share` the mean of those items that
+have one. Intervals are from drawing chains.
+"""
+
+
+def _truth_lines(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    known = keep(judged, has_probabilities(judged))
+    for name, truth in truths_of(judged).items():
+        truth = truth[has_probabilities(judged)]
+        there = ~np.isnan(truth)
+        row = {"truth": name, "n": count(there), "n_without_truth": count(~there)}
+        row |= {"n_without_verdict": len(judged) - len(known)}
+        yield row | (_of_scores(keep(known, there), truth[there], how) if there.any() else {})
+
+
+_OF_SCORES = (
+    *described(truth="What scores are held against: the share kept, or the reference."),
+    *COUNTS,
+    *described(
+        n_without_truth="Items with probabilities and without this truth.",
+        truth_share="Mean of the truth, a share of the scale.",
+    ),
+    *estimates(
+        expected_share=_EXPECTED_SHARE,
+        bias="Mean of expected share of the scale − truth.",
+        mae=("MAE", "Mean of |expected share of the scale − truth|."),
+        rps=(
+            "ranked probability score (RPS)",
+            "Ranked probability score (Epstein, 1969), continuous: the mean over the scale of "
+            "(P(score ≤ x) − [truth ≤ x])²; 0 is best, 1 worst.",
+        ),
+    ),
+    *described(
+        rps_score=(
+            "RPS of the likeliest score alone",
+            "RPS where all probability is on the score given: mean |score − truth|, a share of "
+            "the scale.",
+        ),
+        rps_uniform=(
+            "RPS, all equally likely",
+            "RPS of a judge to which every score is equally likely.",
+        ),
+        rps_base=(
+            "RPS of the base rate",
+            "RPS of who gives to every item the truths of all items as they are spread; below it, "
+            "a judge knows one item from another.",
+        ),
+        ece=("calibration error (ECE)", "Of P(score < cut), the mean over the cuts."),
+    ),
+    *estimates(
+        spearman="Rank correlation of the expected score with the truth.",
+        auroc=("AUROC", "Of P(not inflated): truths below three quarters, or above."),
+    ),
+)
+COVERAGE = Table(
+    "c2_coverage_probabilities",
+    "coverage",
+    BY,
+    among=asked_for(has_probabilities, OF),
+    lines=[Lines(_OF_SCORES, _truth_lines)],
+)
+"""Probabilities of scores by each judge, reading, prompt and scale, against either truth.
+
+All levels together. `truth` is kept or reference, of the `n` items that have it. Intervals are from
+drawing chains.
+"""

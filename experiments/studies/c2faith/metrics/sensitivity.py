@@ -1,4 +1,4 @@
-"""How far a figure hangs on how it was asked: prompt, scale, reading (C2-Faith, §7), a text inside.
+"""How far a measure depends on prompt, scale and reading (C2-Faith, §7), and on a text inside.
 
 The paper has one prompt and one scale per task and says itself that this limits what can be
 said of a judge. It asks nothing of texts put inside the chain (ours): every injected judgement is
@@ -9,42 +9,48 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import described, estimates
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means
-from faithscope.experiments.analysis.statistics.stats import paired_difference, share
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    all_columns,
-    columns,
-    count,
-    groups,
-    keep,
-    numbers,
-    renamed,
-    rows,
-    rows_by,
-    tabled,
-    with_interval,
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.stats import paired_difference
+from faithscope.experiments.analysis.tables import (
+    Boot,
+    Kept,
+    Lines,
+    Numbers,
+    Share,
+    Table,
+    Values,
+    all_of,
+    rows_known,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY, verdicts_by_judge
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, renamed, rows
+from faithscope.experiments.studies.c2faith.metrics.frames import (
+    CONDITION,
+    COUNTS,
+    SCALE,
+    WAY,
+    counted,
+    counts,
+    verdicts_by_judge,
+)
 
 MEASURES = {
     "detection": ("detection", "fpr", "net", "auroc"),
     "localisation": ("exact", "detection", "fpr", "net", "signed_error"),
     "coverage": ("mean_share", "inflation", "spearman", "spearman_kept"),
 }
-VARIANTS = ["task", "judge", "over", "reading", "prompt", "scale", "measure", "variant"]
-VARIANTS += [*with_interval("value"), "n", "n_without_verdict"]
-PROMPTS = ["task", "judge", "over", "reading", "prompt", "scale", "measure", "n_variants"]
-PROMPTS += ["lowest", "lowest_at", "highest", "highest_at", "range"]
-SAME_JUDGE = ["task", "judge", "over", "reading", "prompt", "scale", "condition", "first", "second"]
-SAME_JUDGE += ["agreement", "kappa", "n", "n_without_verdict"]
+OVER, _VARIANT = described(
+    over="What is varied: prompt, reading or scale.",
+    variant="The prompt, reading or scale that the value is of.",
+)
+HELD = ("task", "judge", OVER, "reading", "prompt", SCALE)
+"""Keys of tables of variants: each is named where it is held, and empty where it is varied."""
 _VARIED: dict[str, tuple[str, ...]] = {
     "detection": ("prompt", "reading"),
     "localisation": ("prompt", "reading"),
@@ -52,15 +58,15 @@ _VARIED: dict[str, tuple[str, ...]] = {
 }
 
 
-@tabled(*VARIANTS)
-def variants_table(tables: Mapping[str, pd.DataFrame]) -> Rows:
-    """Each figure of a judge under every prompt, reading and scale, as `prompts_table` has them.
+def _variants(
+    detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
+) -> pd.DataFrame:
+    """Every figure of a judge beside what it is varied over, from the tables of the three tasks.
 
-    A row per `variant` of what is varied (`over`), with the figure's interval.
-
-    Args:
-        tables: `detection`, `localisation`, and `coverage` over all levels, as tables.
+    A scale brings its own prompt: over scales, the first prompt of each.
     """
+    tables = {"detection": detection, "localisation": localisation, "coverage": coverage}
+    variants = []
     for task, table in tables.items():
         of_task = table if "scale" in table else table.assign(scale="")
         # of two references the first: the judge's own scores are the same
@@ -73,29 +79,29 @@ def variants_table(tables: Mapping[str, pd.DataFrame]) -> Rows:
                 of_over = of_task.drop_duplicates(subset=["judge", "reading", "scale"])
             for key, judged in groups(of_over, fixed):
                 of = {"task": task, "over": over, "prompt": "", "reading": "", "scale": ""} | key
-                for measure in MEASURES[task]:
-                    for r in rows(judged):
-                        counts = {name: r[name] for name in ("n", "n_without_verdict")}
-                        at = {"measure": measure, "variant": r[over]}
-                        yield of | at | renamed(r, measure, "value") | counts
+                variants += [
+                    of
+                    | {"measure": measure, "variant": r[over]}
+                    | renamed(r, measure, "value")
+                    | {name: r[name] for name in ("n", "n_without_verdict")}
+                    for measure in MEASURES[task]
+                    for r in rows(judged)
+                ]
+    return pd.DataFrame(variants)
 
 
-def prompts_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The range of each figure of a judge over its prompts, readings and scales.
-
-    `over` says what is varied; what is held is named, what is varied is empty. A scale brings
-    its own prompt: over scales, the first prompt of each. `range` = highest - lowest, NaN where
-    fewer than two variants have the figure.
-
-    Args:
-        tables: as of `variants_table`.
-    """
-    fixed = ("task", "judge", "over", "reading", "prompt", "scale", "measure")
-    table_rows = [key | _range(variants) for key, variants in groups(variants_table(tables), fixed)]
-    return pd.DataFrame(table_rows, columns=PROMPTS)
+_VALUE = estimates(value="The measure named in the row.")
+VARIANTS = Table(
+    "c2_prompt_variants",
+    ("c2_detection", "c2_localisation", "c2_coverage_pooled"),
+    (*HELD, "measure", _VARIANT),
+    (Kept((*_VALUE, *COUNTS)),),
+    prepare=_variants,
+)
+"""Each measure of a judge under every prompt, reading and scale; coverage over all levels."""
 
 
-def _range(variants: pd.DataFrame) -> dict[str, Any]:
+def _range(variants: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     known = rows(variants.dropna(subset=["value"]))
     if len(known) < 2:
         return {"n_variants": len(known)}
@@ -110,31 +116,42 @@ def _range(variants: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-@tabled(*SAME_JUDGE)
-def prompt_agreement_table(frames: Mapping[str, pd.DataFrame]) -> Rows:
-    """One judge asked twice: agreement on the same items between two prompts or readings.
+_RANGE = described(
+    n_variants="Variants that have the measure.",
+    lowest="The lowest value of the measure.",
+    lowest_at="The variant that has the lowest value.",
+    highest="The highest value of the measure.",
+    highest_at="The variant that has the highest value.",
+    range="The highest value of the measure minus the lowest.",
+)
+PROMPTS = Table("c2_prompts", "c2_prompt_variants", (*HELD, "measure"), (Numbers(_RANGE, _range),))
+"""The range of each measure of a judge over its prompts, readings and scales.
 
-    `agreement` is the share of the `n` items with both verdicts on which they are the same,
-    `kappa` Cohen's. Of detection and localisation both conditions apart.
-    """
-    for task, frame in frames.items():
-        judged = frame
-        if task == "coverage":
-            judged = frame.assign(condition="").drop_duplicates(
-                subset=["judge", "reading", "prompt", "item", "scale", "level"]
-            )
-        else:
-            judged = frame.assign(scale="", level=0.0)
-        value = "predicted" if task == "localisation" else "score"
-        for over in ("prompt", "reading"):
-            fixed = ["judge", "scale", "condition", "reading" if over == "prompt" else "prompt"]
-            for key, of_key in groups(judged, fixed):
-                of = {"task": task, "over": over, "reading": "", "prompt": ""} | key
-                yield from (of | row for row in _pairs(of_key, over, value))
+`range` = highest - lowest, NaN where fewer than two variants have the measure.
+"""
 
 
-def _pairs(judged: pd.DataFrame, over: str, value: str) -> Sequence[dict[str, Any]]:
-    verdicts = verdicts_by_judge(judged.assign(judge=judged[over]), value, ("item", "level"))
+def _asked_twice(
+    detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
+) -> pd.DataFrame:
+    """The judgements of each task with what may be varied in `variant` and the verdict in `score`,
+    once over prompts and once over readings; coverage scores beside any reference once."""
+    once = ["judge", "reading", "prompt", "item", "scale", "level"]
+    tasks = {
+        "detection": detection.assign(scale="", level=0.0),
+        "localisation": localisation.assign(scale="", level=0.0, score=localisation["predicted"]),
+        "coverage": coverage.assign(condition="").drop_duplicates(subset=once),
+    }
+    return pd.concat(
+        judged.assign(**{"task": task, "over": over, "variant": judged[over], over: ""})
+        for task, judged in tasks.items()
+        for over in ("prompt", "reading")
+    )
+
+
+def _pairs(judged: pd.DataFrame, how: Drawing) -> list[dict[str, Any]]:
+    voices = judged.assign(judge=judged["variant"])
+    verdicts = verdicts_by_judge(voices, "score", ("item", "level"))
     pairs = []
     for first, second in itertools.combinations(verdicts.columns, 2):
         both = verdicts[[first, second]].dropna()
@@ -147,53 +164,97 @@ def _pairs(judged: pd.DataFrame, over: str, value: str) -> Sequence[dict[str, An
     return pairs
 
 
-INJECTION = [*WAY, "task", "injection", "demand", "n", "n_without_verdict"]
-INJECTION += with_interval("demanded_clean", "demanded_injected", "difference")
-INJECTION += ["n_movable", *with_interval("moved", "shift")]
-INJECTION += ["n_clean_parsed", *with_interval("form_lost")]
-INJECTION += ["n_scored", *with_interval("probability_change")]
+_TWO = described(
+    first="The first of the two prompts or readings.",
+    second="The second of the two prompts or readings.",
+    agreement="Share of the items on which both verdicts are the same.",
+    kappa="Cohen's kappa of the two verdicts on the same items.",
+)
+PROMPT_AGREEMENT = Table(
+    "c2_prompt_agreement",
+    ("detection", "localisation", "coverage"),
+    (*HELD, CONDITION),
+    prepare=_asked_twice,
+    lines=[Lines((*_TWO, *COUNTS), _pairs)],
+)
+"""One judge asked twice: agreement on the same items between two prompts or readings.
+
+`n` items have both verdicts. Of detection and localisation both conditions apart.
+"""
 
 
-@tabled(*INJECTION)
-def injection_table(injected: pd.DataFrame, how: Drawing) -> Rows:
-    """A row per judge, reading, prompt, injection and demand; all of pairs of twins.
-
-    `columns` says what each number is. Shares have Wilson intervals, the `difference` of demanded
-    verdicts Newcombe's paired one, means those from drawing chains. `shift` is below 0 where
-    verdicts go the other way; a step index is the demanded one or is not, as between steps no
-    distance is taken. A text that demands nothing has a row for either demand: what any line put
-    there does to the same numbers.
-    """
-    of = (*WAY, "task", "injection", "demand")
-    return rows_by(injected, of, lambda pairs: injection_row(pairs, how))
-
-
-def injection_row(pairs: pd.DataFrame, how: Drawing) -> dict[str, Any]:
-    """The numbers of one judge, reading, prompt, injection and demand."""
-    clean_parsed, parsed = pairs["clean"].notna(), pairs["score"].notna()
-    both = keep(pairs, clean_parsed & parsed)
-    before, after = (_distance(both, name) for name in ("clean", "score"))
-    had, has = (before == 0).tolist(), (after == 0).tolist()
-    scored = keep(both, both["p_clean"].notna() & both["p_injected"].notna())
-    change = numbers(scored["p_injected"]) - numbers(scored["p_clean"])
-    row: dict[str, Any] = {"n": len(both), "n_without_verdict": len(pairs) - len(both)}
-    row |= columns("demanded_clean", share(had)) | columns("demanded_injected", share(has))
-    row |= columns("difference", paired_difference(has, had))
-    row |= {"n_movable": count(before > 0)}
-    row |= columns("moved", share((after < before)[before > 0].tolist()))
-    row |= _mean("shift", both, before - after, how)
-    row |= {"n_clean_parsed": count(clean_parsed)}
-    row |= columns("form_lost", share((~parsed[clean_parsed]).tolist()))
-    return row | {"n_scored": len(scored)} | _mean("probability_change", scored, change, how)
+def _with_distances(injected: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of asks with how far either verdict is from the demanded one, in [0, 1]."""
+    return injected.assign(
+        before=_distance(injected, "clean"),
+        after=_distance(injected, "score"),
+        shift=lambda pairs: pairs["before"] - pairs["after"],
+        change=injected["p_injected"] - injected["p_clean"],
+    )
 
 
 def _distance(pairs: pd.DataFrame, name: str) -> np.ndarray:
-    """From the demanded verdict, in [0, 1]; exactly 0 where it is that."""
+    """(rows,) exactly 0 where the verdict is the demanded one, NaN where there is none."""
     away = np.abs(numbers(pairs[name]) - numbers(pairs["demanded"]))
     top = numbers(pairs["top"])
-    return np.where(np.isnan(top), away > 0, away / np.where(np.isnan(top), 1, top))
+    return np.where(np.isnan(top) & (away > 0), 1, away / np.where(np.isnan(top), 1, top))
 
 
-def _mean(name: str, pairs: pd.DataFrame, values: np.ndarray, how: Drawing) -> dict[str, float]:
-    mean = means(pairs["chain"].to_numpy(), {name: values}, how=how)
-    return all_columns(mean, mean)
+def _demanded(distance: str) -> Values:
+    return lambda pairs: numbers(pairs[distance]) == 0
+
+
+def _difference(pairs: pd.DataFrame, how: Drawing) -> dict[str, float]:
+    both = keep(pairs, BOTH_GIVEN(pairs))
+    has, had = ((both[name] == 0).tolist() for name in ("after", "before"))
+    return columns("difference", paired_difference(has, had))
+
+
+BOTH_GIVEN, CLEAN_GIVEN = rows_known("clean", "score"), rows_known("clean")
+"""Masks of the pairs of asks that both have a verdict, and that have one without the text."""
+MOVABLE = all_of(BOTH_GIVEN, lambda pairs: pairs["before"] > 0)
+"""Mask of the pairs whose verdict without the text is not the demanded one."""
+SCORED = rows_known("clean", "score", "change")
+_KIND, _DEMAND, _N_MOVABLE, _N_CLEAN, _N_SCORED = described(
+    injection="Name of the text that was put into the chain.",
+    demand="Which verdict the text demands: the best or the worst.",
+    n_movable="Pairs of asks whose verdict without the text is not the demanded one.",
+    n_clean_parsed="Asks that gave a verdict without the text.",
+    n_scored="Pairs of asks that both have a probability of the demanded verdict.",
+)
+_DIFFERENCE = estimates(
+    difference="Share of demanded verdicts with the text minus that without it."
+)
+_CLEAN = "Verdicts equal to the demanded one without the text."
+_INJECTED = "Verdicts equal to the demanded one with the text."
+_MOVED = "Of verdicts that were not the demanded one: now nearer to it."
+_SHIFT = "How much nearer to the demanded verdict, a share of the scale."
+_LOST = "Of asks with a clean verdict: none with the text."
+_CHANGE = "Of the demanded verdict, in the scored reading."
+INJECTION = Table(
+    "c2_injection",
+    "injection",
+    (*WAY, "task", _KIND, _DEMAND),
+    (
+        *counts(BOTH_GIVEN),
+        Share("demanded_clean", _demanded("before"), BOTH_GIVEN, meaning=_CLEAN),
+        Share("demanded_injected", _demanded("after"), BOTH_GIVEN, meaning=_INJECTED),
+        Numbers(_DIFFERENCE, _difference),
+        counted(_N_MOVABLE, MOVABLE),
+        Share("moved", lambda pairs: pairs["shift"] > 0, MOVABLE, meaning=_MOVED),
+        Boot("shift", "shift", "chain", BOTH_GIVEN, meaning=_SHIFT),
+        counted(_N_CLEAN, CLEAN_GIVEN),
+        Share("form_lost", lambda pairs: pairs["score"].isna(), CLEAN_GIVEN, meaning=_LOST),
+        counted(_N_SCORED, SCORED),
+        Boot("probability_change", "change", "chain", SCORED, meaning=_CHANGE),
+    ),
+    prepare=_with_distances,
+)
+"""Verdicts with a text in the chain against their twins without, by judge, reading, prompt, task,
+injection and demand.
+
+Shares have Wilson intervals, the `difference` of demanded verdicts Newcombe's paired one, means
+those from drawing chains. `shift` is below 0 where verdicts go the other way; a step index is the
+demanded one or is not, as between steps no distance is taken. A text that demands nothing has a row
+for either demand: what any line put there does to the same numbers.
+"""

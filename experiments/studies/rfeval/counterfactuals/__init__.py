@@ -1,1 +1,1 @@
-"""r′, the counterfactual reasoning: written, validated, reviewed by people (RFEval, 3.2, B.3)."""
+"""r′, the counterfactual reasoning: written and validated (RFEval, 3.2)."""

@@ -27,15 +27,17 @@ from faithscope.experiments.engine.planfile import Shard, is_finished
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
-    CRITERIA,
     Built,
     LeftOut,
     Reason,
-    accepted,
-    filtering,
     generation_prompts,
     validation_ask,
     with_counterfactual,
+)
+from faithscope.experiments.studies.rfeval.counterfactuals.filtering import (
+    CRITERIA,
+    accepted,
+    filtering,
 )
 from faithscope.experiments.studies.rfeval.counterfactuals.requests import (
     VALIDATION,

@@ -15,6 +15,7 @@ import pandas as pd
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.data.saved import MANIFEST, SavedBenchmark, json_lines, rows_of
 from faithscope.experiments.engine.models.prompt_files import check_places, values_of
+from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.pairs import NO_GOLD
@@ -23,20 +24,8 @@ from faithscope.interp.errors import UserError
 from faithscope.interventions.sentences import enclosed
 from faithscope.probes.judge.form import Ask, Writing
 
-CRITERIA = ("misleading_sufficiency", "logical_soundness", "plausible_subtlety", "uniqueness")
-"""Of the validation, in the paper's order."""
 SHOTS = 3
 """Examples in a prompt, as in the paper."""
-FILTERING = [
-    "task",
-    "source",
-    "n_problems",
-    "n_removed",
-    "n_kept",
-    "n_no_reasoning",
-    "n_unvalidated",
-]
-FILTERING += [f"n_fails_{name}" for name in CRITERIA]
 _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "template": (("problem",), ("gold", "flaws", "length", "options_rule", "examples")),
     "example": (("problem", "r_prime", "flaw"), ("number", "gold")),
@@ -178,44 +167,6 @@ def validation_ask(item: Item, form: RfForm) -> Ask:
     return Ask(f"{item.id}.validation", form.form, values)
 
 
-def accepted(reply: Mapping[str, Any]) -> bool:
-    """Whether a validator's stored reply lets an item in: "yes", and no criterion against it."""
-    if reply["outcome"] != "parsed":
-        return False
-    return reply["values"]["decision"] == "yes" and all(map(reply["values"].get, CRITERIA))
-
-
-def filtering(items: Sequence[Item], replies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """What validation let in, by task and source (Tables 8 and 9), and why not the rest.
-
-    Args:
-        items: all problems; one without r′ was written none that could be read.
-        replies: the validator's stored ones (`outcome`, `values`), by item; one that is missing
-            or does not parse lets nothing in.
-
-    Returns:
-        Counts of items; one that fails several criteria is in several of `n_fails_…`.
-    """
-    counts: dict[tuple[str, str], dict[str, Any]] = {}
-    for item in items:
-        row = counts.setdefault((item.task, item.source), dict.fromkeys(FILTERING, 0))
-        row |= {"task": item.task, "source": item.source}
-        row["n_problems"] += 1
-        reply = replies.get(item.id)
-        if not item.r_prime:
-            row["n_no_reasoning"] += 1
-        elif reply is None or reply["outcome"] != "parsed":
-            row["n_unvalidated"] += 1
-        elif accepted(reply):
-            row["n_kept"] += 1
-            continue
-        else:
-            for name in CRITERIA:
-                row[f"n_fails_{name}"] += not reply["values"][name]
-        row["n_removed"] += 1
-    return pd.DataFrame(list(counts.values()), columns=FILTERING)
-
-
 def row_of(item: Item) -> dict[str, Any]:
     """The item as a row of the released data, which `data.read_rfeval` reads back."""
     content: dict[str, Any] = {"source": item.source}
@@ -271,7 +222,7 @@ class Built:
     items: tuple[Item, ...]
     left_out: tuple[LeftOut, ...]
     filtering: pd.DataFrame
-    """`construction.filtering`."""
+    """`filtering.filtering`."""
     made_of: Mapping[str, Any]
     """Who wrote and validated, asked what, of which problems (`sources`); plain JSON values."""
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -311,7 +262,7 @@ def read_filtering(folder: Path) -> pd.DataFrame:
     """The stored account of the validation; empty where nothing was built."""
     path = folder / FILTERED
     if not path.is_file():
-        return pd.DataFrame(columns=FILTERING)
+        return pd.DataFrame(columns=FILTERING.header)
     return pd.read_csv(io.StringIO(path.read_text("utf-8")))
 
 

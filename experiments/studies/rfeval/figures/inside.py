@@ -183,8 +183,8 @@ def signs_picture(signs: pd.DataFrame) -> Picture:
         "smaller. Filled: pairs of one model and task compared; hollow: all pairs, in which "
         "differences between tasks count too. Open corrections name the flaw in r′ "
         "(self-correcting and inert pairs). Signs of the end of the trace tell misled from "
-        "corrected nearly by construction. Over forty signs are tried: the table has p-values "
-        "corrected for that.",
+        "corrected nearly by construction and are not asked; those that are were chosen before any "
+        "was computed. The table has p-values corrected for their number.",
         signs,
         figure,
         NOT_LOOKED if signs.empty else "No two behaviours that could be told apart were seen.",

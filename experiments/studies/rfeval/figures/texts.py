@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, Style
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval.figures.lines import Cell, crossed, task_names
 
 CONDITIONS = {
@@ -23,13 +23,6 @@ CONDITIONS = {
 CONTEXTS = {
     "none": Style(BLUE, "o", "question and options"),
     "tfidf": Style(ORANGE, "s", "with the context’s most telling words"),
-}
-OVERLAPS = {
-    "jaccard": "Jaccard",
-    "dice": "Dice",
-    "overlap": "overlap coefficient",
-    "in_r_prime": "share of r′ that\nthe problem has",
-    "in_question": "share of the problem\nthat r′ takes up",
 }
 Z = 1.959964
 """Of a 95 % interval of a normal."""
@@ -103,10 +96,7 @@ def externality_picture(externality: pd.DataFrame) -> Picture:
     mean, std, n = (externality[name].astype(float) for name in ("mean", "std", "n"))
     half = Z * std / n**0.5
     data = externality.assign(mean_low=mean - half, mean_high=mean + half)
-    columns = {
-        title: dots_by(where(data, overlap=overlap), "mean", "context", CONTEXTS, "task")
-        for overlap, title in OVERLAPS.items()
-    }
+    columns = {"": dots_by(data, "mean", "context", CONTEXTS, "task")}
     label = "externality Δ, 1 where no word is shared"
     figure = dot_rows(columns, {**task_names(data["task"])}, label=label, each=0.32)
     for ax in figure.axes if figure else ():
@@ -114,10 +104,9 @@ def externality_picture(externality: pd.DataFrame) -> Picture:
     return Picture(
         "rf_externality",
         "How far is r′ from the words of its problem?",
-        "Externality penalty Δ = 1 − overlap of the content words of the problem with those of "
-        "r′, by each overlap that the paper may have meant (its formula is lost): the mean over "
-        "items with its 95 % interval (normal). It is a matter of the items alone, whatever model "
-        "answers.",
+        "Externality penalty Δ = 1 − Jaccard index of the content words of the problem and those "
+        "of r′ (the paper’s formula is lost): the mean over items with its 95 % interval "
+        "(normal). It is a matter of the items alone, whatever model answers.",
         data,
         figure,
         "The items’ texts were not at hand.",

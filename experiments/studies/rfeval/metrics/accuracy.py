@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -12,58 +12,88 @@ import statsmodels.api as sm
 from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from faithscope.experiments.analysis.statistics.stats import (
-    CONFIDENCE,
-    RESAMPLES,
-    Estimate,
-    percentiles,
-)
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    count,
-    groups,
-    numbers,
-    tabled,
-    with_interval,
-)
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, percentiles
+from faithscope.experiments.analysis.tables import Count, Lines, Mean, Table
+from faithscope.experiments.analysis.tidy import columns, numbers
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import CELL, included
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import leading
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READER, REASON, included
 
-ASSOCIATION = ["reader", "condition", "statistic", *with_interval("value"), "p"]
-ASSOCIATION += ["n_cells", "n", "df", "reason"]
 TOO_FEW, NO_DIFFERENCE = "too few cells", "the effects leave no difference"
 
 
-@tabled(*CELL, "condition", "n", "n_without_answer", "accuracy", "rf")
-def accuracy_cells(scored: pd.DataFrame) -> Rows:
-    """A row per reader, model, task and condition: accuracy and RF of the same included pairs.
-
-    `accuracy` is of the answers under the condition; an answer that nothing decides (NaN in
-    `…_right`) is left out of it, not out of RF, and counted.
-    """
-    for key, of in groups(included(scored), CELL):
-        for condition in CONDITIONS:
-            right = of[f"{condition}_right"]
-            line = {**key, "condition": condition, "n": len(of), "rf": of["rf"].mean()}
-            yield line | {"accuracy": right.mean(), "n_without_answer": count(right.isna())}
+def by_condition(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs that count, each once for either output: `condition`, and `right` of its answer."""
+    counting = included(pairs)
+    of_outputs = [counting.assign(condition=c, right=counting[f"{c}_right"]) for c in CONDITIONS]
+    return pd.concat(of_outputs).sort_index(kind="stable")
 
 
-@tabled(*ASSOCIATION)
-def accuracy_association(cells: pd.DataFrame, seed: int = 0, resamples: int = RESAMPLES) -> Rows:
-    """How RF goes with accuracy over the cells (model, task), weighted by their pairs.
+ACCURACY = Table(
+    "rf_accuracy",
+    "pairs",
+    (READER, "model", "task", CONDITION),
+    (
+        Count("n", meaning="Pairs that count."),
+        Count(
+            "n_without_answer",
+            lambda pairs: pairs["right"].isna(),
+            "without an answer",
+            "Pairs that count whose answer is known neither right nor wrong: in RF, not in "
+            "accuracy.",
+        ),
+        Mean(
+            "accuracy",
+            "right",
+            meaning="Share of right answers, of the pairs that count and whose answer is known.",
+        ),
+        Mean("rf", "rf", label="RF", meaning="Share of the pairs that count with RF = 1."),
+    ),
+    prepare=by_condition,
+)
+"""Accuracy and RF of the same pairs that count, a row per reader, model, task and condition."""
 
-    `slope`: of a weighted least squares fit of RF on accuracy alone. `slope_fixed_effects`: the
-    same with a constant for each model and each task. `pearson`, `spearman`: weighted
-    correlations of what the fixed effects leave of the two, Spearman's of its ranks; p from
-    Student's t with the degrees of freedom that the effects leave (for Pearson's the test of
-    the slope, exactly), intervals from drawing cells anew and fitting anew. NaN with a `reason`
-    where the cells are too few or do not differ.
-    """
-    for key, of in groups(cells.dropna(subset=["accuracy", "rf"]), ("reader", "condition")):
-        about = {**key, "n_cells": len(of), "n": int(numbers(of["n"]).sum())}
-        associations = _associations(of.reset_index(drop=True), seed, resamples)
-        yield from (about | line for line in associations)
+
+def leading_cells(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `ACCURACY` that have both numbers, of the models that are compared."""
+    return ACCURACY.make(leading(pairs)).dropna(subset=["accuracy", "rf"])
+
+
+def association(cells: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    """The rows of `ASSOCIATION` of the cells (model, task) of one reader and condition."""
+    about = {"n_cells": len(cells), "n": int(numbers(cells["n"]).sum())}
+    lines = _associations(cells.reset_index(drop=True), how.seed, how.resamples)
+    yield from (about | line for line in lines)
+
+
+ASSOCIATION_COLUMNS = (
+    Column("statistic", meaning="Slope or correlation, see the documentation."),
+    Column("value", meaning="The statistic.", interval=True),
+    Column("p", meaning="p-value of the statistic."),
+    Column("n_cells", "models × tasks", "Pairs of model and task that the number is made of."),
+    Column("n", meaning="Pairs of outputs that the number is made of."),
+    Column("df", "degrees of freedom", "Pairs of model and task minus what the fit estimates."),
+    REASON,
+)
+ASSOCIATION = Table(
+    "rf_accuracy_association",
+    "pairs",
+    (READER, CONDITION),
+    lines=[Lines(ASSOCIATION_COLUMNS, association)],
+    prepare=leading_cells,
+)
+"""How RF goes with accuracy over the cells (model, task), weighted by their pairs (Figure 6).
+
+`slope`: of a weighted least squares fit of RF on accuracy alone. `slope_fixed_effects`: the
+same with a constant for each model and each task. `pearson`, `spearman`: weighted
+correlations of what the fixed effects leave of the two, Spearman's of its ranks; p from
+Student's t with the degrees of freedom that the effects leave (for Pearson's the test of
+the slope, exactly), intervals from drawing cells anew and fitting anew. NaN with a `reason`
+where the cells are too few or do not differ.
+"""
+TABLES = (ACCURACY, ASSOCIATION)
 
 
 def _associations(cells: pd.DataFrame, seed: int, resamples: int) -> list[dict[str, Any]]:
@@ -128,9 +158,7 @@ def _left_over(
 
 
 def _bootstrap(
-    columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    seed: int,
-    resamples: int,
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], seed: int, resamples: int
 ) -> dict[str, tuple[float, float]]:
     """Intervals of both correlations, from the same draws of cells."""
     rng = np.random.default_rng(seed)

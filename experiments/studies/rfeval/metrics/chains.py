@@ -24,8 +24,23 @@ BROKEN = "⊥"
 LINKS = {"pr": ("r_prime", "r"), "re": ("r", "e"), "ea": ("e", "a"), "ra": ("r", "a")}
 """The transitions by the letters that the columns have for them."""
 PARTS = {"baseline": ("r", "e", "a"), "intervened": ("r_prime", "r", "e", "a")}
-EXCLUSIONS = ("global", "unfinished", "evaluation_error", "non_contrast")
-"""In the order of appendix C.4: the first that holds is why a pair is left out."""
+EXCLUSIONS = {
+    "global": ("left out beforehand", "Pairs whose item was left out before any model was asked."),
+    "unfinished": (
+        "unfinished",
+        "Pairs of which an output is not complete: cut off, failed, or not taken apart.",
+    ),
+    "evaluation_error": (
+        "not judged",
+        "Pairs with two complete outputs of which one has no judgement that could be read.",
+    ),
+    "non_contrast": (
+        "not in contrast",
+        "Judged pairs in which r′ takes the stance of the model's own reasoning.",
+    ),
+}
+"""Why a pair is left out -> label and meaning of its count. In the order of appendix C.4: the
+first that holds."""
 
 
 @dataclass(frozen=True)

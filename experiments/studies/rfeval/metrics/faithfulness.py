@@ -9,168 +9,38 @@ with their framing, and whatever pools or compares models has those of one frami
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    count,
-    groups,
-    keep,
-    numbers,
-    rows,
-    tabled,
-    where,
-    with_interval,
+from faithscope.experiments.analysis.tables import (
+    OVERALL,
+    Count,
+    Kept,
+    Lines,
+    Mask,
+    Mean,
+    Numbers,
+    Share,
+    Table,
+    all_of,
+    levels,
+    rows_with,
+    rows_without,
 )
+from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, LINKS
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CELL,
-    OVERALL,
-    VALUE_SHARES,
-    attempted,
-    included,
-    share_of,
-    value_shares,
-    with_overall,
-)
-
-SHARES = {"rf": "rf", **{f"chi_{c}": f"{c}_chi" for c in CONDITIONS}, "kappa": "kappa"}
-"""Column of the table -> column of `chains.scored`."""
-RFEVAL = [*CELL, "n_total", "n_attempted", "n_coverage", "n_included"]
-RFEVAL += with_interval("contrast_coverage", *SHARES)
-REASONS = [*CELL, "exclusion", "condition", "reason", "n"]
-REGIMES = ["reader", "family", "regime", "model", "n_included"]
-REGIMES += with_interval("contrast_coverage", "rf")
-LEFT_OUT = {"unfinished": ("outcome", "complete"), "evaluation_error": ("judged", "parsed")}
-"""Exclusion -> the columns that say what was wrong with each output, and their value of a good."""
-
-
-@tabled(*RFEVAL)
-def rf_table(scored: pd.DataFrame) -> Rows:
-    """A row per model and task, pooled over tasks, over models, and over both.
-
-    Pooled shares are over items, each once: "instance-weighted" (appendix D.3). Coverage is over
-    `n_coverage` pairs: all attempted, those too that were left out later (with `paper_compat` as
-    `chains.in_coverage_of` says). Contrast is known of pairs that were judged; the others are in
-    none. χ, κ and RF are over the included. Intervals are Wilson's, of items; pooled over models
-    they treat the same item under two models as two.
-    """
-    for key, of in groups(with_overall(scored, "task", "model"), CELL):
-        tried, counts = attempted(of), included(of)
-        covered = keep(tried, tried["in_coverage"])
-        line = {**key, "n_total": len(of), "n_attempted": len(tried)}
-        line |= {"n_coverage": len(covered), "n_included": len(counts)}
-        line |= columns("contrast_coverage", share_of(covered["contrast"]))
-        for name, column in SHARES.items():
-            line |= columns(name, share_of(counts[column]))
-        yield line
-
-
-@tabled(*CELL, "n_total", "n_included", *(f"n_{x}" for x in EXCLUSIONS))
-def waterfall(scored: pd.DataFrame) -> Rows:
-    """Where all pairs went, a row per model and task and pooled; every row adds up (Table 13).
-
-    Raises:
-        ValueError: a pair is left out for a reason that the table does not know.
-    """
-    unknown = set(scored["exclusion"]) - {*EXCLUSIONS, ""}
-    if unknown:
-        raise ValueError(f"rfeval: exclusion {min(unknown)!r} is none of {', '.join(EXCLUSIONS)}")
-    for key, of in groups(with_overall(scored, "task", "model"), CELL):
-        line = {**key, "n_total": len(of), "n_included": count(of["exclusion"] == "")}
-        yield line | {f"n_{x}": count(of["exclusion"] == x) for x in EXCLUSIONS}
-
-
-@tabled(*REASONS)
-def exclusion_reasons(scored: pd.DataFrame) -> Rows:
-    """What exactly was wrong with the pairs left out: output by output, a row per reason.
-
-    An item of which both outputs are cut off is in two rows: these do not add up, `waterfall`
-    does.
-    """
-    for key, of in groups(scored, CELL):
-        for exclusion, (column, good) in LEFT_OUT.items():
-            left = where(of, exclusion=exclusion)
-            for condition in CONDITIONS:
-                why: Any = left[f"{condition}_{column}"].replace("", "not_asked")
-                about = {**key, "exclusion": exclusion, "condition": condition}
-                counts = why[why != good].value_counts().sort_index().items()
-                yield from ({**about, "reason": reason, "n": int(n)} for reason, n in counts)
-        about = {**key, "exclusion": "global", "condition": ""}
-        counts = where(of, exclusion="global")["excluded"].value_counts().items()
-        yield from ({**about, "reason": reason, "n": n} for reason, n in counts)
-
-
-def regime_table(rf: pd.DataFrame, regimes: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
-    """RF and coverage by post-training regime within families (Table 3).
-
-    Args:
-        rf: what `rf_table` gave.
-        regimes: model -> family and regime ("MiMo-7B", "SFT+RL"), in the order of the rows.
-
-    Raises:
-        ValueError: a model of `regimes` is not in the table.
-    """
-    overall = where(rf, task=OVERALL)
-    if missing := [m for m in regimes if m not in set(overall["model"])]:
-        known = ", ".join(dict.fromkeys(overall["model"]))
-        raise ValueError(f"regime of {missing[0]!r}, which has no results; there are {known}")
-    lines = [
-        row | {"family": family, "regime": regime}
-        for model, (family, regime) in regimes.items()
-        for row in rows(where(overall, model=model))
-    ]
-    return pd.DataFrame(lines, columns=REGIMES)
-
-
-QUARTILES = ["reader", "by", "group", "quartile", "n_cells", "n_included"]
-QUARTILES += [*with_interval("rf"), "coverage_min", "coverage_max"]
-
-
-def coverage_quartiles(rf: pd.DataFrame) -> pd.DataFrame:
-    """RF of the cells (model, task) binned by their coverage, weighted by included pairs.
-
-    `by` is `model`: the tasks of each model are binned; or `task`: the models of each task. The
-    group `overall` pools the bins of all groups. Bin edges are the quartiles of the group's own
-    coverages (linear interpolation), an edge belonging to the lower bin.
-
-    Args:
-        rf: what `faithfulness.rf_table` gave; cells without an included pair are passed over.
-    """
-    cells = keep(rf, (rf["model"] != OVERALL) & (rf["task"] != OVERALL) & (rf["n_included"] > 0))
-    binned = [
-        of.assign(by=by, group=key[by], quartile=_quartiles(numbers(of["contrast_coverage"])))
-        for by in ("model", "task")
-        for key, of in groups(cells, ("reader", by))
-    ]
-    every = pd.concat(binned or [cells])
-    lines = []
-    keys = ("reader", "by", "group", "quartile")
-    for key, of in groups(pd.concat([every, every.assign(group=OVERALL)]), keys) if binned else ():
-        weights, coverage = numbers(of["n_included"]), of["contrast_coverage"]
-        n = int(weights.sum())
-        share = wilson_of_items(float(numbers(of["rf"]) @ weights / n), n)
-        line = {**key, "n_cells": len(of), "n_included": n} | columns("rf", share)
-        lines.append(line | {"coverage_min": coverage.min(), "coverage_max": coverage.max()})
-    table = pd.DataFrame(lines, columns=QUARTILES)
-    return table.sort_values(["reader", "by"], kind="stable", ignore_index=True)
-
-
-def _quartiles(values: np.ndarray) -> np.ndarray:
-    """Gives each value the number of its quartile, 1 for the lowest."""
-    return 1 + np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")
-
+from faithscope.experiments.studies.rfeval.metrics.frames import FRAMING, READER
 
 ORDER: tuple[Framing, ...] = (PREFIX, MULTI_TURN)
-Make = Callable[[pd.DataFrame], pd.DataFrame]
 
 
 def with_framing(scored: pd.DataFrame, framings: Mapping[str, Framing]) -> pd.DataFrame:
@@ -189,25 +59,10 @@ def leading(table: pd.DataFrame) -> pd.DataFrame:
     return _of(table, framings_in(table)[0]) if len(table) else table
 
 
-def apart(make: Make, scored: pd.DataFrame) -> pd.DataFrame:
-    """A table made of each framing by itself, one under the other, with the column `framing`.
-
-    Rows that pool models pool those of one framing; they add up within it.
-    """
-    framings = framings_in(scored) or [PREFIX]
-    tables = [_named(make(_of(scored, framing)), framing) for framing in framings]
-    return pd.concat(tables, ignore_index=True)
-
-
-def each_model(make: Make, frame: pd.DataFrame) -> pd.DataFrame:
-    """A table with columns `by` and `group`: of the leading framing whole, of the other framing
-    the rows of single models."""
-    framings = framings_in(frame)
-    if len(framings) < 2:
-        return make(frame)
-    whole, other = (make(_of(frame, framing)) for framing in framings)
-    own = other.loc[(other["by"] == "model") & (other["group"] != OVERALL)]
-    return pd.concat([whole, own], ignore_index=True)
+def lead_first(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the framing that models are compared in, then those of the other."""
+    parts = [_of(table, framing) for framing in framings_in(table)]
+    return pd.concat(parts, ignore_index=True) if parts else table
 
 
 def comparable(table: pd.DataFrame) -> pd.DataFrame:
@@ -228,6 +83,238 @@ def _of(table: pd.DataFrame, framing: Framing) -> pd.DataFrame:
     return keep(table, table["framing"] == framing)
 
 
+BY_GROUP = (
+    Column("by", meaning="What pairs are grouped by: their model or their task."),
+    Column("group", meaning="The model or the task; `overall` pools all models."),
+)
+POOL = ("task", "model")
+BY_CELL = (READER, "model", FRAMING, "task")
+LEFT_OUT = {"unfinished": ("outcome", "complete"), "evaluation_error": ("judged", "parsed")}
+"""Exclusion -> the columns that say what was wrong with each output, and their value of a good."""
+
+
+ATTEMPTED = rows_without(exclusion="global")
+"""Mask of the pairs that were not left out before anything else (appendix C.4)."""
+COVERED = all_of(ATTEMPTED, rows_with(in_coverage=True))
+"""Mask of the pairs that contrast coverage is of."""
+COUNTS = rows_with(exclusion="")
+"""Mask of the pairs that count: complete, judged, in contrast."""
+UNFAITHFUL = rows_with(exclusion="", rf=0)
+"""Mask of the pairs that count and are unfaithful."""
+N_TOTAL = Count(
+    "n_total",
+    label="pairs",
+    meaning="All pairs of an output without r′ and one under it, before any is left out.",
+)
+N_INCLUDED = Count("n_included", COUNTS, "pairs that count", "Complete, judged and in contrast.")
+RF = Share("rf", "rf", COUNTS, "RF", "Share of the pairs that count with χ(o) · χ(o′) · κ = 1.")
+COVERAGE = Share(
+    "contrast_coverage",
+    "contrast",
+    COVERED,
+    meaning="Share of the judged pairs that coverage is of that are in contrast.",
+)
+RF_CELLS = (
+    N_TOTAL,
+    Count(
+        "n_attempted", ATTEMPTED, "pairs attempted", "Pairs whose item was not left out beforehand."
+    ),
+    Count(
+        "n_coverage",
+        COVERED,
+        "pairs that coverage is of",
+        "Attempted pairs that contrast coverage is of: all, or with paper_compat those with a "
+        "usable output.",
+    ),
+    N_INCLUDED,
+    COVERAGE,
+    RF,
+    Share(
+        "chi_baseline",
+        "baseline_chi",
+        COUNTS,
+        "χ(o)",
+        "Share of outputs without r′ that are consistent.",
+    ),
+    Share(
+        "chi_intervened",
+        "intervened_chi",
+        COUNTS,
+        "χ(o′)",
+        "Share of outputs under r′ that are consistent.",
+    ),
+    Share("kappa", "kappa", COUNTS, "κ", "Share of pairs in which r′ changes reasoning or answer."),
+)
+RFEVAL = Table("rfeval", "pairs", BY_CELL, RF_CELLS, pool=POOL, prepare=lead_first, apart="framing")
+"""A row per model and task, pooled over tasks, over models, and over both.
+
+Pooled shares are over items, each once: "instance-weighted" (appendix D.3). Coverage is over
+`n_coverage` pairs: all attempted, those too that were left out later (with `paper_compat` as
+`chains.in_coverage_of` says). Contrast is known of pairs that were judged; the others are in
+none. χ, κ and RF are over the included. Intervals are Wilson's, of items; pooled over models
+they treat the same item under two models as two.
+"""
+WITHOUT_JUDGE = replace(RFEVAL, name="rf_without_judge", of="unjudged")
+
+
+WATERFALL = Table(
+    "rf_waterfall",
+    "pairs",
+    BY_CELL,
+    (
+        N_TOTAL,
+        N_INCLUDED,
+        *(
+            Count(f"n_{reason}", rows_with(exclusion=reason), label, meaning)
+            for reason, (label, meaning) in EXCLUSIONS.items()
+        ),
+    ),
+    pool=POOL,
+    prepare=lead_first,
+    apart="framing",
+)
+"""Where all pairs went, a row per model and task and pooled; every row adds up (Table 13)."""
+WITHOUT_JUDGE_WATERFALL = replace(WATERFALL, name="rf_without_judge_waterfall", of="unjudged")
+
+
+def _reasons(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    for exclusion, (column, good) in LEFT_OUT.items():
+        left = where(pairs, exclusion=exclusion)
+        for condition in CONDITIONS:
+            why: Any = left[f"{condition}_{column}"].replace("", "not_asked")
+            about = {"exclusion": exclusion, "condition": condition}
+            numbers_of_reasons = why[why != good].value_counts().sort_index().items()
+            yield from (about | {"reason": x, "n": int(n)} for x, n in numbers_of_reasons)
+    globally = where(pairs, exclusion="global")["excluded"].value_counts().items()
+    about = {"exclusion": "global", "condition": ""}
+    yield from (about | {"reason": reason, "n": n} for reason, n in globally)
+
+
+EXCLUSION_REASONS_COLUMNS = (
+    Column("exclusion", meaning="Why the pairs do not count."),
+    Column("condition", meaning="The output: without r′ (baseline) or under it."),
+    SHARED["reason"],
+    Column("n", meaning="Pairs left out for the reason."),
+)
+EXCLUSION_REASONS = Table(
+    "rf_exclusion_reasons",
+    "pairs",
+    (READER, "model", "task"),
+    lines=[Lines(EXCLUSION_REASONS_COLUMNS, _reasons)],
+)
+"""What exactly was wrong with the pairs left out: output by output, a row per reason.
+
+An item of which both outputs are cut off is in two rows: these do not add up, `WATERFALL` does.
+"""
+
+
+def by_regime(rf: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `RFEVAL` over all tasks of the models whose regime is known, in their order.
+
+    Args:
+        models: `model`, `family` and `regime` ("MiMo-7B", "SFT+RL"), "" where it is not compared.
+
+    Raises:
+        ValueError: such a model is not in the table.
+    """
+    overall = where(rf, task=OVERALL)
+    compared = keep(models, models["family"] != "")[["model", "family", "regime"]]
+    if missing := [m for m in compared["model"] if m not in set(overall["model"])]:
+        known = ", ".join(dict.fromkeys(overall["model"]))
+        raise ValueError(f"regime of {missing[0]!r}, which has no results; there are {known}")
+    return compared.merge(overall, on="model")
+
+
+REGIMES = Table(
+    "rf_regimes",
+    ("rfeval", "models"),
+    (
+        READER,
+        Column("family", meaning="The family of models."),
+        Column("regime", meaning="How the model was trained after its pretraining."),
+        "model",
+    ),
+    (Kept((*N_INCLUDED.columns, *COVERAGE.columns, *RF.columns)),),
+    prepare=by_regime,
+)
+"""RF and coverage by post-training regime within families (Table 3)."""
+
+
+def by_quartile(rf: pd.DataFrame) -> pd.DataFrame:
+    """The cells (model, task) with `by`, `group` and the quartile of their coverage in the group.
+
+    Of a framing that does not lead, the tasks of each model alone are binned.
+
+    Args:
+        rf: the table `RFEVAL`; cells without an included pair are passed over.
+    """
+    cells = keep(rf, (rf["model"] != OVERALL) & (rf["task"] != OVERALL) & (rf["n_included"] > 0))
+    lead = framings_in(cells)[:1]
+    binned = [
+        of.assign(by=by, group=key[by], quartile=_quartiles(numbers(of["contrast_coverage"])))
+        for by in ("model", "task")
+        for key, of in groups(cells, ("framing", "reader", by))
+        if by == "model" or key["framing"] in lead
+    ]
+    if not binned:
+        return cells.assign(by="", group="", quartile=0)
+    every = pd.concat(binned)
+    overall = keep(every, every["framing"].isin(lead)).assign(group=OVERALL)
+    whole = pd.concat([every, overall]).sort_values(["reader", "by"], kind="stable")
+    return lead_first(whole)
+
+
+def _quartiles(values: np.ndarray) -> np.ndarray:
+    """Gives each value the number of its quartile, 1 for the lowest."""
+    return 1 + np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")
+
+
+def _weighted_rf(cells: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    weights = numbers(cells["n_included"])
+    n = int(weights.sum())
+    share = wilson_of_items(float(numbers(cells["rf"]) @ weights / n), n)
+    return {"n_included": n} | columns("rf", share)
+
+
+COVERAGE_QUARTILES = Table(
+    "rf_coverage_quartiles",
+    "rfeval",
+    (
+        READER,
+        *BY_GROUP,
+        Column("quartile", meaning="Quartile of contrast coverage, 1 is the lowest."),
+    ),
+    (
+        Count(
+            "n_cells", label="models × tasks", meaning="Pairs of model and task in the quartile."
+        ),
+        Numbers((*N_INCLUDED.columns, *RF.columns), _weighted_rf),
+        Mean(
+            "coverage_min",
+            "contrast_coverage",
+            label="coverage, least",
+            meaning="Least contrast coverage of a pair of model and task in the quartile.",
+            statistic="min",
+        ),
+        Mean(
+            "coverage_max",
+            "contrast_coverage",
+            label="coverage, most",
+            meaning="Greatest contrast coverage of a pair of model and task in the quartile.",
+            statistic="max",
+        ),
+    ),
+    prepare=by_quartile,
+    apart="framing",
+)
+"""RF of the cells (model, task) binned by their coverage, weighted by included pairs.
+
+`by` is `model`: the tasks of each model are binned; or `task`: the models of each task. The
+group `overall` pools the bins of all groups. Bin edges are the quartiles of the group's own
+coverages (linear interpolation), an edge belonging to the lower bin.
+"""
+
+
 VIOLATIONS = ("baseline_inconsistent", "intervened_inconsistent", "no_influence", "several")
 BASELINE_LINKS = ("re", "ea", "ra")
 INTERVENED_LINKS = tuple(LINKS)
@@ -239,68 +326,94 @@ BEHAVIOURS = (
 )
 
 
-def failure_shares(scored: pd.DataFrame) -> pd.DataFrame:
-    """Of the unfaithful, the share that fails each condition (Tables 17 and 21).
+def by_model_and_task(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Each pair once for its model, once for all models and once for its task (`by`, `group`).
 
-    `statistic` is `violation` (`chains.violation_of`): these add up to 1, as the paper's do with
-    its column "Other", which is `several`: both chains break. Beside them `fails_…`: all that
-    fail the condition, whatever else they fail.
+    Pairs of a framing that does not lead are there for their model alone, behind the others:
+    whatever pools or compares models has those of one framing.
     """
-    frame = _unfaithful(scored)
-    conditions = dict(zip(VIOLATIONS, ("baseline_chi", "intervened_chi", "kappa"), strict=False))
-    fails = {
-        f"fails_{name}": np.where(numbers(frame[column]) == 0, "yes", "no")
-        for name, column in conditions.items()
-    }
-    every = [_shares(frame.assign(**fails), name, ("yes",)) for name in fails]
-    return pd.concat([_shares(frame, "violation", VIOLATIONS), *every], ignore_index=True)
+    lead, whole = leading(pairs), lead_first(pairs)
+    other = whole.iloc[len(lead) :]
+    return pd.concat(
+        [
+            lead.assign(by="model", group=lead["model"]),
+            lead.assign(by="model", group=OVERALL),
+            lead.assign(by="task", group=lead["task"]),
+            other.assign(by="model", group=other["model"]),
+        ]
+    )
 
 
-def failure_locations(scored: pd.DataFrame) -> pd.DataFrame:
-    """Of the chains that break, where they break first (Tables 18, 19, 22 and 23).
-
-    `statistic` is `baseline_break` or `intervened_break`, `value` the transition: pr (r′ to r),
-    re, ea, ra. Over the unfaithful, as all of appendix F.
-    """
-    frame = _unfaithful(scored)
-    links = {"baseline_break": BASELINE_LINKS, "intervened_break": INTERVENED_LINKS}
-    tables = [_shares(keep(frame, frame[name] != ""), name, of) for name, of in links.items()]
-    return pd.concat(tables, ignore_index=True)
+def _shares_table(name: str, *lines: Lines) -> Table:
+    return Table(
+        name, "pairs", (READER, *BY_GROUP), prepare=by_model_and_task, lines=lines, apart="framing"
+    )
 
 
-def causality_types(scored: pd.DataFrame) -> pd.DataFrame:
-    """Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24).
-
-    `statistic` is `causality_all`, of all included, as the paper's tables are by their numbers, or
-    `causality_unfaithful`, of the unfaithful alone, as appendix F says of "all shares below".
-    """
-    frames = {CAUSALITY_ALL: included(scored), CAUSALITY_UNFAITHFUL: _unfaithful(scored)}
-    tables = [
-        _shares(keep(of, of["causality"] != "neither"), "causality", CAUSALITY, statistic)
-        for statistic, of in frames.items()
-    ]
-    return pd.concat(tables, ignore_index=True)
+def _fails(condition: str, column: str) -> Lines:
+    failing = lambda pairs: np.where(numbers(pairs[column]) == 0, "yes", "no")  # noqa: E731
+    return levels(failing, ("yes",), f"fails_{condition}", UNFAITHFUL)
 
 
-def behaviours(scored: pd.DataFrame) -> pd.DataFrame:
-    """What models do with r′, as shares of the included (`chains.behaviour_of`)."""
-    return _shares(included(scored), "behaviour", BEHAVIOURS)
+FAILURE_SHARES = _shares_table(
+    "rf_failure_shares",
+    levels("violation", VIOLATIONS, "violation", UNFAITHFUL),
+    _fails("baseline_inconsistent", "baseline_chi"),
+    _fails("intervened_inconsistent", "intervened_chi"),
+    _fails("no_influence", "kappa"),
+)
+"""Of the unfaithful, the share that fails each condition (Tables 17 and 21).
+
+`statistic` is `violation` (`chains.violation_of`): these add up to 1, as the paper's do with
+its column "Other", which is `several`: both chains break. Beside them `fails_…`: all that
+fail the condition, whatever else they fail.
+"""
 
 
-def _unfaithful(scored: pd.DataFrame) -> pd.DataFrame:
-    frame = included(scored)
-    return keep(frame, frame["rf"] == 0)
+def _breaks(condition: str, links: Sequence[str]) -> Lines:
+    name = f"{condition}_break"
+    return levels(name, links, name, all_of(UNFAITHFUL, rows_without(**{name: ""})))
 
 
-@tabled("reader", "by", "group", "statistic", *VALUE_SHARES)
-def _shares(frame: pd.DataFrame, column: str, values: Sequence[str], statistic: str = "") -> Rows:
-    """By model and by task, and over all models: `n_of` pairs, `n` of them with the value.
+FAILURE_LOCATIONS = _shares_table(
+    "rf_failure_locations",
+    _breaks("baseline", BASELINE_LINKS),
+    _breaks("intervened", INTERVENED_LINKS),
+)
+"""Of the chains that break, where they break first (Tables 18, 19, 22 and 23).
 
-    Args:
-        statistic: the name of it; that of the column where empty.
-    """
-    for by, pooled in (("model", with_overall(frame, "model")), ("task", frame)):
-        for key, of in groups(pooled, ("reader", by)):
-            about = {"reader": key["reader"], "by": by, "group": key[by]}
-            about |= {"statistic": statistic or column}
-            yield from (about | line for line in value_shares(of[column], values))
+`statistic` is `baseline_break` or `intervened_break`, `value` the transition: pr (r′ to r),
+re, ea, ra. Over the unfaithful, as all of appendix F.
+"""
+
+
+def _changes(statistic: str, among: Mask) -> Lines:
+    changed = all_of(among, rows_without(causality="neither"))
+    return levels("causality", CAUSALITY, statistic, changed)
+
+
+CAUSALITY_TYPES = _shares_table(
+    "rf_causality", _changes(CAUSALITY_ALL, COUNTS), _changes(CAUSALITY_UNFAITHFUL, UNFAITHFUL)
+)
+"""Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24).
+
+`statistic` is `causality_all`, of all included, as the paper's tables are by their numbers, or
+`causality_unfaithful`, of the unfaithful alone, as appendix F says of "all shares below".
+"""
+BEHAVIOUR_SHARES = _shares_table(
+    "rf_behaviours", levels("behaviour", BEHAVIOURS, "behaviour", COUNTS)
+)
+"""What models do with r′, as shares of the included (`chains.behaviour_of`)."""
+TABLES = (
+    RFEVAL,
+    COVERAGE_QUARTILES,
+    WATERFALL,
+    EXCLUSION_REASONS,
+    REGIMES,
+    FAILURE_SHARES,
+    FAILURE_LOCATIONS,
+    CAUSALITY_TYPES,
+    BEHAVIOUR_SHARES,
+    WITHOUT_JUDGE,
+    WITHOUT_JUDGE_WATERFALL,
+)

@@ -6,23 +6,11 @@ that was attempted is counted, and none is taken for what it is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics.stats import Estimate, wilson
-from faithscope.experiments.analysis.tidy import (
-    check_rows,
-    columns,
-    count,
-    keep,
-    numbers,
-    rows,
-    typed,
-    where,
-    with_interval,
-)
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.tables import OVERALL
+from faithscope.experiments.analysis.tidy import check_rows, count, keep, rows, typed, where
 
 WAY = ("reader", "model")
 """Who read the stances, and whose output it is."""
@@ -46,8 +34,16 @@ SAID = {"baseline_a": "baseline_a_said", "intervened_a": "intervened_a_said"}
 """The answers' stances as the reader itself gave them, where tests decide those that count."""
 READINGS = (*KEY, "part", "stance")
 """A row per stance that some reader read of some part; `part` is one of `STANCES`."""
-OVERALL = "overall"
-"""The name of what is pooled: all tasks, or all models."""
+READER = Column("reader", meaning="Who read the stances: a judge, or the model's own log-probs.")
+FRAMING = Column(
+    "framing",
+    meaning="How r′ is given: as the model's own reasoning (prefix) or as an earlier turn "
+    "(multi_turn).",
+)
+CONDITION = Column(
+    "condition", meaning="Whether outputs are without r′ (baseline), under it (intervened) or both."
+)
+REASON = Column("reason", meaning="Why there is no number; empty where there is one.")
 
 
 def checked(frame: pd.DataFrame) -> pd.DataFrame:
@@ -97,25 +93,9 @@ def readings(checked_frame: pd.DataFrame) -> pd.DataFrame:
     return long.loc[long["stance"] != ""].reset_index(drop=True)
 
 
-def attempted(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows that were not left out before anything else (appendix C.4, global exclusion)."""
-    return keep(frame, frame["exclusion"] != "global")
-
-
 def included(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows that count: well-formed, judged, in contrast."""
     return keep(frame, frame["exclusion"] == "")
-
-
-def with_overall(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
-    """The frame, and all of it again under `OVERALL` in each of the named columns (and in all).
-
-    Grouped by these columns, every row then counts once in its own group and once in each pool.
-    """
-    pooled = [frame]
-    for name in names:
-        pooled += [part.assign(**{name: OVERALL}) for part in list(pooled)]
-    return pd.concat(pooled, ignore_index=True)
 
 
 def lead_reader(rf: pd.DataFrame) -> str:
@@ -128,21 +108,3 @@ def lead_reader(rf: pd.DataFrame) -> str:
     overall = where(rf, model=OVERALL, task=OVERALL)
     of_any = [r["reader"] for r in rows(overall) if r["n_included"]]
     return next(iter([*of_any, *overall["reader"]]), "")
-
-
-def share_of(values: Any) -> Estimate:
-    """The share of values that are 1, with Wilson's interval; NaN, not known, is not 1."""
-    return wilson(count(numbers(values) == 1), len(values))
-
-
-VALUE_SHARES = ("value", "n_of", "n", *with_interval("share"))
-
-
-def value_shares(values: Any, of: Iterable[str]) -> list[dict[str, Any]]:
-    """`VALUE_SHARES` of each of the named values: `n` of `n_of` rows have it."""
-    counts = {value: count(values == value) for value in of}
-    about = {"n_of": len(values)}
-    return [
-        about | {"value": value, "n": n} | columns("share", wilson(n, len(values)))
-        for value, n in counts.items()
-    ]

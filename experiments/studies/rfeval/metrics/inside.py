@@ -6,24 +6,24 @@ its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Drawing, means
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    groups,
-    keep,
-    numbers,
-    rows,
-    tabled,
-    where,
-    with_interval,
+from faithscope.experiments.analysis.tables import (
+    LEVELS,
+    Boot,
+    Count,
+    Lines,
+    Table,
+    levels,
+    pooled,
+    rows_without,
 )
+from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows, where
 from faithscope.experiments.studies.rfeval.inside.trace_signals import (
     LENS_SIGNALS,
     POSITIONS,
@@ -37,20 +37,12 @@ from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     CAUSALITY,
     VIOLATIONS,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    KEY,
-    VALUE_SHARES,
-    WAY,
-    included,
-    value_shares,
-    with_overall,
-)
+from faithscope.experiments.studies.rfeval.metrics.frames import KEY, READER, WAY, included
 from faithscope.experiments.studies.rfeval.metrics.inside_signs import (
-    NAMED_SIGNALS,
+    FAMILY,
+    SIGNAL,
     SIGNALS,
-    best_signs,
-    by_place,
-    inside_signs,
+    SIGNS,
 )
 
 KINDS: dict[str, tuple[Any, ...]] = {
@@ -62,112 +54,10 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "rf": (1.0, 0.0),
 }
 """What the pairs are grouped by, and its values; violation "" is `none`."""
-CURVES = ["reader", "model", "behaviour", "part", "position", "option", "n", *with_interval("p")]
-_PARTS = ("r_prime", "r", "e")
 _POOLED = "all"
 
 
-def inside_tables(
-    records: Iterable[Mapping[str, Any]],
-    pairs: pd.DataFrame,
-    seed: int = 0,
-    resamples: int = stats.RESAMPLES,
-) -> dict[str, pd.DataFrame]:
-    """All tables of this file by name, and `rf_inside_pairs`, the rows that they are made from.
-
-    Args:
-        records: of `looking.look_inside`, of every model, item and condition; lists, no arrays.
-        pairs: see `metrics.chains.scored`.
-    """
-    records = list(records)
-    joined = inside_frame(records, pairs)
-    signs = inside_signs(joined)
-    return {
-        "rf_inside": inside_table(joined, seed, resamples),
-        "rf_inside_signs": signs,
-        "rf_inside_best": best_signs(signs),
-        "rf_inside_turns": inside_turns(joined),
-        "rf_inside_traces": inside_traces(records, joined, seed, resamples),
-        "rf_inside_pairs": joined,
-    }
-
-
-@tabled(*WAY, "by", "group", "family", "signal", "n_pairs", "n", *with_interval("mean"))
-def inside_table(joined: pd.DataFrame, seed: int = 0, resamples: int = stats.RESAMPLES) -> Rows:
-    """`rf_inside`: the mean of every signal by behaviour, violation, causality, χ(o′), κ and RF.
-
-    `n_pairs` of the group were looked into, `n` of them have the signal; intervals from drawing
-    items. All models together under `overall`, all pairs of one under `by` = `all`.
-    """
-    how = Drawing(seed, resamples)
-    for way, of in groups(with_overall(joined, "model"), WAY):
-        for by, group, members in _groups(of):
-            values = {signal: numbers(members[signal]) for signal in SIGNALS}
-            estimates = means(members["item"].astype(str).to_numpy(), values, how=how)
-            for family, signal in NAMED_SIGNALS:
-                about = {**way, "by": by, "group": group, "family": family, "signal": signal}
-                about |= {"n_pairs": len(members), "n": estimates[signal].n}
-                yield about | columns("mean", estimates[signal])
-
-
-def inside_turns(joined: pd.DataFrame) -> pd.DataFrame:
-    """`rf_inside_turns`: where the lead passes from the option of r′ for good, by behaviour.
-
-    Shares of the pairs with a trace, with Wilson intervals; see `trace_signals.TURNS`.
-    """
-    traced = keep(joined, joined["turn_part"] != "")
-    lines = [
-        {**way, "behaviour": behaviour} | line
-        for way, of in groups(with_overall(traced, "model"), WAY)
-        for behaviour in (*BEHAVIOURS, _POOLED)
-        for pairs in [of if behaviour == _POOLED else where(of, behaviour=behaviour)]
-        for line in value_shares(pairs["turn_part"], TURNS)
-    ]
-    table = pd.DataFrame(lines, columns=[*WAY, "behaviour", *VALUE_SHARES])
-    return table.rename(columns={"value": "turn_part"})
-
-
-def inside_traces(
-    records: Iterable[Mapping[str, Any]],
-    joined: pd.DataFrame,
-    seed: int = 0,
-    resamples: int = stats.RESAMPLES,
-) -> pd.DataFrame:
-    """`rf_inside_traces`: mean probability along r′, own reasoning and explanation, by behaviour.
-
-    `option` is `r_prime`, the option that r′ leads to, or `answer`, the one the reader says the
-    intervened output answers (no rows where it answers none). `position` is the share of the part,
-    0 to 1; an output without a part is in no row of it. Intervals from drawing items.
-    """
-    outputs = by_output(records)
-    curves: list[dict[str, Any]] = []
-    for row in rows(joined):
-        trace = Traced.of(outputs[(*(row[k] for k in KEY[1:]), "intervened")])
-        if trace is None:
-            continue
-        for option, stance in (("r_prime", row["led_to"]), ("answer", row["answered"])):
-            named = named_option(trace.options, stance)
-            if named is not None:
-                curves += [
-                    {**row, "part": part, "option": option, "curve": trace.curve(part, named)}
-                    for part in trace.spans()
-                ]
-    how = Drawing(seed, resamples)
-    keys = [*WAY, "behaviour", "part", "option"]
-    lines = []
-    frame = pd.DataFrame(curves, columns=[*joined.columns, *keys[3:], "curve"])
-    for about, of in groups(with_overall(frame, "model"), keys):
-        by = {str(i): of["curve"].str[i].to_numpy(float) for i in range(POSITIONS)}
-        estimates = means(of["item"].astype(str).to_numpy(), by, how=how)
-        for i, estimate in estimates.items():
-            line = {**about, "position": int(i) / (POSITIONS - 1), "n": len(of)}
-            lines.append(line | columns("p", estimate))
-    table = pd.DataFrame(lines, columns=CURVES)
-    keys = ["reader", "model", "behaviour", "option", "part", "position"]
-    return table.sort_values(keys, key=by_place(_PARTS), kind="stable").reset_index(drop=True)
-
-
-def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
+def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     yield _POOLED, _POOLED, frame
     for by, values in KINDS.items():
         for value in values:
@@ -175,6 +65,98 @@ def _groups(frame: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
             name = value or "none" if isinstance(value, str) else f"{value:.0f}"
             if len(members):
                 yield by, name, members
+
+
+def _means(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    for by, group, members in _groups(pairs):
+        values = {signal: numbers(members[signal]) for signal in SIGNALS}
+        estimates = means(members["item"].astype(str).to_numpy(), values, how=how)
+        for signal, family in FAMILY.items():
+            line = {"by": by, "group": group, "family": family, "signal": signal}
+            line |= {"n_pairs": len(members), "n": estimates[signal].n}
+            yield line | columns("mean", estimates[signal])
+
+
+INSIDE_COLUMNS = (
+    Column("by", meaning="What pairs are grouped by; `all` for all pairs."),
+    Column("group", meaning="The value of what pairs are grouped by."),
+    *SIGNAL,
+    Column("n_pairs", meaning="Pairs of the group that were looked into."),
+    Column("n", meaning="Pairs of the group that have the signal."),
+    Column("mean", meaning="Mean of the signal over items.", interval=True),
+)
+INSIDE = Table(
+    "rf_inside", "inside", (READER, "model"), lines=[Lines(INSIDE_COLUMNS, _means)], pool=("model",)
+)
+"""The mean of every signal by behaviour, violation, causality, χ(o′), κ and RF; intervals from
+drawing items."""
+
+
+BEHAVIOUR = Column(
+    "behaviour",
+    meaning="What the model does with r′: misled, self_correcting, silently_correcting, "
+    "incoherent, inert or ornamental.",
+)
+
+
+def _turns(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    for behaviour in (*BEHAVIOURS, _POOLED):
+        members = pairs if behaviour == _POOLED else where(pairs, behaviour=behaviour)
+        for line in levels("turn_part", TURNS, "").compute(members, how):
+            yield {"behaviour": behaviour, "turn_part": line["value"], **line}
+
+
+TURNING_COLUMNS = (
+    BEHAVIOUR,
+    Column(
+        "turn_part",
+        "turns",
+        "The part in which the lead passes for good from the option of r′ to another, "
+        "or why it does not.",
+    ),
+    *(column for column in LEVELS if column.name in ("n_of", "n", "share")),
+)
+TURNING = Table(
+    "rf_inside_turns",
+    "inside",
+    (READER, "model"),
+    lines=[Lines(TURNING_COLUMNS, _turns, rows_without(turn_part=""))],
+    pool=("model",),
+)
+"""Where the lead passes from the option of r′ for good, by behaviour: shares of the pairs with a
+trace, with Wilson intervals; see `trace_signals.TURNS`."""
+
+
+def in_order(curves: pd.DataFrame) -> pd.DataFrame:
+    """The curves of each model and of all models, by behaviour, option and part."""
+    keys = ["reader", "model", "behaviour", "option", "part", "position"]
+    place = {part: i for i, part in enumerate(PARTS)}
+    by = lambda column: column.map(place) if column.name == "part" else column  # noqa: E731
+    return pooled(curves, "model").sort_values(keys, key=by, kind="stable")
+
+
+TRACES = Table(
+    "rf_inside_traces",
+    "curves",
+    (
+        READER,
+        "model",
+        BEHAVIOUR,
+        Column("part", meaning="The part of the output."),
+        Column("position", meaning="Place in the part, from 0 to 1."),
+        Column(
+            "option", meaning="Whose probability it is: that of the option of r′, or of the answer."
+        ),
+    ),
+    (
+        Count("n", meaning="Pairs that have the part."),
+        Boot("p", "p", "item", meaning="Mean probability of the option."),
+    ),
+    prepare=in_order,
+)
+"""Mean probability along r′, own reasoning and explanation, by behaviour; intervals from drawing
+items."""
+TABLES = (INSIDE, SIGNS, TURNING, TRACES)
 
 
 ABOUT = ("behaviour", "violation", "causality", "intervened_chi", "kappa", "rf")
@@ -205,15 +187,45 @@ def inside_frame(records: Iterable[Mapping[str, Any]], pairs: pd.DataFrame) -> p
     return frame.astype(dict.fromkeys([*SIGNALS, "turn_within"], float))
 
 
+PARTS = ("r_prime", "r", "e")
+PLACES = tuple(i / (POSITIONS - 1) for i in range(POSITIONS))
+CURVES = (*WAY, "item", "behaviour", "part", "position", "option", "p")
+
+
+def curve_frame(records: Iterable[Mapping[str, Any]], inside: pd.DataFrame) -> pd.DataFrame:
+    """`CURVES`: the probability of an option along the parts of the outputs under r′.
+
+    `option` is `r_prime`, the option that r′ leads to, or `answer`, the one the reader says the
+    intervened output answers (no row where it answers none). `position` is the share of the part,
+    0 to 1; an output without a part has no row of it.
+
+    Args:
+        inside: of `inside_frame`.
+    """
+    outputs = by_output(records)
+    curves: list[dict[str, Any]] = []
+    for row in rows(inside):
+        trace = Traced.of(outputs[(*(row[k] for k in KEY[1:]), "intervened")])
+        if trace is None:
+            continue
+        for option, stance in (("r_prime", row["led_to"]), ("answer", row["answered"])):
+            named = named_option(trace.options, stance)
+            if named is not None:
+                curves += [
+                    {**row, "part": part, "position": place, "option": option, "p": p}
+                    for part in trace.spans()
+                    for place, p in zip(PLACES, trace.curve(part, named), strict=True)
+                ]
+    return pd.DataFrame(curves, columns=list(CURVES))
+
+
 def named_option(options: Sequence[str], stance: str) -> str | None:
     """The option that a stance names, whatever its case; None if it names none."""
     wanted = " ".join(stance.split()).casefold()
     return next((o for o in options if " ".join(o.split()).casefold() == wanted), None)
 
 
-def by_output(
-    records: Iterable[Mapping[str, Any]],
-) -> dict[tuple[str, ...], Mapping[str, Any]]:
+def by_output(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], Mapping[str, Any]]:
     return {(r["model"], r["task"], r["item"], r["variant"]): r for r in records}
 
 

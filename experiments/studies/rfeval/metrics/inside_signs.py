@@ -1,15 +1,10 @@
-"""Which sign inside a model tells two kinds of pairs apart, among pairs that are comparable.
-
-Signs at the end of a trace (`p_final`, `final_lead`, `never_turned`) tell misled from corrected
-outputs nearly by construction, for the answer follows the text. Silent against open correction they
-need not tell: both end away from r′.
-"""
+"""Which sign inside a model tells two kinds of pairs apart, among pairs that are comparable."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,24 +12,18 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, logit
 from scipy.stats import mannwhitneyu, norm
 
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, wilson
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    columns,
-    groups,
-    keep,
-    numbers,
-    only,
-    tabled,
-    with_interval,
-)
+from faithscope.experiments.analysis.tables import Lines, Table
+from faithscope.experiments.analysis.tidy import columns, keep, numbers
 from faithscope.experiments.studies.rfeval.inside.trace_signals import (
     COMPARED,
     FREE_SIGNALS,
     LENS_SIGNALS,
     TRACE_SIGNALS,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import WAY, with_overall
+from faithscope.experiments.studies.rfeval.metrics.frames import READER, REASON
 
 _ATTENTION = (
     *(f"{d}{region}" for d in ("", "density_") for region in COMPARED),
@@ -51,23 +40,46 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """What a signal is read from -> the signals. `baseline_p_final` is the probability that the model's
 own reasoning, without r′, leaves the option of r′, `baseline_confidence` that of its top option."""
 SIGNALS = tuple(name for names in FAMILIES.values() for name in names)
-NAMED_SIGNALS = [(family, signal) for family, names in FAMILIES.items() for signal in names]
+FAMILY = {signal: family for family, names in FAMILIES.items() for signal in names}
 OPEN = ("self_correcting", "inert")
 """Rejections in so many words: of `inert` the chain holds though reasoning and answer are as
 without r′, which they can be only where a flaw in r′ was named."""
-CONTRASTS: dict[str, tuple[str, tuple[Any, ...], tuple[Any, ...]]] = {
-    "silent_vs_self_correcting": ("behaviour", ("silently_correcting",), ("self_correcting",)),
-    "silent_vs_open": ("behaviour", ("silently_correcting",), OPEN),
-    "misled_vs_corrected": ("behaviour", ("misled",), ("silently_correcting", *OPEN)),
-    "broken_vs_consistent": ("intervened_chi", (0.0,), (1.0,)),
-    "inert_vs_influenced": ("kappa", (0.0,), (1.0,)),
-    "unfaithful_vs_faithful": ("rf", (0.0,), (1.0,)),
+
+
+class Contrast(NamedTuple):
+    """Two kinds of pairs, and the signals that are asked to tell them apart."""
+
+    column: str
+    positive: tuple[Any, ...]
+    negative: tuple[Any, ...]
+    signals: tuple[str, ...]
+
+
+FOLLOWING = ("r_prime_effect", "led_share", "asked_own_against_r_prime", "lens_suppressed")
+"""What r′ adds to the probability of its option, whether this option leads while the model writes,
+where the model looks when it answers, and whether an earlier layer has the option of r′."""
+BEFORE = ("p_before", "baseline_confidence")
+"""How likely the option of r′ is without r′, and how sure the model is without it."""
+CONTRASTS = {
+    "silent_vs_self_correcting": Contrast(
+        "behaviour", ("silently_correcting",), ("self_correcting",), (*FOLLOWING, "turn_own")
+    ),
+    "silent_vs_open": Contrast(
+        "behaviour", ("silently_correcting",), OPEN, (*FOLLOWING, "turn_own")
+    ),
+    "misled_vs_corrected": Contrast(
+        "behaviour",
+        ("misled",),
+        ("silently_correcting", *OPEN),
+        (*BEFORE, "r_prime_effect", "asked_own_against_r_prime", "lens_suppressed"),
+    ),
+    "broken_vs_consistent": Contrast("intervened_chi", (0.0,), (1.0,), FOLLOWING),
+    "inert_vs_influenced": Contrast("kappa", (0.0,), (1.0,), (*BEFORE, *FOLLOWING)),
+    "unfaithful_vs_faithful": Contrast("rf", (0.0,), (1.0,), FOLLOWING),
 }
-"""Name -> the column it is of, its positive and its negative values."""
-SIGNS = ["reader", "model", "contrast", "family", "signal", "n_positive", "n_negative"]
-SIGNS += [*with_interval("auroc", "auroc_within"), "p", "p_holm", "reason"]
-BEST = ["reader", "model", "contrast", "rank", "family", "signal", "n_positive", "n_negative"]
-BEST += [*with_interval("auroc_within"), "auroc", "p_holm"]
+"""The signals of a contrast are chosen by what they mean, before any is computed: none is searched
+for. Of `misled_vs_corrected` none is of the end of the trace, which tells the two apart nearly by
+construction, for the answer follows the text."""
 
 
 def auroc_within(
@@ -142,58 +154,6 @@ def _beaten(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
     return (below + upto) / 2
 
 
-@tabled(*SIGNS)
-def inside_signs(joined: pd.DataFrame) -> Rows:
-    """`rf_inside_signs`: how well each signal alone tells two kinds of pairs apart (`CONTRASTS`).
-
-    `auroc` over 0.5: the positive kind has the greater values, below: the smaller. `auroc_within`
-    compares pairs of one model and task only: kinds that are frequent in different tasks differ in
-    all that differs between tasks. Intervals: `auroc_within`, by item. `p` is of the
-    Mann-Whitney test (two-sided; NaN where several models have the same items), `p_holm` the same
-    with Holm's correction over all signals of a contrast. `reason` says why there is no number:
-    `no_positive`, `no_negative`, `no_values` of either, `no_variation`, `no_pairs_within`.
-    """
-    joined = joined.assign(
-        _stratum=joined.groupby(["model", "task"], sort=False).ngroup(),
-        _item=pd.factorize(joined["item"])[0],
-    )
-    for way, of in groups(with_overall(joined, "model"), WAY):
-        for contrast, (column, positive, negative) in CONTRASTS.items():
-            members = keep(of, of[column].isin([*positive, *negative]))
-            kind = members[column].isin(positive).to_numpy()
-            signs = [
-                {**way, "contrast": contrast, "family": family, "signal": signal}
-                | _sign(members, kind, signal)
-                for family, signal in NAMED_SIGNALS
-            ]
-            tested = [sign for sign in signs if not math.isnan(sign["p"])]
-            for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
-                sign["p_holm"] = p
-            yield from signs
-
-
-def best_signs(signs: pd.DataFrame, most: int = 5) -> pd.DataFrame:
-    """`rf_inside_best`: of every contrast the signs whose `auroc_within` is furthest from .5.
-
-    The best of many by the same pairs that they are judged by: `auroc_within` flatters them,
-    `p_holm` does not.
-    """
-    known = signs.dropna(subset=["auroc_within"])
-    far = (known["auroc_within"] - 0.5).abs()
-    known = known.assign(_far=far).sort_values("_far", ascending=False, kind="stable")
-    rank = known.groupby([*WAY, "contrast"], sort=False).cumcount() + 1
-    known = known.assign(rank=rank).loc[rank <= most]
-    keys = [*WAY, "contrast", "rank"]
-    table = known.sort_values(keys, key=by_place(CONTRASTS), kind="stable")
-    return only(table, BEST).reset_index(drop=True)
-
-
-def by_place(names: Iterable[str]) -> Callable[[pd.Series], pd.Series]:
-    """Sorts contrasts, or parts, by their place; other columns as they are."""
-    place = {name: i for i, name in enumerate(names)}
-    return lambda column: column.map(place) if column.name in ("contrast", "part") else column
-
-
 def _sign(members: pd.DataFrame, positive: np.ndarray, signal: str) -> dict[str, Any]:
     known = members[signal].notna().to_numpy()
     score, items, strata = (numbers(members.loc[known, x]) for x in (signal, "_item", "_stratum"))
@@ -214,3 +174,70 @@ def _sign(members: pd.DataFrame, positive: np.ndarray, signal: str) -> dict[str,
     line |= columns("auroc", everywhere) | columns("auroc_within", within)
     line["p"] = math.nan if several else rank_sum_p(score[truth], score[~truth])
     return line | {"p_holm": math.nan, "reason": reason}
+
+
+def with_strata(inside: pd.DataFrame) -> pd.DataFrame:
+    """The pairs with the number of their model and task, and of their item."""
+    strata = inside.groupby(["model", "task"], sort=False).ngroup()
+    return inside.assign(_stratum=strata, _item=pd.factorize(inside["item"])[0])
+
+
+def _signs(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    for name, contrast in CONTRASTS.items():
+        kinds = (*contrast.positive, *contrast.negative)
+        members = keep(pairs, pairs[contrast.column].isin(kinds))
+        positive = members[contrast.column].isin(contrast.positive).to_numpy()
+        signs: list[dict[str, Any]] = [
+            {"contrast": name, "family": FAMILY[signal], "signal": signal}
+            | _sign(members, positive, signal)
+            for signal in contrast.signals
+        ]
+        tested = [sign for sign in signs if not math.isnan(sign["p"])]
+        for sign, p in zip(tested, holm([s["p"] for s in tested]), strict=True):
+            sign["p_holm"] = p
+        yield from signs
+
+
+SIGNAL = (
+    Column("family", meaning="What the signal is read off: the trace, attention or the lens."),
+    Column("signal", meaning="What was read inside the model."),
+)
+SIGNS_COLUMNS = (
+    Column("contrast", meaning="Which two kinds of pairs the signal is to tell apart."),
+    *SIGNAL,
+    Column("n_positive", meaning="Pairs of the positive kind that have the signal."),
+    Column("n_negative", meaning="Pairs of the negative kind that have the signal."),
+    Column(
+        "auroc",
+        "AUROC over all pairs",
+        "How well the signal tells the positive kind from the negative, pairs of all "
+        "models and tasks; one half is chance.",
+        interval=True,
+    ),
+    Column(
+        "auroc_within",
+        "AUROC within model and task",
+        "How well the signal tells the two kinds apart among pairs of one model and task.",
+        interval=True,
+    ),
+    Column("p", meaning="p-value of the Mann-Whitney test."),
+    Column("p_holm", "p, corrected (Holm)", "Over the signals of the contrast."),
+    REASON,
+)
+SIGNS = Table(
+    "rf_inside_signs",
+    "inside",
+    (READER, "model"),
+    lines=[Lines(SIGNS_COLUMNS, _signs)],
+    prepare=with_strata,
+    pool=("model",),
+)
+"""How well each declared signal alone tells two kinds of pairs apart (`CONTRASTS`).
+
+`auroc` over 0.5: the positive kind has the greater values, below: the smaller. `auroc_within`
+compares pairs of one model and task only: kinds that are frequent in different tasks differ in
+all that differs between tasks. Intervals: `auroc_within`, by item. `p` is two-sided, NaN where
+several models have the same items; `p_holm` is corrected over the signals of a contrast. `reason`
+says why there is no number: `no_positive`, `no_negative`, `no_values` of either, `no_variation`,
+`no_pairs_within`.
+"""

@@ -5,38 +5,35 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 from scipy.stats import spearmanr
 
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    check_rows,
-    columns,
-    count,
-    groups,
-    keep,
-    rows,
-    tabled,
-    with_interval,
-)
-from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CELL,
-    KEY,
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import (
     OVERALL,
-    WAY,
-    included,
-    share_of,
-    with_overall,
+    Count,
+    Lines,
+    Mean,
+    Numbers,
+    Share,
+    Table,
+    all_of,
+    every_row,
+    pooled,
+    rows_with,
+    rows_without,
 )
+from faithscope.experiments.analysis.tidy import check_rows, count, groups, keep, only, rows, where
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
+from faithscope.experiments.studies.rfeval.metrics.frames import CELL, KEY, READER, REASON, included
 
 STEPS = (*KEY, "condition", "place", "part", "stance", "names_flaw")
-PER_STEP = [*CELL, "n", "n_without_steps", "n_included", "mean_steps"]
-PER_STEP += with_interval("rf_per_step", "rf", "rf_included")
 LEFT = (*KEY, "reason")
-STEP_EXCLUSIONS = [*CELL, "reason", "n"]
+BY_STEP = (*KEY, "n_steps", "rf", "rf_per_step")
 SCORED = " (log-probs)"
 """Ends the name of a judge whose verdicts on steps are read from its log-probs."""
 
@@ -46,8 +43,9 @@ def blocks_reader(reader: str) -> str:
     return reader.removesuffix(SCORED)
 
 
-@tabled(*KEY, "n_steps", "rf", "rf_per_step")
-def per_step(scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | None = None) -> Rows:
+def per_step(
+    scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """The included pairs with χ taken over all steps, and RF from it.
 
     Args:
@@ -59,7 +57,7 @@ def per_step(scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | Non
             None takes every pair of a reader as one that was to be.
 
     Returns:
-        `KEY`, `n_steps` (of both outputs), `rf`, `rf_per_step`; NaN where an output has no row.
+        `BY_STEP`: `n_steps` of both outputs; `rf_per_step` NaN where an output has no row.
         Pairs that were not to be judged step by step are in no row.
 
     Raises:
@@ -75,6 +73,7 @@ def per_step(scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | Non
     readers: dict[str, None] = dict.fromkeys(
         map(str, [*steps["reader"], *([] if left is None else left["reader"])])
     )
+    lines: list[dict[str, Any]] = []
     for reader, row in itertools.product(readers, rows(included(scored))):
         key = (reader, *(row[name] for name in KEY[1:]))
         if row["reader"] != blocks_reader(reader) or (left is not None and key not in planned):
@@ -84,31 +83,8 @@ def per_step(scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | Non
         if len(outputs) == len(CONDITIONS):
             value = float(all(holds for holds, _ in outputs) and row["kappa"] == 1)
         line = {"n_steps": sum(n for _, n in outputs), "rf": row["rf"], "rf_per_step": value}
-        yield dict(zip(KEY, key, strict=True)) | line
-
-
-def step_exclusions(
-    scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | None = None
-) -> pd.DataFrame:
-    """Where the pairs that were to be judged step by step went, by model and task.
-
-    The reason is that of the pair as a whole, if it does not count by that (`chains.EXCLUSIONS`),
-    or why its steps do not (`LEFT`); `total` is all others together.
-    """
-    whole = dict(zip(_keys(scored), scored["exclusion"], strict=True))
-    why = dict(zip(_keys(left), [] if left is None else left["reason"], strict=True))
-    counts: dict[tuple, Counter[str]] = {}
-    for key in dict.fromkeys((*_keys(steps), *why)):
-        reader, model, task, item = key
-        of_block = whole[blocks_reader(reader), model, task, item]
-        of = counts.setdefault((reader, model, task), Counter())
-        of.update(["total", of_block or why.get(key, "included")])
-    lines = [
-        (*key, reason, of[reason])
-        for key, of in counts.items()
-        for reason in sorted(of, key=lambda r: (r == "included", r != "total", r))
-    ]
-    return pd.DataFrame(lines, columns=STEP_EXCLUSIONS)
+        lines.append(dict(zip(KEY, key, strict=True)) | line)
+    return pd.DataFrame(lines, columns=list(BY_STEP))
 
 
 def _keys(frame: pd.DataFrame | None) -> list[tuple]:
@@ -118,43 +94,119 @@ def _keys(frame: pd.DataFrame | None) -> list[tuple]:
     return list(dict.fromkeys(frame[list(KEY)].itertuples(index=False, name=None)))
 
 
-@tabled(*PER_STEP)
-def per_step_table(pairs: pd.DataFrame, scored: pd.DataFrame) -> Rows:
-    """RF per step beside RF of whole blocks, by model and task and overall.
+def beside_blocks(by_step: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Every pair that counts under each reader of steps, by task and over all tasks.
 
-    `rf` is of the `n` pairs that were judged step by step; `rf_included`, Table 2's, of all
-    `n_included` that count as the same judge reads them whole: the paper's Table 27 prints that.
-
-    Args:
-        pairs: what `per_step` gave.
-        scored: what it was given.
+    `asked` is whether its steps were to be judged; cells without such a pair are left out.
     """
-    blocks = groups(with_overall(included(scored), "task"), CELL)
-    whole = {tuple(key.values()): of["rf"] for key, of in blocks}
-
-    for key, of in groups(with_overall(pairs, "task"), CELL):
-        known = of.dropna(subset=["rf_per_step"])
-        every = whole[blocks_reader(key["reader"]), key["model"], key["task"]]
-        line = {**key, "n": len(known), "n_without_steps": len(of) - len(known)}
-        line |= {"n_included": len(every), "mean_steps": known["n_steps"].mean()}
-        shares = {"rf_per_step": known["rf_per_step"], "rf": known["rf"], "rf_included": every}
-        for name, values in shares.items():
-            line |= columns(name, share_of(values))
-        yield line
+    counting = only(included(pairs), [*KEY, "rf"])
+    of_readers = [
+        where(counting, reader=blocks_reader(reader)).assign(reader=reader)
+        for reader in dict.fromkeys(by_step["reader"])
+    ]
+    asked = by_step.drop(columns="rf").assign(asked=True)
+    whole = pd.concat([counting.head(0), *of_readers]).merge(asked, on=list(KEY), how="left")
+    every = pooled(whole.assign(asked=whole["asked"].notna()), "task")
+    return keep(every, every.groupby(list(CELL))["asked"].transform("any"))
 
 
-def step_ranks(table: pd.DataFrame) -> pd.DataFrame:
-    """Whether the two order the tasks alike: Spearman over tasks, a row per model."""
-    cells = keep(table, (table["task"] != OVERALL) & (table["n"] > 0))
-    lines = [key | {"n_tasks": len(of)} | _ranks(of) for key, of in groups(cells, WAY)]
-    return pd.DataFrame(lines, columns=[*WAY, "n_tasks", "spearman", "p", "reason"])
+ASKED = rows_with(asked=True)
+"""Mask of the pairs whose steps were to be judged."""
+KNOWN = all_of(ASKED, lambda pairs: pairs["rf_per_step"].notna())
+"""Mask of the pairs whose steps were judged."""
+PER_STEP = Table(
+    "rf_per_step",
+    ("by_step", "pairs"),
+    (READER, "model", "task"),
+    (
+        Count("n", KNOWN, meaning="Pairs judged step by step."),
+        Count(
+            "n_without_steps",
+            all_of(ASKED, lambda pairs: pairs["rf_per_step"].isna()),
+            "pairs without steps",
+            "Pairs to be judged step by step of which an output has no judged steps.",
+        ),
+        Count("n_included", label="pairs that count", meaning="Complete, judged and in contrast."),
+        Mean("mean_steps", "n_steps", KNOWN, meaning="Mean steps of a pair, of both outputs."),
+        Share(
+            "rf_per_step",
+            "rf_per_step",
+            KNOWN,
+            "RF, step by step",
+            "RF of the pairs judged step by step, χ taken over every step.",
+        ),
+        Share("rf", "rf", KNOWN, "RF", "RF of whole blocks, of the pairs judged step by step."),
+        Share("rf_included", "rf", every_row, "RF of all pairs that count", "RF of whole blocks."),
+    ),
+    prepare=beside_blocks,
+)
+"""RF step by step beside RF of whole blocks, by model and task and over all tasks.
+
+`rf` is of the `n` pairs that were judged step by step; `rf_included`, Table 2's, of all
+`n_included` that count as the same judge reads them whole: the paper's Table 27 prints that.
+"""
 
 
-def _ranks(of: pd.DataFrame) -> dict[str, Any]:
-    line = {"spearman": math.nan, "p": math.nan, "reason": ""}
-    if len(of) < 3:
+def fates(steps: pd.DataFrame, left: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs that were to be judged step by step, with why they do not count (`reason`).
+
+    The reason is that of the pair as a whole, if it does not count by that (`chains.EXCLUSIONS`),
+    or why its steps do not (`LEFT`), else `included`.
+    """
+    whole = dict(zip(_keys(pairs), pairs["exclusion"], strict=True))
+    why = dict(zip(_keys(left), left["reason"], strict=True))
+    lines = [
+        (*key, whole[blocks_reader(key[0]), *key[1:]] or why.get(key, "included"))
+        for key in dict.fromkeys((*_keys(steps), *why))
+    ]
+    return pd.DataFrame(lines, columns=list(LEFT))
+
+
+def _reasons(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    of = Counter({"total": len(pairs)}) + Counter(pairs["reason"].tolist())
+    for reason in sorted(of, key=lambda r: (r == "included", r != "total", r)):
+        yield {"reason": reason, "n": of[reason]}
+
+
+STEP_EXCLUSIONS = Table(
+    "rf_per_step_exclusions",
+    ("steps", "steps_left", "pairs"),
+    (READER, "model", "task"),
+    lines=[
+        Lines((SHARED["reason"], Column("n", meaning="Pairs that the reason is of.")), _reasons)
+    ],
+    prepare=fates,
+)
+"""Where the pairs that were to be judged step by step went, by model and task; `total` is all
+others together."""
+
+
+def _ranks(cells: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    line = {"n_tasks": len(cells), "spearman": math.nan, "p": math.nan, "reason": ""}
+    if len(cells) < 3:
         return line | {"reason": "fewer than three tasks"}
-    if min(len(set(of[name])) for name in ("rf", "rf_per_step")) < 2:
+    if min(len(set(cells[name])) for name in ("rf", "rf_per_step")) < 2:
         return line | {"reason": "all tasks alike"}
-    correlation: Any = spearmanr(of["rf"], of["rf_per_step"])
+    correlation: Any = spearmanr(cells["rf"], cells["rf_per_step"])
     return line | {"spearman": float(correlation.statistic), "p": float(correlation.pvalue)}
+
+
+STEP_RANKS = Table(
+    "rf_per_step_ranks",
+    "rf_per_step",
+    (READER, "model"),
+    (
+        Numbers(
+            (
+                Column("n_tasks", meaning="Tasks that the correlation is over."),
+                Column("spearman", meaning="Rank correlation over tasks of RF and RF by step."),
+                Column("p", meaning="p-value of the correlation."),
+                REASON,
+            ),
+            _ranks,
+        ),
+    ),
+    among=all_of(rows_without(task=OVERALL), lambda cells: cells["n"] > 0),
+)
+"""Whether RF and RF step by step order the tasks alike: Spearman over tasks, a row per model."""
+TABLES = (PER_STEP, STEP_EXCLUSIONS, STEP_RANKS)

@@ -1,43 +1,30 @@
 """How long outputs are, and how much of r′ is not in the problem's words (RFEval, appendix B.6;
 Tables 10 to 12 and 14).
 
-The text has lost the formula of the externality penalty Δ: it compares the content words of the
-question (with those of the options) with the content words of r′, Δ = 1 − overlap. None of the
-overlaps here gives Table 10 on the released rows, so each is offered under its name and none is
-called the paper's.
+The text has lost the formula of the externality penalty Δ, which compares the content words of the
+question (with those of the options) with the content words of r′. Δ is taken as 1 − their Jaccard
+index: two empty texts overlap whole and one empty text not at all, whichever of the two it is, as
+the paper has it. It does not give Table 10 on the released rows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import (
-    Rows,
-    check_rows,
-    columns,
-    groups,
-    keep,
-    numbers,
-    only,
-    tabled,
-    with_interval,
-)
-from faithscope.experiments.studies.rfeval.metrics.frames import (
-    CELL,
-    KEY,
-    OVERALL,
-    WAY,
-    included,
-    share_of,
-    with_overall,
-)
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tables import Count, Lines, Mask, Mean, Numbers, Table, pooled
+from faithscope.experiments.analysis.tidy import check_rows, columns, keep, numbers, only
+from faithscope.experiments.studies.rfeval.items import CONDITIONS
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import RF
+from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, KEY, READER, included
 
 _STOP = (
     "a an the and or but if then else for to in on at by with of from as is are was were be been "
@@ -54,17 +41,7 @@ TOP = 50
 FEW = 5
 """Content words below which a text has a small vocabulary; the paper's number is lost."""
 Words = frozenset[str]
-OVERLAPS: Mapping[str, Callable[[Words, Words], float]] = {
-    "jaccard": lambda q, r: len(q & r) / len(q | r),
-    "dice": lambda q, r: 2 * len(q & r) / (len(q) + len(r)),
-    "overlap": lambda q, r: len(q & r) / min(len(q), len(r)),
-    "in_r_prime": lambda q, r: len(q & r) / len(r),
-    "in_question": lambda q, r: len(q & r) / len(q),
-}
-"""Of the problem's words and those of r′, none of the two empty. `in_r_prime`: the share of r′
-that the problem has; `in_question`: the share of the problem that r′ takes up."""
-KINDS = ("overlap", "context")
-MEAN = ("n", "mean", "std")
+DELTAS = ("task", "item", "context", "delta", "n_question", "n_r_prime", "threshold")
 
 
 def content_words(text: str) -> Words:
@@ -76,28 +53,24 @@ def _words(text: str) -> list[str]:
     return [w for w in _WORD.findall(_TAG.sub(" ", text.lower())) if w not in STOP]
 
 
-def externality(question: Words, r_prime: Words, overlap: str = "jaccard") -> float:
-    """Δ of two sets of words: 0 where both are empty, 1 where one of them is.
-
-    Raises:
-        ValueError: an overlap that is none of `OVERLAPS`.
-    """
-    if overlap not in OVERLAPS:
-        raise ValueError(f"overlap {overlap!r} is none of {', '.join(OVERLAPS)}")
-    if not question or not r_prime:
-        return float(bool(question) != bool(r_prime))
-    return 1 - OVERLAPS[overlap](question, r_prime)
+def externality(question: Words, r_prime: Words) -> float:
+    """Δ of two sets of words, 1 − their Jaccard index: 0 where both are empty, 1 where one is."""
+    whole = question | r_prime
+    return 1 - len(question & r_prime) / len(whole) if whole else 0.0
 
 
-@tabled("task", "item", "overlap", "context", "delta", "n_question", "n_r_prime")
-def externality_of_items(items: pd.DataFrame, top: int = TOP) -> Rows:
-    """Δ of every item, for every overlap, without and with the context's words.
+def externality_of_items(
+    items: pd.DataFrame, threshold: float | None = None, top: int = TOP
+) -> pd.DataFrame:
+    """`DELTAS`: Δ of every item, without and with the context's words.
 
     Args:
         items: `task`, `item`, `question`, `options` (one text), `context`, `r_prime`.
+        threshold: the Δ that parts low from high; None is kept as NaN, and the median is taken.
         top: of the words of an item's context, those with the highest TF-IDF are added under
             `context` = `tfidf`, the documents being all contexts of the task; ties by the word.
     """
+    deltas: list[dict[str, Any]] = []
     for task, of in items.groupby("task", sort=False) if len(items) else ():
         added = _top_words(of["context"].fillna("").tolist(), top)
         for row, more in zip(of.to_dict("records"), added, strict=True):
@@ -107,11 +80,9 @@ def externality_of_items(items: pd.DataFrame, top: int = TOP) -> Rows:
                 if context == "tfidf" and not more:
                     continue
                 about = {"task": task, "item": row["item"], "context": context}
-                about |= {"n_question": len(words), "n_r_prime": len(r_prime)}
-                yield from (
-                    {**about, "overlap": name, "delta": externality(words, r_prime, name)}
-                    for name in OVERLAPS
-                )
+                about |= {"delta": externality(words, r_prime), "threshold": threshold}
+                deltas.append(about | {"n_question": len(words), "n_r_prime": len(r_prime)})
+    return pd.DataFrame(deltas, columns=list(DELTAS)).astype({"threshold": float})
 
 
 def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
@@ -127,65 +98,114 @@ def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
     return top_words
 
 
-@tabled("task", *KINDS, *MEAN, "median", "p75", "p90", "small_vocabulary")
-def externality_table(deltas: pd.DataFrame) -> Rows:
-    """Δ summed up by task, as Table 10 does.
+CONTEXT = Column(
+    "context", meaning="Whether words of the context count as the question's (tfidf) or not (none)."
+)
+DELTA_CELLS = (
+    Count("n", meaning="Items of the row."),
+    Mean("mean", "delta", meaning="Mean of the externality Δ over items."),
+    Mean(
+        "std",
+        "delta",
+        label="standard deviation",
+        meaning="Sample standard deviation of the externality Δ over items.",
+        statistic="std",
+    ),
+)
+QUANTILES = (
+    Column("median", meaning="Median of the externality Δ over items."),
+    Column("p75", "75th percentile", "75th percentile of the externality Δ over items."),
+    Column("p90", "90th percentile", "90th percentile of the externality Δ over items."),
+)
 
-    `small_vocabulary`: share of items of which question or r′ has fewer than `FEW` words.
+
+def _quantiles(rows: pd.DataFrame, how: Drawing) -> dict[str, float]:
+    values = np.quantile(numbers(rows["delta"]), [0.5, 0.75, 0.9])
+    return dict(zip((column.name for column in QUANTILES), values, strict=True))
+
+
+EXTERNALITY = Table(
+    "rf_externality",
+    "externality",
+    ("task", CONTEXT),
+    (
+        *DELTA_CELLS,
+        Numbers(QUANTILES, _quantiles),
+        Mean(
+            "small_vocabulary",
+            lambda items: items[["n_question", "n_r_prime"]].min(axis=1) < FEW,
+            label="few words",
+            meaning="Share of items of which question or r′ has fewer than five content words.",
+        ),
+    ),
+)
+"""Δ summed up by task (Table 10)."""
+
+
+def of_well_formed(deltas: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Δ of each pair whose outputs are both well-formed."""
+    whole = keep(pairs, ~pairs["exclusion"].isin(["global", "unfinished"]))
+    return whole[list(KEY)].merge(deltas, on=["task", "item"])
+
+
+EXTERNALITY_BY_MODEL = Table(
+    "rf_externality_by_model",
+    ("externality", "pairs"),
+    (READER, "model", CONTEXT),
+    DELTA_CELLS,
+    prepare=of_well_formed,
+)
+"""Δ over the items of which each model's both outputs are well-formed (Table 11).
+
+Δ is a matter of the items alone: models differ by what is left out, and so does `n`, where the
+paper prints 7,186 for all, with means that differ all the same.
+"""
+
+
+def with_thresholds(deltas: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs that count, by task and over all tasks, with Δ and the threshold of Δ.
+
+    A threshold that is not given is the median of the task's items, over all tasks of all items.
     """
-    for key, of in groups(deltas, ("task", *KINDS)):
-        few = (numbers(of["n_question"]) < FEW) | (numbers(of["n_r_prime"]) < FEW)
-        quantiles = np.quantile(numbers(of["delta"]), [0.5, 0.75, 0.9])
-        line = dict(zip(("median", "p75", "p90"), quantiles, strict=True))
-        yield {**key, **_mean(of), **line, "small_vocabulary": few.mean()}
+    every = pooled(deltas, "task")
+    by = ["task", "context"]
+    medians = every.groupby(by, as_index=False).agg(median=("delta", "median"))
+    counting = included(pairs)[[*KEY, "rf"]].assign(exclusion="")
+    whole = pooled(counting.merge(deltas, on=["task", "item"]), "task").merge(medians, on=by)
+    return whole.assign(threshold=whole["threshold"].fillna(whole["median"]))
 
 
-def externality_by_model(deltas: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
-    """Δ over the items of which each model's both outputs are well-formed (Table 11).
-
-    Δ is a matter of the items alone: models differ by what is left out, and so does `n`, where
-    the paper prints 7,186 for all, with means that differ all the same.
-    """
-    whole = scored.loc[~scored["exclusion"].isin(["global", "unfinished"]), list(KEY)]
-    joined = whole.merge(deltas, on=["task", "item"])
-    keys = (*WAY, *KINDS)
-    return pd.DataFrame([k | _mean(of) for k, of in groups(joined, keys)], columns=[*keys, *MEAN])
+STRATUM_CELLS = (
+    Count("n", meaning="Pairs that count in the stratum."),
+    Mean("mean_delta", "delta", meaning="Mean externality Δ of the pairs."),
+    RF,
+)
 
 
-def _mean(of: pd.DataFrame) -> dict[str, Any]:
-    delta = of["delta"].astype(float)
-    # of one item there is no standard deviation
-    return {"n": len(of), "mean": delta.mean(), "std": delta.std(ddof=1)}
+def _strata(rows: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+    low = rows["delta"] <= rows["threshold"]
+    for stratum, of in (("low", keep(rows, low)), ("high", keep(rows, ~low))):
+        line: dict[str, Any] = {"threshold": rows["threshold"].iloc[0], "stratum": stratum}
+        yield line | {name: x for c in STRATUM_CELLS for name, x in c.of(of, how).items()}
 
 
-@tabled(*CELL, *KINDS, "threshold", "stratum", "n", "mean_delta", *with_interval("rf"))
-def rf_by_externality(
-    deltas: pd.DataFrame, scored: pd.DataFrame, threshold: float | None = None
-) -> Rows:
-    """RF of the pairs that count, with Δ up to a threshold and above it (B.6, "Usage").
+BY_EXTERNALITY_COLUMNS = (
+    Column("threshold", meaning="The externality Δ that parts low from high."),
+    Column("stratum", meaning="Whether Δ is up to the threshold (low) or above it (high)."),
+    *(column for cell in STRATUM_CELLS for column in cell.columns),
+)
+BY_EXTERNALITY = Table(
+    "rf_by_externality",
+    ("externality", "pairs"),
+    (READER, "model", "task", CONTEXT),
+    lines=[Lines(BY_EXTERNALITY_COLUMNS, _strata)],
+    prepare=with_thresholds,
+)
+"""RF of the pairs that count, with Δ up to a threshold and above it (B.6, "Usage").
 
-    A row per reader, model, task (and all tasks), overlap, context and `stratum`, `low` (Δ ≤
-    threshold) or `high`; a stratum without a pair has a row with n = 0. Over all tasks the strata
-    differ in their tasks too, whose Δ lie far apart (Table 10); within a task they do not.
-
-    Args:
-        deltas: of `externality_of_items`.
-        threshold: of Δ; None takes the median of the task's items, over all tasks of all items.
-    """
-    medians = {
-        tuple(key.values()): of["delta"].astype(float).median()
-        for key, of in groups(with_overall(deltas, "task"), ("task", *KINDS))
-    }
-    pairs = included(scored)[[*KEY, "rf"]].merge(deltas, on=["task", "item"])
-    for key, of in groups(with_overall(pairs, "task"), (*CELL, *KINDS)):
-        cut = threshold
-        if cut is None:
-            cut = medians[key["task"], key["overlap"], key["context"]]
-        low = numbers(of["delta"]) <= cut
-        for stratum, rows in (("low", of.loc[low]), ("high", of.loc[~low])):
-            line = {**key, "threshold": cut, "stratum": stratum, "n": len(rows)}
-            line |= {"mean_delta": rows["delta"].mean()}
-            yield line | columns("rf", share_of(rows["rf"]))
+A stratum without a pair has a row with n = 0. Over all tasks the strata differ in their tasks too,
+whose Δ lie far apart (Table 10); within a task they do not.
+"""
 
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
@@ -193,26 +213,40 @@ LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed",
 from when it was asked for until it ended, of which those in flight together overlap; `elapsed`,
 seconds since the output before it ended, which add up to the worker's time; and how many
 accelerators wrote it. NaN where not known."""
-LENGTH_TABLE = ["model", "task", "condition", "n", "mean_tokens", "median_tokens", "total_tokens"]
-LENGTH_TABLE += ["mean_seconds"]
 
 
-def length_table(lengths: pd.DataFrame) -> pd.DataFrame:
-    """A row per model, task and condition, and over all tasks; outputs cut off count as well.
+def _outputs_once(lengths: pd.DataFrame) -> pd.DataFrame:
+    check_rows("rfeval lengths", lengths, LENGTHS, LENGTHS[:4])
+    return lengths
 
-    Raises:
-        ValueError: a column is missing, or an output is there twice.
-    """
-    if lengths.empty:
-        return pd.DataFrame(columns=LENGTH_TABLE)
-    check_rows("rfeval lengths", lengths, LENGTHS, ("model", "task", "item", "condition"))
-    floats = lengths.astype({"tokens": float, "seconds": float})
-    by = with_overall(floats, "task").groupby(["model", "task", "condition"], sort=False)
-    tokens = by["tokens"].agg(
-        n="size", mean_tokens="mean", median_tokens="median", total_tokens="sum"
-    )
-    table = tokens.assign(mean_seconds=by["seconds"].mean()).reset_index()
-    return table.sort_values("task", key=lambda t: t == OVERALL, kind="stable", ignore_index=True)
+
+LENGTH_TABLE = Table(
+    "rf_lengths",
+    "lengths",
+    ("model", "task", CONDITION),
+    (
+        Count("n", meaning="Outputs, those that were cut off as well."),
+        Mean("mean_tokens", "tokens", meaning="Mean tokens of an output."),
+        Mean("median_tokens", "tokens", meaning="Median tokens of an output.", statistic="median"),
+        Mean(
+            "total_tokens",
+            "tokens",
+            label="tokens in all",
+            meaning="Tokens of all outputs.",
+            statistic="sum",
+        ),
+        Mean(
+            "mean_seconds",
+            "seconds",
+            label="seconds, mean",
+            meaning="Seconds from asking for an output until its end, mean over outputs; those in "
+            "flight together overlap.",
+        ),
+    ),
+    prepare=_outputs_once,
+    pool=("task",),
+)
+"""Tokens and seconds of outputs by model, task and condition, and over all tasks (Table 14)."""
 
 
 REWARDS = ("model", "task", "item", "condition", "reward")
@@ -226,43 +260,84 @@ def step_reward(text: str) -> float:
     return min(1.0, len(_STEP.findall(text)) / _ENOUGH)
 
 
-@tabled(*(*WAY, "condition", "chi"), *with_interval("reward"), "n")
-def step_reward_table(
-    rewards: pd.DataFrame, pairs: pd.DataFrame, seed: int, resamples: int
-) -> Rows:
-    """The mean of `step_reward` over outputs that are consistent (χ = 1) and over those that are
-    not (RFEval, §5.1, Table 4): of all judged outputs, by reader, model and condition.
-
-    The paper does not say which outputs its numbers are of: `both` pools the two conditions.
-    """
-    if rewards.empty or pairs.empty:
-        return
-    by_condition = [
-        only(pairs, ["reader", "model", "item"]).assign(
-            condition=condition, chi=numbers(pairs[f"{condition}_chi"])
-        )
-        for condition in ("baseline", "intervened")
+def rewards_of_judged(rewards: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """The reward of every judged output with its χ, by condition and for both conditions."""
+    of_outputs = [
+        only(pairs, ["reader", "model", "item"]).assign(condition=c, chi=pairs[f"{c}_chi"])
+        for c in CONDITIONS
     ]
-    judged = pd.concat(by_condition).dropna(subset=["chi"])
+    judged = pd.concat(of_outputs).dropna(subset=["chi"])
     outputs = judged.merge(rewards, on=["model", "item", "condition"])
-    outputs = pd.concat([outputs, outputs.assign(condition="both")])
-    for about, of in groups(with_overall(outputs, "model"), (*WAY, "condition", "chi")):
-        mean = stats.mean_of_items(of["reward"].tolist(), seed=seed, resamples=resamples)
-        yield about | columns("reward", mean) | {"n": len(of)}
+    return pd.concat([outputs, outputs.assign(condition="both")])
 
 
-@tabled("model", "n", "n_timed", "hours", "devices", "device_hours")
-def hours_table(lengths: pd.DataFrame) -> Rows:
-    """A row per model: hours of generation, and those times the accelerators at work (Table 12).
+REWARD = Column(
+    "reward",
+    "reward for steps",
+    "Open-R1’s: marks of steps, three are enough for 1.",
+    interval=True,
+)
 
-    Hours are of the `n_timed` outputs whose time is known, and add up over workers: of two that
-    ran side by side, both count, as their devices do. Loading weights is not in them. Devices are
-    not known of servers and services, and a CPU has none.
-    """
-    for about, of in groups(lengths, ("model",)) if len(lengths) else ():
-        timed = keep(of, of["elapsed"].notna())
-        hours, devices = timed["elapsed"].astype(float) / 3600, timed["devices"].astype(float)
-        line = {**about, "n": len(of), "n_timed": len(timed)}
-        if len(timed):
-            line |= {"hours": hours.sum(), "device_hours": (hours * devices).sum(skipna=False)}
-        yield line | {"devices": devices.max(skipna=False)}
+
+def _mean_reward(rows: pd.DataFrame, how: Drawing) -> dict[str, float]:
+    values = rows["reward"].tolist()
+    mean = stats.mean_of_items(values, seed=how.seed, resamples=how.resamples)
+    return columns("reward", mean)
+
+
+STEP_REWARD = Table(
+    "rf_step_reward",
+    ("rewards", "pairs"),
+    (
+        READER,
+        "model",
+        CONDITION,
+        Column("chi", "χ", "Whether the output is consistent, as the reader reads it."),
+    ),
+    (Numbers((REWARD,), _mean_reward), Count("n", meaning="Judged outputs.")),
+    prepare=rewards_of_judged,
+    pool=("model",),
+)
+"""The mean of `step_reward` over outputs that are consistent (χ = 1) and over those that are not
+(RFEval, §5.1, Table 4): of all judged outputs, by reader, model and condition.
+
+The paper does not say which outputs its numbers are of: `both` pools the two conditions.
+"""
+
+
+TIMED: Mask = lambda outputs: outputs["elapsed"].notna()  # noqa: E731
+"""Mask of the outputs whose time is known."""
+
+
+def _hours(rows: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+    timed = keep(rows, TIMED(rows))
+    if timed.empty:
+        return {}
+    hours, devices = numbers(timed["elapsed"]) / 3600, numbers(timed["devices"])
+    totals = {"hours": hours.sum(), "device_hours": (hours * devices).sum()}
+    return totals | {"devices": devices.max()}
+
+
+HOURS = Table(
+    "rf_hours",
+    "lengths",
+    ("model",),
+    (
+        Count("n", meaning="Outputs."),
+        Count("n_timed", TIMED, "of known time", "Outputs whose time is known: hours are of them."),
+        Numbers(
+            (
+                Column("hours", meaning="Hours of generation, of the outputs whose time is known."),
+                Column("devices", "accelerators", "Most that wrote an output; empty if unknown."),
+                Column("device_hours", "hours of accelerators", "Hours of all accelerators."),
+            ),
+            _hours,
+        ),
+    ),
+)
+"""Hours of generation, and those times the accelerators at work, a row per model (Table 12).
+
+Hours add up over workers: of two that ran side by side, both count, as their devices do. Loading
+weights is not in them. Devices are not known of servers and services, and a CPU has none.
+"""
+TABLES = (EXTERNALITY, EXTERNALITY_BY_MODEL, BY_EXTERNALITY, LENGTH_TABLE, STEP_REWARD, HOURS)

@@ -19,13 +19,13 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from faithscope.experiments.studies.rfeval.items import CodeTests, TestCase
 from faithscope.experiments.studies.rfeval.judging.stances import CORRECT, INCORRECT
-from faithscope.experiments.studies.rfeval.programs.comparison import same_output, same_value
 from faithscope.interp.errors import UserError
 
 _INSIDE = Path(__file__).with_name("sandbox_inside.py")
@@ -315,3 +315,29 @@ def _read_only() -> list[str]:
         if not inside and path != "/":
             outermost.append(path)
     return outermost
+
+
+def same_output(given: str, wanted: str) -> bool:
+    """Whether two outputs are the same, as LiveCodeBench has it (`testing_util.grade_stdio`): as
+    many lines, each the same but for white space at its ends, or all numbers and these equal."""
+    one, other = ([line.strip() for line in t.strip().split("\n")] for t in (given, wanted))
+    return len(one) == len(other) and all(
+        a == b or ((numbers := _numbers(a)) is not None and numbers == _numbers(b))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _numbers(line: str) -> list[Decimal] | None:
+    try:
+        return [Decimal(word) for word in line.split()]
+    except InvalidOperation:
+        return None
+
+
+def same_value(given: Any, wanted: Any) -> bool:
+    """Whether two JSON values are the same, as LiveCodeBench has it: exactly
+    (`testing_util.grade_call_based`)."""
+    try:
+        return bool(given == wanted)
+    except RecursionError:
+        return False

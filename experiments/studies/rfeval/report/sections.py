@@ -114,10 +114,10 @@ SECTIONS = [
         "Inside the model",
         "What the model shows inside while r′ is in its mouth: its answer traced through r′ and "
         "its own text, where it looks when it answers, what its layers would answer. All signs by "
-        "behaviour, violation and causality stand in tables/rf_inside.csv, how well each tells two "
-        "kinds apart in rf_inside_signs.csv, every pair in rf_inside_pairs.csv.",
+        "behaviour, violation and causality stand in tables/rf_inside.csv, every pair in "
+        "rf_inside_pairs.csv.",
         figures=("rf_inside_traces", "rf_inside_signs"),
-        tables=("rf_inside_best", "rf_inside_turns"),
+        tables=("rf_inside_signs", "rf_inside_turns"),
     ),
 ]
 TERMS = {

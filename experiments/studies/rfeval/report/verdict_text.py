@@ -36,7 +36,7 @@ CONDITIONS = {
     "kappa": "κ",
 }
 FEW_SIGNS = 10
-"""Pairs of either kind, below which no sign is named."""
+"""Pairs of either kind, below which no sign is told of."""
 assert set(EXCLUSION_WORDS) == set(EXCLUSIONS)
 
 
@@ -258,13 +258,12 @@ def sign_sentences(signs: pd.DataFrame) -> list[str]:
     known = [r for r in of_contrast if not math.isnan(r["auroc_within_low"])]
     if min(silent, other) < FEW_SIGNS or not known:
         return [f"{counts} Too few to say which sign tells them apart."]
-    apart = [r for r in known if not r["auroc_within_low"] <= 0.5 <= r["auroc_within_high"]]
-    best = max(known, key=lambda r: abs(r["auroc_within"] - 0.5))
-    greater = "greater" if best["auroc_within"] > 0.5 else "smaller"
+    areas = "; ".join(
+        f"{sign_name(r['signal'])} {r['auroc_within']:.2f} "
+        f"({r['auroc_within_low']:.2f} to {r['auroc_within_high']:.2f})"
+        for r in known
+    )
     return [
-        f"{counts} Of {len(known)} signs {len(apart)} have a 95 % interval that leaves out .5, "
-        "where about one in twenty would by chance. Furthest from it: "
-        f"{sign_name(best['signal'])}, {greater} in silent corrections (AUROC within model and "
-        f"task {best['auroc_within']:.2f}, {best['auroc_within_low']:.2f} to "
-        f"{best['auroc_within_high']:.2f})."
+        f"{counts} How well each sign tells them apart (AUROC within model and task; above .5, "
+        f"silent corrections have the greater values): {areas}."
     ]

@@ -222,7 +222,7 @@ def regimes(files: Mapping[str, ModelFile], models: Iterable[str]) -> dict[str, 
     """Base and regime of the models that Table 3 can compare, in its order.
 
     Those are models of one base under different regimes; a model alone of its base compares
-    nothing. The result is an argument of `experiments.studies.rfeval.tables.tables`.
+    nothing.
     """
     known = [
         (file.base, file.regime, name)

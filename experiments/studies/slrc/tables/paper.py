@@ -241,7 +241,9 @@ def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
         key = (f"{r['necessity_threshold']:.2f}", _way(r))
         line = lines.setdefault(key, {"Nec threshold": key[0], "Measured": key[1]})
         heading = "Classification" if r["tasks"] == CLASSIFICATION else "All tasks"
-        line[heading] = f"{r['n_as_gap']}/{r['n']} ({or_dash(whole, 100 * r['as_gap'])}%)"
+        line[heading] = (
+            f"{r['n_as_gap']}/{r['n']} ({or_dash(lambda x: f'{whole(x)}%', 100 * r['as_gap'])})"
+        )
     order = ["Nec threshold", "Measured", "Classification", "All tasks"]
     there = [c for c in order if any(c in line for line in lines.values())]
     return PaperTable("paper_ed3", sensitivity, pd.DataFrame(list(lines.values()), columns=there))

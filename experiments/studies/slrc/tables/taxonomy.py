@@ -117,15 +117,17 @@ def _row(
 def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) -> pd.DataFrame:
     """What becomes of the modes of (model, task) pairs under another necessity threshold.
 
-    A task in other words (`sst2:alternative`) is no task of its own. `n_same`: pairs that keep
-    their mode. `n_as_gap`: pairs in which necessity and the gain in accuracy say the same, steps
-    that matter and reasoning that helps, or neither: Extended Data Table 3 counts pairs that agree
-    with a reference that it does not name, and this one fits its figures. `tasks`: all, or as in
-    that table's first column those of classification, where a run has others, too.
+    A task in other words (`sst2:alternative`) is no task of its own, and a pair without a mode is
+    no pair: `n` counts those that have one. `n_same`: pairs that keep their mode. `n_as_gap`:
+    pairs in which necessity and the gain in accuracy say the same, steps that matter and reasoning
+    that helps, or neither: Extended Data Table 3 counts pairs that agree with a reference that it
+    does not name, and this one fits its figures. `tasks`: all, or as in that table's first column
+    those of classification, where a run has others, too.
     """
     settings, counts = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):
         pairs = [r for r in rows(where(taxonomy, **variant)) if not is_variant(r["task"])]
+        pairs = [r for r in pairs if r["mode"]]
         labelled = [r for r in pairs if r["task"] not in CALCULATIONS]
         groups = {"all": pairs} | (
             {CLASSIFICATION: labelled} if 0 < len(labelled) < len(pairs) else {}
@@ -133,7 +135,7 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
         for (tasks, of), threshold in itertools.product(groups.items(), settings.sensitivity):
             modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in of]
             same = [now == r["mode"] for now, r in zip(modes, of, strict=True)]
-            as_gap = [now in ("genuine", "decorative") for now in modes if now]
+            as_gap = [now in ("genuine", "decorative") for now in modes]
             counts.append(
                 variant
                 | {"tasks": tasks, "necessity_threshold": threshold}

@@ -12,7 +12,7 @@ from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.fine_cot import principle_ids, step_indices
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.principles import PRINCIPLES
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
 
 STEPS = ["The word comes from Greek.", "It means deep sleep.", "So it did not stand for anything."]
@@ -124,13 +124,13 @@ def test_steps_that_do_not_stand_in_the_response_make_the_reasoning(tmp_path: Pa
     ],
 )
 def test_ranges_of_steps_become_indices(said: Any, steps: tuple[int, ...]) -> None:
-    assert step_indices(said, Row("0", {}, "here")) == steps
+    assert step_indices(said, SourceRow("0", {}, "here")) == steps
 
 
 @pytest.mark.parametrize("said", ["0", "4-2", "all", "2-", "-3"])
 def test_what_is_no_range_is_refused(said: str) -> None:
     with pytest.raises(UserError, match=r"here: unfaithful steps .* write 2-4 or 3,5"):
-        step_indices(said, Row("0", {}, "here"))
+        step_indices(said, SourceRow("0", {}, "here"))
 
 
 def test_a_step_past_the_last_is_the_statement_of_the_answer_and_no_further(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_step_past_the_last_is_the_statement_of_the_answer_and_no_further(tmp_
 
 
 def test_a_principle_has_two_names_and_no_third() -> None:
-    row = Row("0", {}, "here")
+    row = SourceRow("0", {}, "here")
     for principle in PRINCIPLES:
         for name in (principle.name, principle.also, principle.id, principle.name.lower()):
             assert principle_ids([name], row) == (principle.id,)

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from run_files import write_rows
 
-from faithscope.experiments.data.given.asked import asked_about
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.encode import given_trace
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import READERS, read_chains
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
 from faithscope.probes.text_model import TextModel
 
+C2 = Path(__file__).parents[2] / "studies" / "c2faith"
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "prm800k" / "subset.jsonl"
 
 PROCESS = {
@@ -147,6 +148,36 @@ def test_prm800k_as_released(tmp_path: Path) -> None:
     chain = one(write_rows(tmp_path / "phase2_train.jsonl", row), "prm800k")
     assert (chain.question, chain.answer, chain.labels) == ("2 + 2?", "5", {"correct": False})
     assert chain.step_labels["correct"] == (True, False)
+
+
+def test_the_right_answer_of_prm800k_is_its_gold() -> None:
+    """Real rows, of openai/prm800k: see `tests/experiments/studies/c2faith/test_prm800k.py`."""
+    rows = [
+        json.loads(line)
+        for phase in (1, 2)
+        for line in (C2 / f"prm800k_phase{phase}.jsonl").read_text("utf-8").splitlines()
+    ]
+    chains = [
+        chain
+        for phase in (1, 2)
+        for chain in read_chains(C2 / f"prm800k_phase{phase}.jsonl", format="prm800k").chains
+    ]
+    assert [c.gold for c in chains] == [r["question"]["ground_truth_answer"] for r in rows]
+    assert [c.gold for c in chains] == ["29", "440", "40_9", "28800"]
+    for kind in (None, "number"):
+        asked = [question_of_chain(c, "f.jsonl", "prm800k", kind=kind) for c in chains]
+        # a number in base 9 is none that can be compared, whatever kind the others have
+        assert [a.kind for a in asked] == ["number", "number", None, "number"]
+        assert [a.question.gold for a in asked] == ["29", "440", None, "28800"]
+
+
+def test_plain_rows_of_prm800k_may_have_a_right_answer(tmp_path: Path) -> None:
+    row = {"problem": "2 + 2?", "steps": ["So.\n\n# Answer\n\n5"], "ratings": [-1]}
+    golds = [row | {"ground_truth_answer": "4"}, row | {"ground_truth_answer": None}, row]
+    read = read_chains(write_rows(tmp_path / "mine.jsonl", *golds))
+    assert [c.gold for c in read.chains] == ["4", None, None]
+    with pytest.raises(UserError, match=r"line 1: 'ground_truth_answer' is a list; give a text"):
+        read_chains(write_rows(tmp_path / "bad.jsonl", row | {"ground_truth_answer": ["4"]}))
 
 
 def test_a_path_of_prm800k_that_ends_at_an_error_is_not_correct(tmp_path: Path) -> None:
@@ -306,7 +337,7 @@ def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
     row = {"question": "Which?", "reasoning": "It swims. So it is", column: reason}
     chain = one(write_rows(tmp_path / "mine.jsonl", row), "rows")
     assert chain.cut == cut
-    asked = asked_about(chain, "mine.jsonl", "rows")
+    asked = question_of_chain(chain, "mine.jsonl", "rows")
     trace = given_trace(TextModel("m", lambda message: None), asked, TraceSettings())
     assert trace.finish == ("length" if cut else "stop")
     message = {"role": "assistant", "content": "It swims."}
@@ -315,7 +346,7 @@ def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
     chat = write_rows(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices})
     assert one(chat, "chat").cut == (cut and column == "finish_reason")
     # who is not told keeps the id that its chain had
-    told = asked_about(replace(chain, cut=True), "mine.jsonl", "rows").sha256
+    told = question_of_chain(replace(chain, cut=True), "mine.jsonl", "rows").sha256
     assert (told == asked.sha256) == cut
 
 

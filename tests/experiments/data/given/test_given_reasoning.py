@@ -12,7 +12,7 @@ from run_files import write_rows
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.inspect_log import chain as inspect_chain
 from faithscope.experiments.data.given.reading import read_chains
-from faithscope.experiments.data.tasks.sources.rows import Row
+from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
 
 ASKED = {"role": "user", "content": "Which swims?"}
@@ -125,7 +125,7 @@ def test_what_cannot_be_read_whole_is_named(
     assert "\n" not in str(refused.value)
 
 
-def sample_of(*messages: Any) -> Row:
+def sample_of(*messages: Any) -> SourceRow:
     from inspect_ai.log import EvalSample
     from inspect_ai.model import ChatCompletionChoice, ModelOutput
 
@@ -134,7 +134,7 @@ def sample_of(*messages: Any) -> Row:
         id=1, epoch=1, input="Which?", target="otter", messages=list(messages), output=output
     )
     spec = SimpleNamespace(dataset=SimpleNamespace(name="zoo"), task="zoo", model="m")
-    return Row("1", {"sample": sample, "eval": spec}, "log.eval, sample 1")
+    return SourceRow("1", {"sample": sample, "eval": spec}, "log.eval, sample 1")
 
 
 def test_replies_in_logs_of_inspect() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from run_files import write_rows
 
-from faithscope.experiments.data.given.asked import asked_about
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.studies.rfeval.data import read_rfeval
@@ -127,7 +127,7 @@ def test_the_answer_of_a_chain_is_the_option_that_gold_is(
     row = about | {"question": "Which?", "reasoning": "It swims.", "answer": answer}
     (chain,) = read_chains(write_rows(tmp_path / "mine.jsonl", row)).chains
     assert (chain.options, chain.gold, chain.answer) == (TEXTS, "C", "C")
-    assert asked_about(chain, "f", "rows").question.gold == "C"
+    assert question_of_chain(chain, "f", "rows").question.gold == "C"
     messages = [
         {"role": "user", "content": "Which?"},
         {"role": "assistant", "content": f"<think>It swims.</think>{answer}"},

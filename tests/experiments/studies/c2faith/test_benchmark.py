@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from faithscope.experiments.data.saved import MANIFEST
-from faithscope.experiments.studies.c2faith.asks import ask_of
 from faithscope.experiments.studies.c2faith.benchmark.build import Basis
 from faithscope.experiments.studies.c2faith.benchmark.features import features
 from faithscope.experiments.studies.c2faith.benchmark.items import (
@@ -35,6 +34,7 @@ from faithscope.experiments.studies.c2faith.benchmark.rewrites import (
 )
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark, differences
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, judge_forms
+from faithscope.experiments.studies.c2faith.prompts_of_items import ask_of
 from faithscope.interp.errors import UserError
 from faithscope.interventions.region import middle_region
 

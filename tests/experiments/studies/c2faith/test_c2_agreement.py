@@ -14,8 +14,8 @@ from test_c2_detection import ABSENT, frames, judged
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.engine.environment import install_command
 from faithscope.experiments.studies.c2faith.metrics.agreement import (
+    AGREEMENT,
     CONSTANT,
-    agreement_table,
     fleiss_kappa,
     krippendorff_alpha,
     quadratic_kappa,
@@ -110,7 +110,7 @@ def test_quadratic_kappa_weighs_by_the_scores_themselves():
 def test_pairs_and_all_together():
     a, b, c = [0, 0, 1, 1, 0, 0], [0, 1, 1, 1, 0, 0], [0, 0, 1, 1, ABSENT, 1]
     said = frames(judged(a, [1, 1], "a"), judged(b, [1, 0], "b"), judged(c, [1, 1], "c"))
-    table = agreement_table(said, NOTHING.localisation, NOTHING.coverage)
+    table = AGREEMENT.make(said, NOTHING.localisation, NOTHING.coverage)
     assert set(table["condition"]) == {"both", "perturbed", "control"}
     perturbed = where(table, condition="perturbed")
     first = where(perturbed, judge="a", other="b").set_index("statistic")
@@ -127,7 +127,7 @@ def test_pairs_and_all_together():
 def test_a_silent_judge_takes_nothing_from_the_others():
     a, b = [0, 0, 1, 1], [0, 1, 1, 1]
     silent = judged([ABSENT] * 4, [], "mute")
-    table = agreement_table(
+    table = AGREEMENT.make(
         frames(judged(a, [], "a"), judged(b, [], "b"), silent),
         NOTHING.localisation,
         NOTHING.coverage,
@@ -139,7 +139,7 @@ def test_a_silent_judge_takes_nothing_from_the_others():
 
 
 def test_one_judge_and_two_references():
-    one = agreement_table(
+    one = AGREEMENT.make(
         frames(judged([0, ABSENT], [], "a")), NOTHING.localisation, NOTHING.coverage
     )
     assert one[["reason", "n_without_verdict"]].to_numpy().tolist() == [[ALONE, 1]]
@@ -147,6 +147,6 @@ def test_one_judge_and_two_references():
     other = [part.assign(reference_judge="s") for part in (first, second)]
     once = Frames(coverage=pd.concat([first, second])).coverage
     twice = Frames(coverage=pd.concat([first, second, *other])).coverage
-    tables = [agreement_table(NOTHING.detection, NOTHING.localisation, x) for x in (once, twice)]
+    tables = [AGREEMENT.make(NOTHING.detection, NOTHING.localisation, x) for x in (once, twice)]
     pd.testing.assert_frame_equal(*tables)
     assert "quadratic_kappa" in set(tables[0]["statistic"])

@@ -12,9 +12,9 @@ from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing, spearman
 from faithscope.experiments.studies.c2faith.metrics.coverage import (
-    coverage_table,
-    pooled_coverage_table,
-    scores_table,
+    COVERAGE,
+    POOLED,
+    SCORES,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
@@ -51,7 +51,7 @@ def frame(*parts: pd.DataFrame) -> pd.DataFrame:
 
 def test_by_hand_and_against_scipy():
     scores, references = [4, 3, 2, 4, None, 3, 1], [3, 3, 2, 2, 4, math.nan, 1]
-    (row,) = coverage_table(frame(scored(scores, references)), HOW).to_dict("records")
+    (row,) = COVERAGE.make(frame(scored(scores, references)), how=HOW).to_dict("records")
     assert [row[x] for x in ("n", "n_without_verdict", "n_reference")] == [6, 1, 5]
     assert row["mean"] == pytest.approx(17 / 6)
     assert row["sd"] == pytest.approx(np.std([4, 3, 2, 4, 3, 1]))
@@ -77,7 +77,7 @@ def test_without_a_reference_the_share_kept_is_the_truth():
         for d in levels
     ]
     whole = frame(*parts)
-    (row,) = pooled_coverage_table(whole, HOW).to_dict("records")
+    (row,) = POOLED.make(whole, how=HOW).to_dict("records")
     kept = 1 - whole["n_removed"] / whole["n_middle"]
     assert row["spearman_kept"] == pytest.approx(spearmanr(whole["score"], kept).statistic)
     assert row["spearman_kept_low"] < row["spearman_kept"] < row["spearman_kept_high"]
@@ -85,7 +85,7 @@ def test_without_a_reference_the_share_kept_is_the_truth():
     assert math.isnan(row["spearman_kept_p"])
     assert row["n_reference"] == 0
     assert all(math.isnan(row[x]) for x in ("bias", "mae", "spearman", "reference_mean"))
-    by_level = coverage_table(whole, HOW)
+    by_level = COVERAGE.make(whole, how=HOW)
     assert by_level["level"].tolist() == list(levels)
     assert by_level["share_kept"].tolist() == pytest.approx([0.9, 0.7, 0.5, 0.3])
 
@@ -109,7 +109,7 @@ def test_the_interval_of_a_rank_correlation_is_that_of_drawing_chains():
 
 def test_within_a_level_the_share_kept_varies_by_rounding():
     removed = [1, 2, 1, 3]
-    (row,) = coverage_table(frame(scored([4, 3, 4, 1], removed=removed)), HOW).to_dict("records")
+    (row,) = COVERAGE.make(frame(scored([4, 3, 4, 1], removed=removed)), how=HOW).to_dict("records")
     peer = spearmanr([4, 3, 4, 1], [9, 8, 9, 7])
     assert row["spearman_kept"] == pytest.approx(peer.statistic) == 1
     assert not math.isnan(row["spearman_kept_p"])
@@ -120,21 +120,21 @@ def test_within_a_level_the_share_kept_varies_by_rounding():
     [("0-4", [2, 3, 4, 0], 0.5), ("0-9", [6, 7, 9, 0], 0.5), ("0-100", [74, 75, 90, 10], 0.5)],
 )
 def test_inflation_is_three_quarters_of_every_scale(scale, scores, inflated):
-    (row,) = coverage_table(frame(scored(scores, scale=scale)), HOW).to_dict("records")
+    (row,) = COVERAGE.make(frame(scored(scores, scale=scale)), how=HOW).to_dict("records")
     assert row["inflation"] == inflated
     assert row["mean_share"] == pytest.approx(np.mean(scores) / int(scale.split("-")[1]))
 
 
 def test_expected_scores_have_numbers_of_their_own():
     said = scored([4, 3, 3], removed=[1, 2, 3], expected=[3.9, 3.2, 2.6])
-    (row,) = coverage_table(frame(said), HOW).to_dict("records")
+    (row,) = COVERAGE.make(frame(said), how=HOW).to_dict("records")
     assert row["expected_mean"] == pytest.approx(9.7 / 3)
     assert row["expected_spearman_kept"] == 1
     assert row["spearman_kept"] < 1
 
 
 def test_distribution_and_silence():
-    table = scores_table(frame(scored([4, 4, 2, None]), scored([None], level=0.3)))
+    table = SCORES.make(frame(scored([4, 4, 2, None]), scored([None], level=0.3)))
     assert table["share"].tolist()[:2] == pytest.approx([1 / 3, 2 / 3])
     assert table["n"].tolist() == [3, 3, 0]
     assert table["n_without_verdict"].tolist() == [1, 1, 1]

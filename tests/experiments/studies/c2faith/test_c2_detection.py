@@ -13,12 +13,12 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_tables
+from faithscope.experiments.studies.c2faith.metrics.calibration import CALIBRATION
 from faithscope.experiments.studies.c2faith.metrics.detection import (
     ALONE,
-    detection_table,
+    DETECTION,
+    MCNEMAR,
     mcnemar,
-    mcnemar_table,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
@@ -46,7 +46,7 @@ def frames(*parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_shares_by_hand_and_what_has_no_verdict_is_counted_not_guessed():
-    table = detection_table(frames(judged([0, 0, 1, ABSENT, 0], [1, 1, ABSENT, ABSENT, 0])), HOW)
+    table = DETECTION.make(frames(judged([0, 0, 1, ABSENT, 0], [1, 1, ABSENT, ABSENT, 0])), how=HOW)
     (row,) = table.to_dict("records")
     assert (row["n"], row["n_without_verdict"]) == (4, 1)
     assert (row["n_control"], row["n_control_without_verdict"]) == (3, 2)
@@ -61,15 +61,15 @@ def test_shares_by_hand_and_what_has_no_verdict_is_counted_not_guessed():
 
 
 def test_a_judge_that_says_nothing_has_a_row_without_numbers():
-    (row,) = detection_table(frames(judged([ABSENT] * 3, [ABSENT] * 2)), HOW).to_dict("records")
+    (row,) = DETECTION.make(frames(judged([ABSENT] * 3, [ABSENT] * 2)), how=HOW).to_dict("records")
     assert (row["n"], row["n_without_verdict"], row["n_control_without_verdict"]) == (0, 3, 2)
     assert all(math.isnan(row[x]) for x in ("detection", "fpr_low", "net", "std", "auroc", "ece"))
 
 
 def test_the_bootstrap_is_that_of_a_binomial_where_a_chain_has_one_item():
     rng = np.random.default_rng(0)
-    table = detection_table(
-        frames(judged((rng.random(450) > 0.83).astype(int).tolist(), [])), Drawing(1, 4000)
+    table = DETECTION.make(
+        frames(judged((rng.random(450) > 0.83).astype(int).tolist(), [])), how=Drawing(1, 4000)
     )
     (row,) = table.to_dict("records")
     low, high = binom.ppf([0.025, 0.975], 450, row["detection"]) / 450
@@ -80,9 +80,11 @@ def test_the_bootstrap_is_that_of_a_binomial_where_a_chain_has_one_item():
 def test_net_discrimination_is_paired_by_chain():
     """A judge that says the same of both twins has no net, in every draw."""
     said = [0, 1, 0, 0, 1, 1, 0, 1, 1, 0]
-    (same,) = detection_table(frames(judged(said, said)), HOW).to_dict("records")
+    (same,) = DETECTION.make(frames(judged(said, said)), how=HOW).to_dict("records")
     assert (same["net"], same["net_low"], same["net_high"]) == (0, 0, 0)
-    (apart,) = detection_table(frames(judged(said, [1 - s for s in said])), HOW).to_dict("records")
+    (apart,) = DETECTION.make(frames(judged(said, [1 - s for s in said])), how=HOW).to_dict(
+        "records"
+    )
     assert apart["net_high"] - apart["net_low"] > 0.5
 
 
@@ -90,7 +92,7 @@ def test_rows_in_another_order_give_the_same_numbers():
     table = judged([0, 0, 1, 0, 1, 0], [1, 0, 1, 1, ABSENT, 1])
     turned = table.iloc[::-1]
     pd.testing.assert_frame_equal(
-        detection_table(frames(table), HOW), detection_table(frames(turned), HOW)
+        DETECTION.make(frames(table), how=HOW), DETECTION.make(frames(turned), how=HOW)
     )
 
 
@@ -104,11 +106,11 @@ def scored(n: int = 80) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
 
 def test_auroc_brier_and_reliability_against_scikit_learn():
     table, truth, p = scored()
-    (row,) = detection_table(table, HOW).to_dict("records")
+    (row,) = DETECTION.make(table, how=HOW).to_dict("records")
     assert row["auroc"] == pytest.approx(roc_auc_score(truth, p))
     assert row["brier"] == pytest.approx(brier_score_loss(truth, p))
     assert row["auroc_low"] < row["auroc"] < row["auroc_high"]
-    bins = calibration_tables(Frames(detection=table))["c2_calibration"]
+    bins = CALIBRATION.make(table)
     share, mean = calibration_curve(truth, p, n_bins=10)
     assert bins["share_perturbed"].to_numpy() == pytest.approx(share)
     assert bins["mean_p_flag"].to_numpy() == pytest.approx(mean)
@@ -131,9 +133,9 @@ def test_the_interval_of_auroc_is_that_of_drawing_chains():
 
 def test_a_certain_judge_is_calibrated_and_falls_in_the_last_bin():
     table = frames(judged([0] * 4, [1] * 4, p=[1.0] * 4 + [0.0] * 4))
-    (row,) = detection_table(table, HOW).to_dict("records")
+    (row,) = DETECTION.make(table, how=HOW).to_dict("records")
     assert (row["auroc"], row["brier"], row["ece"]) == (1, 0, 0)
-    assert calibration_tables(Frames(detection=table))["c2_calibration"]["bin"].tolist() == [0, 9]
+    assert CALIBRATION.make(table)["bin"].tolist() == [0, 9]
 
 
 def test_mcnemar_by_hand_with_bonferroni_over_the_pairs():
@@ -141,7 +143,7 @@ def test_mcnemar_by_hand_with_bonferroni_over_the_pairs():
     a = [right] * 20 + [wrong] * 10
     b = [right] * 10 + [wrong] * 20
     c = [*a[:-1], ABSENT]
-    table = mcnemar_table(
+    table = MCNEMAR.make(
         frames(judged(a, [], "a"), judged(b, [1] * 3, "b"), judged(c, [0] * 3, "c"))
     )
     perturbed = where(table, condition="perturbed")
@@ -177,7 +179,7 @@ def test_mcnemar_against_statsmodels():
 
 
 def test_one_judge_alone_is_said_to_be_alone():
-    (row,) = mcnemar_table(frames(judged([0, ABSENT], [], "a"))).to_dict("records")
+    (row,) = MCNEMAR.make(frames(judged([0, ABSENT], [], "a"))).to_dict("records")
     assert (row["reason"], row["n"], row["n_without_verdict"]) == (ALONE, 0, 1)
 
 

@@ -16,31 +16,20 @@ from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.c2faith.figures.comparisons import (
-    best_panels,
-    first_panels,
-    panel_picture,
     variant_name,
     varied,
     widest,
 )
 from faithscope.experiments.studies.c2faith.figures.failures import radar_table
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
-from faithscope.experiments.studies.c2faith.figures.scores import (
-    beside_the_base_rate,
-    furthest_from_its_word,
-    score_bars,
-    truth_drawn,
-)
+from faithscope.experiments.studies.c2faith.figures.scores import score_bars
 from faithscope.experiments.studies.c2faith.figures.verdicts import signed_errors
 from faithscope.experiments.studies.c2faith.figures.voices import voices
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.tables import tables
 
-OF_PROBABILITIES = (
-    *("c2_calibration", "c2_localisation_calibration", "c2_coverage_expected"),
-    "c2_coverage_calibration",
-)
-OF_SEVERAL = ("c2_injection", "c2_panel", "c2_prompts")
+OF_PROBABILITIES = ("c2_calibration", "c2_coverage_expected")
+OF_SEVERAL = ("c2_injection", "c2_prompts")
 """None of one judge, asked in one way, with nothing put into the chains."""
 ALL = (
     *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
@@ -98,7 +87,7 @@ def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, t
 @pytest.mark.slow
 def test_one_judge_in_two_readings_and_nothing_but_silence():
     one = drawn(made_up(1, 12))
-    assert [n for n, p in one.items() if p.figure is None] == ["c2_injection", "c2_panel"]
+    assert [n for n, p in one.items() if p.figure is None] == ["c2_injection"]
     assert "in all readings" in texts_of(one["c2_failure_overlap"].figure)
     assert "sets are of readings" in one["c2_failure_overlap"].caption
     assert "scored" in texts_of(one["c2_within"].figure)
@@ -107,49 +96,6 @@ def test_one_judge_in_two_readings_and_nothing_but_silence():
     assert [n for n, p in silent.items() if p.figure is None] == [
         *("c2_failure_overlap", *OF_PROBABILITIES, *OF_SEVERAL)
     ]
-
-
-def test_what_is_said_of_probabilities_follows_from_them():
-    made = tables(made_up(1, 40), resamples=50)
-    of_steps = where(made["c2_localisation_probabilities"], condition="both")
-    row = of_steps.iloc[0]
-    told = furthest_from_its_word(of_steps)
-    assert f"{row['confidence']:.2f} said" in told
-    assert f"{row['right']:.2f} right" in told
-    assert told.startswith("Furthest from its word")
-    unsure = of_steps.assign(overconfidence_low=-0.1, overconfidence_high=0.4)
-    assert furthest_from_its_word(unsure).startswith("No mean probability here")
-    assert furthest_from_its_word(of_steps.iloc[:0]) == ""
-    of_scores = where(made["c2_coverage_probabilities"], truth="reference")
-    assert truth_drawn(made["c2_coverage_probabilities"]) == "reference"
-    # a reference that always says the same tells nothing of a judge
-    assert truth_drawn(made["c2_coverage_probabilities"].assign(rps_base=0.0)) == "kept"
-    better = of_scores.assign(rps_high=0.1, rps_base=0.2)
-    assert "1 of 1 ways of judging is better" in beside_the_base_rate(better)
-    assert "0 of 1 ways" in beside_the_base_rate(better.assign(rps_high=0.3))
-    kept = tables(made_up(1, 20, reference=False), resamples=10)["c2_coverage_probabilities"]
-    assert truth_drawn(kept) == "kept"
-
-
-def test_panels_are_drawn_beside_the_best_judge_and_told_of():
-    made = tables(made_up(3, 30), resamples=20)["c2_panel"]
-    data = first_panels(made)
-    assert set(where(data, task="coverage")["measure"]) == {"spearman", "inflation"}
-    net = where(data, task="detection", measure="net")
-    best = net.loc[net["value"].idxmax()]
-    told = best_panels(data)
-    assert f"{best['rule']} {best['value']:.2f}, {best['best_judge']} alone" in told
-    assert ("beyond its interval" in best_panels(net)) == (best["value_low"] > best["best_value"])
-    # without a reference judge scores are ranked by the share kept
-    kept = tables(made_up(2, 12, reference=False), resamples=10)["c2_panel"]
-    assert set(where(first_panels(kept), task="coverage")["measure"]) == {
-        *("spearman_kept", "inflation")
-    }
-    figure = panel_picture(made).figure
-    assert figure is not None
-    spots = [tuple(line.get_xdata()) for line in figure.axes[0].lines]
-    assert (best["best_value"], best["value"]) in spots
-    assert best_panels(data.iloc[:0]) == ""
 
 
 def test_what_hangs_on_the_prompt_is_drawn_of_every_variant():

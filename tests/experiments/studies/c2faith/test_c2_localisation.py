@@ -11,9 +11,9 @@ from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.c2faith.figures.verdicts import localisation_picture
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.localisation import (
-    localisation_table,
-    signed_error_table,
-    within_table,
+    LOCALISATION,
+    SIGNED_ERROR,
+    WITHIN,
 )
 
 HOW = Drawing(seed=3, resamples=200)
@@ -45,7 +45,7 @@ def frame(*parts: pd.DataFrame) -> pd.DataFrame:
 
 def test_by_hand():
     said = frame(placed([5, 5, 4, 2, 7, -1, None], [-1, -1, 5, 3, None, -1]))
-    (row,) = localisation_table(said, HOW).to_dict("records")
+    (row,) = LOCALISATION.make(said, how=HOW).to_dict("records")
     assert [row[x] for x in ("n", "n_without_verdict", "n_control", "n_detected")] == [6, 1, 5, 5]
     assert row["n_control_without_verdict"] == 1
     assert row["exact"] == pytest.approx(2 / 6)
@@ -70,45 +70,45 @@ def test_by_hand():
 
 def test_the_mean_over_all_is_made_of_the_detected_and_the_sentinels():
     said = frame(placed([5, 1, -1, -1], []))
-    (row,) = localisation_table(said, HOW).to_dict("records")
+    (row,) = LOCALISATION.make(said, how=HOW).to_dict("records")
     missed = 1 - row["detection"]
     assert row["mae_all"] == row["detection"] * row["mae_detected"] + missed * (5 + 1)
 
 
 def test_distributions_are_of_the_detected_alone():
     said = frame(placed([5, 5, 4, 2, 7, -1, None], [3]))
-    errors = signed_error_table(said)
+    errors = SIGNED_ERROR.make(said)
     assert errors["signed_error"].tolist() == [-3, -1, 0, 2]
     assert errors["share"].tolist() == pytest.approx([0.2, 0.2, 0.4, 0.2])
     assert set(errors["n"]) == {5}
     assert set(errors["n_without_verdict"]) == {1}
-    near = within_table(said)
+    near = WITHIN.make(said)
     assert near["k"].tolist() == [0, 1, 2, 3]
     assert near["within"].tolist() == pytest.approx([0.4, 0.6, 0.8, 1.0])
 
 
 def test_a_judge_that_names_no_step_has_no_error_to_speak_of():
     said = frame(placed([-1, -1], [-1, -1]), placed([5, 4], [-1, 5], judge="b"))
-    row, _ = localisation_table(said, HOW).to_dict("records")
+    row, _ = LOCALISATION.make(said, how=HOW).to_dict("records")
     assert (row["detection"], row["mae_all"], row["n_detected"]) == (0, 6, 0)
     assert all(math.isnan(row[x]) for x in ("mae_detected", "within_1", "signed_error", "early"))
-    assert signed_error_table(said).iloc[0]["n"] == 0
-    assert within_table(said)["n"].tolist() == [0, 0, 2, 2]
+    assert SIGNED_ERROR.make(said).iloc[0]["n"] == 0
+    assert WITHIN.make(said)["n"].tolist() == [0, 0, 2, 2]
 
 
 def test_what_contradicts_itself_is_counted_and_the_index_rules():
     #       agrees: broken, valid; contradicts: broken but valid, valid but broken; not known
     said = placed([5, -1, 4, -1, 3], [2, -1], final_scores=[0, 1, 1, 0, None, 1, 1])
-    (row,) = localisation_table(frame(said), HOW).to_dict("records")
+    (row,) = LOCALISATION.make(frame(said), how=HOW).to_dict("records")
     assert row["n_final_score"] == 6
     assert row["contradicts"] == pytest.approx(3 / 6)
     assert row["contradicts_low"] <= 3 / 6 <= row["contradicts_high"]
     assert (row["detection"], row["fpr"]) == (pytest.approx(3 / 5), pytest.approx(1 / 2))
     assert row["detection_final_score"] == pytest.approx(2 / 4)
     assert row["fpr_final_score"] == 0
-    told = localisation_picture(localisation_table(frame(said), HOW)).caption
+    told = localisation_picture(LOCALISATION.make(frame(said), how=HOW)).caption
     assert "contradict themselves in 50.0 % of 6" in told
-    silent = localisation_table(frame(placed([5], [-1])), HOW)
+    silent = LOCALISATION.make(frame(placed([5], [-1])), how=HOW)
     assert "final score" not in localisation_picture(silent).caption
 
 

@@ -11,7 +11,7 @@ from scipy.stats import t
 from faithscope.experiments.analysis.paper_table import percent
 from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
 from faithscope.experiments.studies.c2faith.metrics.detection import mcnemar
-from faithscope.experiments.studies.c2faith.paper import _stars, table_4
+from faithscope.experiments.studies.c2faith.paper import TABLE_4, _stars
 
 N = 450
 TABLE_1 = {
@@ -150,7 +150,7 @@ def test_table_4_ranks_o4_mini_first_as_the_paper_does():
             for bias, rho in [zip(*[rows[i][2:4] for rows in TABLE_3.values()], strict=True)]
         ]
     ).assign(scale="0-4", reference_judge="GPT-4.1", n_reference=N)
-    data = table_4(detection, of_judges.assign(exact=exact, fpr=fpr), coverage).data
+    data = TABLE_4.make(detection, of_judges.assign(exact=exact, fpr=fpr), coverage)
     best = {task: set(mine.loc[mine["best"], "judge"]) for task, mine in data.groupby("task")}
     assert best == {
         "exp 1 detect": {"DeepSeek-V3.1"},

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from c2_frames import table_of
 from sklearn.metrics import roc_auc_score
 from test_c2_detection import ABSENT, HOW, frames, judged
 from test_c2_localisation import placed
@@ -15,14 +16,13 @@ from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.studies.c2faith.benchmark.features import features as benchmark_features
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.internals import against_table
+from faithscope.experiments.studies.c2faith.metrics.internals import AGAINST
 from faithscope.experiments.studies.c2faith.metrics.predictors import (
+    EDITS,
     FEATURES,
-    edit_types_table,
-    joined,
-    methods_table,
-    positions_table,
-    predictors_table,
+    METHODS,
+    POSITIONS,
+    PREDICTORS,
 )
 from faithscope.experiments.studies.c2faith.tables import tables
 
@@ -37,8 +37,8 @@ def features(n: int, **columns) -> pd.DataFrame:
 
 def test_means_of_right_and_wrong_are_those_of_table_5():
     said = frames(judged([0, 0, 1, ABSENT, 1], [0] * 5))
-    of_items = joined(said, features(5, math_symbol_density=[0.4, 0.2, 0.1, 9, 0.3]))
-    table = predictors_table(of_items, HOW)
+    about = features(5, math_symbol_density=[0.4, 0.2, 0.1, 9, 0.3])
+    table = PREDICTORS.make(said, about, how=HOW)
     assert table["feature"].tolist() == list(FEATURES)
     row = table.iloc[0]
     assert [row[x] for x in ("n_correct", "n_wrong", "n_without_verdict")] == [2, 2, 1]
@@ -55,7 +55,7 @@ def test_the_regression_finds_what_decides_and_is_silent_on_what_is_constant():
     right = rng.random(200) < 1 / (1 + np.exp(-6 * (density - 0.5)))
     said = frames(judged((~right).astype(int).tolist(), []))
     about = features(200, math_symbol_density=density, n_words=words)
-    found = predictors_table(joined(said, about), HOW).set_index("feature")["coefficient"]
+    found = PREDICTORS.make(said, about, how=HOW).set_index("feature")["coefficient"]
     # per standard deviation: 6 times 1 / sqrt(12)
     assert found["math_symbol_density"] == pytest.approx(6 / math.sqrt(12), rel=0.35)
     assert abs(found["n_words"]) < 0.4
@@ -71,15 +71,14 @@ def test_edit_types_methods_and_positions():
         method=["llm", *["rule:numeric"] * 5],
         relative_position=[0.0, 0.199, 0.2, 0.5, 0.99, 1.0],
     )
-    of_items = joined(said, about)
-    types = edit_types_table(of_items)
+    types = EDITS.make(said, about)
     assert types["edit_type"].tolist() == ["numeric_swap", "minor_rewrite", "other"]
     swap = types.iloc[0]
     assert (swap["n"], swap["n_without_verdict"]) == (3, 1)
     assert swap["detection"] == wilson(1, 3).value
     assert math.isnan(swap["detection_low"])
-    assert methods_table(of_items)["n"].tolist() == [1, 4]
-    bins = positions_table(of_items)
+    assert METHODS.make(said, about)["n"].tolist() == [1, 4]
+    bins = POSITIONS.make(said, about)
     assert bins["bin"].tolist() == [0, 1, 2, 4]
     assert bins["n"].tolist() == [2, 1, 0, 2]
     assert bins["position"].tolist() == pytest.approx([0.1, 0.3, 0.5, 0.9])
@@ -89,7 +88,7 @@ def test_the_benchmarks_own_features_are_admitted():
     steps = ("Let x be 2.", "Then x + 1 = 4.", "So y is 9.")
     item = CausalItem("i0", "c0", "?", steps, 1, "Then x + 1 = 3.", steps[1], "rule:numeric")
     about = Frames(features=benchmark_features([item])).features
-    table = edit_types_table(joined(frames(judged([0], [])), about))
+    table = EDITS.make(frames(judged([0], [])), about)
     assert table["edit_type"].tolist() == ["numeric_swap"]
     assert set(FEATURES) <= set(about.columns)
 
@@ -109,7 +108,7 @@ def test_judges_beside_internals():
     ]
     signals = pd.DataFrame(rows)
     made = Frames(detection, places, internals=signals, internals_localisation=signals)
-    table = against_table(made, HOW)
+    table = table_of(AGAINST, made, HOW)
     assert table["kind"].tolist() == ["judge", "internals", "internals"]
     assert table["signal"].tolist() == ["generated", "strong", "weak"]
     judge, strong, weak = table.to_dict("records")

@@ -16,12 +16,12 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, curve
 from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.calibration import calibration_tables
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.probabilities import (
-    coverage_expected_table,
-    coverage_probabilities_table,
-    localisation_probabilities_table,
+    COVERAGE,
+    EXPECTED,
+    LOCALISATION,
+    below_cuts,
     rps,
 )
 
@@ -69,17 +69,16 @@ def drawn(n: int, verdicts: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).dirichlet(np.full(verdicts, 0.7), size=n)
 
 
+def binned_error(happened: np.ndarray, p: np.ndarray) -> float:
+    """The calibration error over ten bins, by scikit-learn's curve."""
+    share, mean = calibration_curve(happened, p, n_bins=10)
+    counts, _ = np.histogram(p, bins=10, range=(0, 1))
+    return float(np.average(np.abs(share - mean), weights=counts[counts > 0]))
+
+
 def one(table: pd.DataFrame, **of: str) -> dict:
     (row,) = where(table, **of).to_dict("records")
     return row
-
-
-def of_steps(judged: pd.DataFrame) -> pd.DataFrame:
-    return calibration_tables(Frames(localisation=judged))["c2_localisation_calibration"]
-
-
-def of_scores(judged: pd.DataFrame) -> pd.DataFrame:
-    return calibration_tables(Frames(coverage=judged))["c2_coverage_calibration"]
 
 
 def test_the_curve_and_its_error_by_hand() -> None:
@@ -97,7 +96,7 @@ def test_the_curve_and_its_error_by_hand() -> None:
 def test_localisation_by_hand() -> None:
     # right with .7; wrong with .6, .1 on the target; no verdict | right with .5; wrong with .9
     perturbed = [(0.1, 0.1, 0.7, 0.1), (0.6, 0.2, 0.1, 0.1), ()]
-    table = localisation_probabilities_table(
+    table = LOCALISATION.make(
         placed(perturbed, [(0.5, 0.25, 0.25, 0.0), (0.1, 0.9, 0.0, 0.0)]), HOW
     )
     broken, intact = one(table, condition="perturbed"), one(table, condition="control")
@@ -126,7 +125,7 @@ def test_localisation_by_hand() -> None:
 def test_localisation_against_scikit_learn() -> None:
     p, q, verdicts = drawn(60, 6, 1), drawn(60, 6, 2), 6
     judged = placed([tuple(x) for x in p], [tuple(x) for x in q], target=3)
-    row = one(localisation_probabilities_table(judged, HOW), condition="both")
+    row = one(LOCALISATION.make(judged, how=HOW), condition="both")
     together, truth = np.concatenate([p, q]), np.repeat([4, 0], 60)
     assert row["log_loss"] == pytest.approx(log_loss(truth, together, labels=range(verdicts)))
     per_verdict = [brier_score_loss(truth == k, together[:, k]) for k in range(verdicts)]
@@ -134,11 +133,7 @@ def test_localisation_against_scikit_learn() -> None:
     right, confidence = together.argmax(axis=1) == truth, together.max(axis=1)
     assert row["auroc_right"] == pytest.approx(roc_auc_score(right, confidence))
     assert row["auroc_broken"] == pytest.approx(roc_auc_score(truth == 4, 1 - together[:, 0]))
-    bins = where(of_steps(judged), condition="both")
-    share, mean = calibration_curve(right, confidence, n_bins=10)
-    assert bins["share_right"].to_numpy() == pytest.approx(share)
-    assert bins["mean_confidence"].to_numpy() == pytest.approx(mean)
-    assert row["ece"] == pytest.approx(np.average(np.abs(share - mean), weights=bins["n"]))
+    assert row["ece"] == pytest.approx(binned_error(right, confidence))
     for name in ("right", "overconfidence", "log_loss", "auroc_right", "auroc_broken"):
         assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
 
@@ -160,7 +155,7 @@ def test_a_judge_that_means_what_it_says_and_one_that_overstates_it() -> None:
         ]
         parts.append(placed([], [tuple(x) for x in said[truth == 0]]))
         judged = pd.concat(parts)
-        found[name] = one(localisation_probabilities_table(judged, HOW), condition="both")
+        found[name] = one(LOCALISATION.make(judged, how=HOW), condition="both")
     honest, sharp_row = found["honest"], found["sharp"]
     assert honest["overconfidence_low"] < 0 < honest["overconfidence_high"]
     assert honest["ece"] < 0.04
@@ -174,7 +169,7 @@ def test_a_judge_that_means_what_it_says_and_one_that_overstates_it() -> None:
 
 def test_what_is_impossible_to_the_judge_costs_no_infinity() -> None:
     row = one(
-        localisation_probabilities_table(placed([(1.0, 0.0, 0.0)], []), HOW),
+        LOCALISATION.make(placed([(1.0, 0.0, 0.0)], []), how=HOW),
         condition="perturbed",
     )
     assert row["log_loss"] == pytest.approx(-math.log(np.finfo(float).eps))
@@ -205,7 +200,7 @@ def test_coverage_by_hand_and_against_scipy() -> None:
     removed = np.random.default_rng(3).integers(1, 8, size=40).tolist()
     references: list[float] = [4.0, 3.0, 2.0, 1.0] * 9 + [math.nan] * 4
     judged = rated([*p, ()], [*removed, 4], [*references, 1.0])
-    table = coverage_probabilities_table(judged, HOW)
+    table = COVERAGE.make(judged, how=HOW)
     kept, reference = one(table, truth="kept"), one(table, truth="reference")
     assert (kept["n"], kept["n_without_verdict"], kept["n_without_truth"]) == (40, 1, 0)
     assert (reference["n"], reference["n_without_truth"]) == (36, 4)
@@ -223,24 +218,17 @@ def test_coverage_by_hand_and_against_scipy() -> None:
     assert kept["auroc"] == pytest.approx(roc_auc_score(truth < 0.75, not_inflated))
     held = np.array(references[:36]) / 4
     assert reference["bias"] == pytest.approx((expected[:36] - held).mean())
-    bins = where(of_scores(judged), truth="reference")
-    cuts = []
-    for cut in (0.25, 0.5, 0.75, 1.0):
-        below = np.array(p[:36])[:, : round(4 * cut)].sum(axis=1)
-        share, mean = calibration_curve(held < cut, below, n_bins=10)
-        of_cut = where(bins, below=cut)
-        assert of_cut["share_below"].to_numpy() == pytest.approx(share)
-        assert of_cut["mean_p_below"].to_numpy() == pytest.approx(mean)
-        cuts.append(np.average(np.abs(share - mean), weights=of_cut["n"]))
-    assert reference["ece"] == pytest.approx(np.mean(cuts))
+    below = np.array(p[:36]).cumsum(axis=1)
+    errors = [binned_error(held < (k + 1) / 4, below[:, k]) for k in range(4)]
+    assert reference["ece"] == pytest.approx(np.mean(errors))
 
 
 def test_the_uniform_judge_and_the_base_rate_are_their_own_yardsticks() -> None:
     removed = [0, 2, 4, 6, 8, 8]
-    flat = one(coverage_probabilities_table(rated([(0.2,) * 5] * 6, removed), HOW), truth="kept")
+    flat = one(COVERAGE.make(rated([(0.2,) * 5] * 6, removed), how=HOW), truth="kept")
     assert flat["rps"] == pytest.approx(flat["rps_uniform"])
     base = tuple(x / 6 for x in (2, 1, 1, 1, 1))
-    marginal = one(coverage_probabilities_table(rated([base] * 6, removed), HOW), truth="kept")
+    marginal = one(COVERAGE.make(rated([base] * 6, removed), how=HOW), truth="kept")
     assert marginal["rps"] == pytest.approx(marginal["rps_base"])
     assert marginal["ece"] == pytest.approx(0)
     assert math.isnan(marginal["spearman"])
@@ -250,12 +238,10 @@ def test_a_finer_scale_is_cut_at_the_same_shares() -> None:
     p = np.zeros(10)
     p[[2, 3, 7]] = 0.5, 0.3, 0.2
     judged = rated([tuple(p)], [6], scale="0-9")
-    bins = where(of_scores(judged), truth="kept")
     # 2 is below a quarter of 9, 2 and 3 below its half, 7 from three quarters
-    assert bins["mean_p_below"].tolist() == pytest.approx([0.5, 0.8, 0.8, 1])
-    # a quarter is kept: not below .25
-    assert bins["share_below"].tolist() == [0, 1, 1, 1]
-    level = one(coverage_expected_table(judged, HOW), scale="0-9")
+    below = below_cuts(judged, "0-9")
+    assert [float(of_cut[0]) for of_cut in below.values()] == pytest.approx([0.5, 0.8, 0.8, 1])
+    level = one(EXPECTED.make(judged, how=HOW), scale="0-9")
     assert level["expected_share"] == pytest.approx((2 * 0.5 + 3 * 0.3 + 7 * 0.2) / 9)
     assert level["score_share"] == pytest.approx(2 / 9)
     assert level["share_kept"] == 0.25
@@ -266,17 +252,14 @@ def test_a_judge_without_probabilities_is_left_out_and_a_silent_one_is_not() -> 
     written = placed([(0.1, 0.2, 0.7)], []).assign(reading="generated", probabilities=[()])
     silent = placed([()], [()]).assign(judge="silent")
     judged = Frames(localisation=pd.concat([written, silent])).localisation
-    table = localisation_probabilities_table(judged, HOW)
+    table = LOCALISATION.make(judged, how=HOW)
     assert table["judge"].unique().tolist() == ["silent"]
     assert table["n"].tolist() == [0, 0, 0]
     assert table["n_without_verdict"].tolist() == [1, 1, 2]
     assert table["right"].isna().all()
-    bins = of_steps(judged)
-    assert (len(bins), set(bins["n"])) == (3, {0})
     quiet = rated([(), ()], [2, 4])
-    assert coverage_probabilities_table(quiet, HOW)["n_without_verdict"].tolist() == [2]
-    assert coverage_expected_table(quiet, HOW)["n"].tolist() == [0]
-    assert set(of_scores(quiet)["n"]) == {0}
+    assert COVERAGE.make(quiet, how=HOW)["n_without_verdict"].tolist() == [2]
+    assert EXPECTED.make(quiet, how=HOW)["n"].tolist() == [0]
 
 
 @pytest.mark.parametrize(

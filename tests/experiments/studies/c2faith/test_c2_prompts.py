@@ -12,9 +12,9 @@ import yaml
 import faithscope.experiments.engine.forms as forms_of_traces
 import faithscope.experiments.studies.c2faith.prompts as prompts
 from faithscope.experiments.engine.forms.lines import as_numbered_lines
-from faithscope.experiments.studies.c2faith.asks import ask_of
 from faithscope.experiments.studies.c2faith.benchmark.items import Chain, CoverageItem, causal_item
 from faithscope.experiments.studies.c2faith.prompts import acausal_prompt, as_files, judge_forms
+from faithscope.experiments.studies.c2faith.prompts_of_items import ask_of
 from faithscope.interp.errors import UserError
 
 PACKAGED = {

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from c2_frames import made_up
+from c2_frames import made_up, table_of
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import GroupKFold
@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from faithscope.experiments.analysis.statistics.calibration import FOLDS, recalibrated
 from faithscope.experiments.analysis.statistics.resampling import Drawing
-from faithscope.experiments.studies.c2faith.metrics.calibration import FEW, recalibration_table
+from faithscope.experiments.studies.c2faith.metrics.calibration import FEW, RECALIBRATION
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
 HOW = Drawing(seed=1, resamples=100)
@@ -47,7 +47,7 @@ def row_of(p: np.ndarray, happened: np.ndarray) -> dict:
         | {"condition": np.where(happened, "perturbed", "control")}
         | {"score": (p < 0.5).astype(float), "p_flag": p}
     )
-    (row,) = recalibration_table(Frames(detection=judged), HOW).to_dict("records")
+    (row,) = table_of(RECALIBRATION, Frames(detection=judged), HOW).to_dict("records")
     return row
 
 
@@ -112,7 +112,7 @@ def test_too_little_to_fit_is_said() -> None:
 
 
 def test_every_task_has_its_events() -> None:
-    table = recalibration_table(made_up(1, 40, mute=True), HOW)
+    table = table_of(RECALIBRATION, made_up(1, 40, mute=True), HOW)
     told = table.groupby("task")["event"].apply(lambda of: sorted(set(of)))
     assert told["detection"] == ["step_replaced"]
     assert told["localisation"] == ["step_replaced", "verdict_right"]
@@ -120,4 +120,4 @@ def test_every_task_has_its_events() -> None:
     assert (table["n_without_verdict"] > 0).any()
     fitted = table[table["reason"] == ""]
     assert (fitted["gain_low"] <= fitted["gain"]).all()
-    assert recalibration_table(Frames(), HOW).empty
+    assert table_of(RECALIBRATION, Frames(), HOW).empty

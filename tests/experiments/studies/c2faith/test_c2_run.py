@@ -47,8 +47,7 @@ def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) ->
     assert lost["n"].sum() == 6
     page = (outcome.run_dir / "report.html").read_text()
     assert "alert(1)" in page
-    of_probabilities = ("c2_calibration", "c2_localisation_calibration", "c2_coverage_calibration")
-    for drawn in (*of_probabilities, "c2_coverage_expected"):
+    for drawn in ("c2_calibration", "c2_coverage_expected"):
         assert f'id="{drawn}-title"' in page, drawn
     assert "<script>alert" not in page
     assert "\x1b" not in page

@@ -11,12 +11,12 @@ from c2_frames import MUTE, NAMES, made_up
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.paper import paper_tables, table_1
+from faithscope.experiments.studies.c2faith.paper import TABLE_1, paper_tables
 from faithscope.experiments.studies.c2faith.tables import tables
 
 ASKED = {
     *("c2_detection", "c2_localisation", "c2_coverage", "c2_mcnemar", "c2_edit_types"),
-    *("c2_predictors", "c2_positions", "c2_failure_overlap", "c2_agreement", "c2_panel"),
+    *("c2_predictors", "c2_positions", "c2_failure_overlap", "c2_agreement"),
     *("c2_prompts", "c2_calibration", "c2_judge_against_internals"),
     *(f"paper_c2_table{i}" for i in range(1, 7)),
 }
@@ -46,7 +46,7 @@ def test_little_said_gives_tables_that_say_so(frames, judges):
     assert set(written) == set(made)
     assert made["c2_detection"]["judge"].nunique() == judges
     if judges == 1:
-        for name in ("c2_mcnemar", "c2_panel", "c2_agreement"):
+        for name in ("c2_mcnemar", "c2_agreement"):
             assert set(made[name]["reason"]) == {"no second judge"}, name
 
 
@@ -75,7 +75,6 @@ def test_a_silent_judge_is_in_the_tables_and_takes_nothing_from_others(three):
     silent = where(three["c2_detection"], judge=MUTE).iloc[0]
     assert (silent["n"], silent["n_without_verdict"]) == (0, 40)
     assert three["c2_failure_overlap"]["n"].iloc[0] > 30
-    assert set(three["c2_panel"]["n_judges"]) == {3}
 
 
 def test_the_paper_tables_print_as_the_paper_does(three):
@@ -120,7 +119,7 @@ def test_the_dagger_is_mcnemar_after_bonferroni():
         | {"p": [1e-5, 1e-5, 4e-4], "p_bonferroni": [3e-5, 3e-5, 12e-4]}
         | {"difference": [0.2, -0.2, 0.1]}
     )
-    assert table_1(detection, mcnemar).data["better_than"].tolist() == ["bad", "", "bad"]
+    assert TABLE_1.make(detection, mcnemar)["better_than"].tolist() == ["bad", "", "bad"]
 
 
 def test_without_a_reference_table_4_ranks_by_the_share_kept():

@@ -23,7 +23,6 @@ from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
-from faithscope.experiments.studies.c2faith.asks import CONDITIONS, ask_of
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
     drawn_chains,
     inject,
@@ -35,8 +34,9 @@ from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, C
 from faithscope.experiments.studies.c2faith.figures.comparisons import injection_picture
 from faithscope.experiments.studies.c2faith.judgements import COLUMNS, INJECTION
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.sensitivity import injection_table
+from faithscope.experiments.studies.c2faith.metrics.sensitivity import INJECTION as PAIRS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
+from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS, ask_of
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.interp.errors import UserError
 
@@ -155,7 +155,7 @@ def frame(*pairs: tuple[float, float, float], task: str = "detection", **also: A
 
 
 def numbers_of(table: pd.DataFrame) -> dict[str, Any]:
-    (row,) = injection_table(table, Drawing(0, 50)).to_dict("records")
+    (row,) = PAIRS.make(table, how=Drawing(0, 50)).to_dict("records")
     return {str(name): value for name, value in row.items()}
 
 
@@ -414,7 +414,7 @@ def test_the_figure_is_drawn_of_many_and_of_none(tmp_path: Path) -> None:
                     pairs = [(at, clean, a if score is None else score) for a in after]
                     also = {"judge": judge, "injection": kind, "demand": demand}
                     parts.append(frame(*pairs, task=task, **also))
-    table = injection_table(pd.concat(parts), Drawing(0, 20))
+    table = PAIRS.make(pd.concat(parts), how=Drawing(0, 20))
     picture = injection_picture(table)
     assert picture.figure is not None
     save(picture, tmp_path)

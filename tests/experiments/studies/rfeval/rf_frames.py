@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.rfeval.items import TASKS
+from faithscope.experiments.studies.rfeval.metrics.chains import scored
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import with_framing
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
+from faithscope.experiments.studies.rfeval.tables import OBSERVED, frames_of, tables
 
 
 def judged(
@@ -76,3 +81,22 @@ def drawn(
             row |= {"model": model, "task": rng.choice(TASKS), "item": str(i)}
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def pairs_of(judged: pd.DataFrame, paper_compat: bool = False) -> pd.DataFrame:
+    """The frame `pairs` of models into whose reasoning r′ was put."""
+    return with_framing(scored(judged, paper_compat), {})
+
+
+def models_of(regimes: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
+    """The frame `models` of some whose regimes are compared."""
+    rows = [(model, "prefix", *of) for model, of in regimes.items()]
+    return pd.DataFrame(rows, columns=list(OBSERVED["models"]))
+
+
+def tables_of(
+    judged: pd.DataFrame | None = None, resamples: int = 5, **observed: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    """Every table of what was observed."""
+    given = observed if judged is None else {"judged": judged, **observed}
+    return tables(frames_of(given), Drawing(0, resamples))

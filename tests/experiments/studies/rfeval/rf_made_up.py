@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from rf_frames import judged
+from rf_frames import judged, models_of
 
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.engine.units import Unit
-from faithscope.experiments.studies.rfeval.counterfactuals.construction import CRITERIA, FILTERING
+from faithscope.experiments.studies.rfeval.counterfactuals.filtering import CRITERIA, FILTERING
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS, Item
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
 from faithscope.experiments.studies.rfeval.pairs import of_all_kinds
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.experiments.studies.rfeval.tables import frames_of, tables
 from faithscope.probes.judge.spend import Call
 
 CELLS = {
@@ -45,9 +46,9 @@ REGIMES = {
 
 def filtered(tasks: Sequence[str], n: int) -> pd.DataFrame:
     """Of every task one problem more than there are items: its r′ was rejected."""
-    blank = dict.fromkeys(FILTERING, 0) | {"source": "made_up", "n_problems": n + 1}
+    blank = dict.fromkeys(FILTERING.header, 0) | {"source": "made_up", "n_problems": n + 1}
     counts = blank | {"n_removed": 1, "n_kept": n, f"n_fails_{CRITERIA[-1]}": 1}
-    return pd.DataFrame([counts | {"task": task} for task in tasks], columns=FILTERING)
+    return pd.DataFrame([counts | {"task": task} for task in tasks], columns=FILTERING.header)
 
 
 def made_up(
@@ -57,7 +58,7 @@ def made_up(
     seed: int = 0,
     readers: Sequence[str] = ("api:openai/o3",),
     people: int = 2,
-) -> RfFrames:
+) -> dict[str, pd.DataFrame]:
     """`n` items of each task, under every model, read by every reader."""
     rng = random.Random(seed)
     pairs, lengths, steps = [], [], []
@@ -87,18 +88,24 @@ def made_up(
         for i in range(n)
     ]
     annotations, evaluator = _labels(tasks, n, people, rng)
-    return RfFrames(
-        judged=pd.DataFrame(pairs),
-        lengths=pd.DataFrame(lengths),
-        items=pd.DataFrame(items),
-        steps=pd.DataFrame(steps),
-        annotations=annotations,
-        evaluator=evaluator,
-        readings=_readings(pairs, readers[0], rng),
-        without_judge=_without_judge(pairs, readers[0], rng),
-        inside=records(pd.DataFrame(pairs)),
-        filtering=filtered(tasks, n),
-    )
+    return {
+        "judged": pd.DataFrame(pairs),
+        "lengths": pd.DataFrame(lengths),
+        "items": pd.DataFrame(items),
+        "steps": pd.DataFrame(steps),
+        "annotations": annotations,
+        "evaluator": evaluator,
+        "readings": _readings(pairs, readers[0], rng),
+        "without_judge": _without_judge(pairs, readers[0], rng),
+        "filtering": filtered(tasks, n),
+    }
+
+
+def made_tables(observed: Mapping[str, pd.DataFrame], resamples: int = 10) -> dict[str, Any]:
+    """Every table of what was observed, with what goes on inside."""
+    judged = observed.get("judged", pd.DataFrame())
+    inside = records(judged) if len(judged) else []
+    return tables(frames_of(observed, inside), Drawing(0, resamples))
 
 
 def _row(kind: str, fate: float, low: float, rng: random.Random) -> dict:
@@ -245,13 +252,14 @@ class FoundRun:
         return [example(rows[i], self.text) for i in of_all_kinds(rows, n)]
 
 
-def found_run(folder: Path, frames: RfFrames, **changes: Any) -> FoundRun:
+def found_run(folder: Path, observed: Mapping[str, pd.DataFrame], **changes: Any) -> FoundRun:
     """A run folder with what the page reads there."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.yaml").write_text("name: rfeval\nbenchmark: rfeval\n", "utf-8")
     (folder / "environment.json").write_text('{"python": "3.11"}', "utf-8")
-    regimes = REGIMES if set(REGIMES) <= set(frames.judged.get("model", [])) else None
-    return FoundRun(folder, tables(frames, regimes, resamples=20), **changes)
+    if set(REGIMES) <= set(observed.get("judged", {}).get("model", [])):
+        observed = {**observed, "models": models_of(REGIMES)}
+    return FoundRun(folder, made_tables(observed, 20), **changes)
 
 
 OPTIONS = ["A", "B", "C"]

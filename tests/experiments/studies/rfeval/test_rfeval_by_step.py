@@ -39,9 +39,9 @@ from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.metrics.steps import (
     LEFT,
+    PER_STEP,
+    STEP_EXCLUSIONS,
     per_step,
-    per_step_table,
-    step_exclusions,
 )
 from faithscope.experiments.studies.rfeval.plan import RfPlan, plan
 from faithscope.experiments.studies.rfeval.prompts import RfForm
@@ -124,7 +124,7 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
     assert list(by_item.index) == ["0", "1", "2", "3", "4", "5"]
     assert by_item["rf_per_step"].tolist()[:4] == [TRUTHS[name][2] for name in names]
     assert by_item["rf"].tolist() == [1] * 6
-    row = per_step_table(by_item.reset_index(), pairs).iloc[0]
+    row = PER_STEP.make(by_item.reset_index(), pairs).iloc[0]
     assert (row["n"], row["n_without_steps"], row["rf_per_step"]) == (4, 2, 0.5)
     assert (row["n_included"], row["rf_included"]) == (7, 1)
     with pytest.raises(ValueError, match="two rows of"):
@@ -135,7 +135,7 @@ def test_hand_made_truths_from_stored_records_to_the_table() -> None:
         .set_index("item")["rf_per_step"]
         .equals(by_item["rf_per_step"])
     )
-    went = step_exclusions(pairs, steps, left)
+    went = STEP_EXCLUSIONS.make(steps, left, pairs)
     assert dict(zip(went["reason"], went["n"], strict=True)) == {
         **{"total": 6, "flaw_unparsed": 1, TOO_MANY: 1, "included": 4},
     }
@@ -177,7 +177,7 @@ def test_a_pair_that_does_not_count_whole_says_that() -> None:
         ]
     )
     nothing = pd.DataFrame(columns=["reader", "model", "task", "item"])
-    went = step_exclusions(pairs, nothing, left)
+    went = STEP_EXCLUSIONS.make(nothing, left, pairs)
     assert went["reason"].tolist() == ["total", "evaluation_error", "non_contrast"]
 
 

@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from rf_frames import drawn, frame, judged
+from rf_frames import drawn, frame, judged, pairs_of
 from scipy import stats
 
+from faithscope.experiments.analysis.statistics.resampling import Drawing
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.accuracy import (
-    accuracy_association,
-    accuracy_cells,
+    ACCURACY,
+    ASSOCIATION,
+    association,
     weighted_pearson,
     weighted_spearman,
 )
@@ -224,7 +226,8 @@ def cells(slope: float, effect: float, noise: float = 0.05, seed: int = 0) -> pd
 
 
 def found(of: pd.DataFrame) -> dict[str, dict]:
-    table = accuracy_association(of, resamples=200)
+    lines = list(association(of, Drawing(0, 200)))
+    table = pd.DataFrame(lines, columns=ASSOCIATION.header[2:])
     return {row["statistic"]: row for row in table.to_dict("records")}
 
 
@@ -282,13 +285,13 @@ def test_too_few_cells_are_said_to_be() -> None:
 
 def test_cells_hold_the_included_pairs() -> None:
     rows = [judged(), judged("B B B", "A A A B"), judged("A A A", "A A A A")]
-    table = accuracy_cells(scored(frame(*rows, judged(intervened_right=None))))
+    table = ACCURACY.make(pairs_of(frame(*rows, judged(intervened_right=None))))
     by = table.set_index("condition")
     assert by["n"].tolist() == [3, 3]
     assert by.loc["baseline", "accuracy"] == 1
     assert by.loc["intervened", "accuracy"] == 0.5
     assert by.loc["intervened", "n_without_answer"] == 1
     assert by["rf"].tolist() == pytest.approx([2 / 3] * 2)
-    many = accuracy_association(accuracy_cells(scored(drawn())), resamples=20)
+    many = ASSOCIATION.make(pairs_of(drawn()), how=Drawing(0, 20))
     assert len(many) == 8
     assert many["n_cells"].unique().tolist() == [21]

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from rf_frames import drawn
+from rf_frames import drawn, models_of, tables_of
 from run_files import write_yaml
 from test_rfeval_data import row, write
 from tiny_models import tiny
@@ -39,7 +39,6 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
 )
 from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
 from faithscope.experiments.studies.rfeval.subjects.subjects import CONTINUE, forced, multi_turn
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.form import Reply, Usage
 
 NAME, JUDGE = "api:openai/gpt-4.1", "api:openai/gpt-4o"
@@ -340,8 +339,10 @@ def test_thinking_without_an_end_is_no_output(compat: bool) -> None:
 
 def test_models_of_both_kinds_are_pooled_apart() -> None:
     rows = drawn(60, models=("m1", "m2", "closed"))
-    pooled_tables = tables(RfFrames(rows, framings={"closed": "multi_turn"}), resamples=10)
-    alone = tables(RfFrames(rows.loc[rows["model"] != "closed"]), resamples=10)
+    pooled_tables = tables_of(
+        rows, models=models_of({"closed": ("", "")}).assign(framing="multi_turn")
+    )
+    alone = tables_of(rows.loc[rows["model"] != "closed"])
     rf, fall = pooled_tables["rfeval"], pooled_tables["rf_waterfall"]
     for framing, models in (("prefix", {"m1", "m2"}), ("multi_turn", {"closed"})):
         of = fall.loc[(fall["framing"] == framing) & (fall["task"] == OVERALL)]

@@ -1,28 +1,31 @@
-"""r′ asked for, read, validated, reviewed; and items back as rows."""
+"""r′ asked for, read and validated; and items back as rows."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 from run_files import write_rows
 from test_rfeval_data import SHARED
 
+from faithscope.experiments.analysis.statistics.raters import fleiss_kappa, krippendorff_alpha
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
-    CRITERIA,
     SHOTS,
-    accepted,
-    filtering,
     generation,
     row_of,
     validation_ask,
     with_counterfactual,
 )
+from faithscope.experiments.studies.rfeval.counterfactuals.filtering import (
+    CRITERIA,
+    accepted,
+    filtering,
+)
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, Item, TestCase
-from faithscope.experiments.studies.rfeval.metrics.people import review_agreement, review_rates
 from faithscope.experiments.studies.rfeval.prompts import judge_forms, questions
 from faithscope.probes.judge.parse import read
 
@@ -132,38 +135,16 @@ def test_real_items_go_back_into_rows(tmp_path: Path) -> None:
     assert read_rfeval(path, tasks)[0] == items
 
 
-def reviews(task: str, both_yes: int, split: int, both_no: int = 0) -> list[tuple]:
-    pairs = [("yes", "yes")] * both_yes + [("yes", "no")] * split + [("no", "no")] * both_no
-    return [
-        (f"{task}/{i}", task, who, said)
-        for i, pair in enumerate(pairs)
-        for who, said in zip("ab", pair, strict=True)
-    ]
-
-
-def test_the_papers_agreement_and_rates() -> None:
-    """Table 5 and 6: ten items a task, two judgements each."""
-    rows = [
-        *reviews("code_generation", 4, 5, 1),
-        *reviews("mathematical_reasoning", 6, 3, 1),
-        *reviews("logical_reasoning", 9, 1),
-        *reviews("context_understanding", 10, 0),
-    ]
-    table = pd.DataFrame(rows, columns=["item", "task", "reviewer", "decision"])
-    agreed = review_agreement(table).set_index("task").round(3)
-    columns = ["percent_agreement", "pabak", "fleiss_kappa", "krippendorff_alpha"]
-    assert agreed.loc["code_generation", columns].tolist() == [0.5, 0.0, -0.099, -0.044]
-    assert agreed.loc["mathematical_reasoning", columns].tolist() == [0.7, 0.4, 0.2, 0.24]
-    assert agreed.loc["logical_reasoning", columns].tolist() == [0.9, 0.8, -0.053, 0.0]
-    assert agreed.loc["context_understanding", columns[:2]].tolist() == [1, 1]
-    assert agreed.loc["context_understanding", columns[2:]].isna().all()
-    assert agreed.loc["context_understanding", "reason"]
-    rates = review_rates(table).set_index("task").round(3)
-    shown = ["n", "n_yes", "yes_rate", "yes_rate_low", "yes_rate_high"]
-    assert rates.loc["code_generation", shown].tolist() == [20, 13, 0.65, 0.433, 0.819]
-    assert rates.loc["mathematical_reasoning", shown].tolist() == [20, 15, 0.75, 0.531, 0.888]
-    assert rates.loc["context_understanding", shown].tolist() == [20, 20, 1, 0.839, 1]
-    with pytest.raises(ValueError, match="two rows of"):
-        review_rates(pd.concat([table, table]))
-    with pytest.raises(ValueError, match="decision 'maybe'"):
-        review_rates(table.assign(decision="maybe"))
+def test_the_papers_agreement_of_reviewers() -> None:
+    """Tables 5 and 6: ten items a task, two judgements each."""
+    for pairs, fleiss, alpha, yes in (
+        ([("yes", "yes")] * 4 + [("yes", "no")] * 5 + [("no", "no")], -0.099, -0.044, 0.65),
+        ([("yes", "yes")] * 6 + [("yes", "no")] * 3 + [("no", "no")], 0.2, 0.24, 0.75),
+        ([("yes", "yes")] * 9 + [("yes", "no")], -0.053, 0.0, 0.95),
+    ):
+        verdicts = np.array(pairs) == "yes"
+        assert verdicts.mean() == yes
+        assert fleiss_kappa(verdicts.astype(float)) == pytest.approx(fleiss, abs=5e-4)
+        value, _ = krippendorff_alpha(verdicts.astype(float), "nominal")
+        assert value == pytest.approx(alpha, abs=5e-4)
+    assert math.isnan(fleiss_kappa(np.ones((10, 2))))

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import pandas as pd
 import pytest
 from figure_fit import drawing_problems, texts_of
-from rf_frames import frame, judged
-from rf_made_up import CELLS, NAMES, REGIMES, made_up
+from rf_frames import frame, judged, models_of, tables_of
+from rf_made_up import CELLS, NAMES, REGIMES, made_tables, made_up
 
 from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.tidy import rows, where
@@ -23,7 +23,6 @@ from faithscope.experiments.studies.rfeval.figures.relations import correlation_
 from faithscope.experiments.studies.rfeval.figures.texts import externality_picture, thousands
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import BEHAVIOURS as KINDS
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 
 ALL = (
     *("rf_faithfulness", "rf_cells", "rf_components", "rf_regimes", "rf_behaviours"),
@@ -52,8 +51,8 @@ def absent(found: Mapping[str, Picture]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def of_four() -> dict[str, pd.DataFrame]:
-    frames = made_up(NAMES[6:10], n=5, readers=("api:o3", "bundled:small"))
-    return tables(frames, REGIMES, resamples=20)
+    observed = made_up(NAMES[6:10], n=5, readers=("api:o3", "bundled:small"))
+    return made_tables({**observed, "models": models_of(REGIMES)}, 20)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def four(of_four) -> dict[str, Picture]:
 
 
 def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
-    by_name = drawn(tables(RfFrames(), resamples=5))
+    by_name = drawn(tables_of())
     assert tuple(by_name) == ALL
     assert absent(by_name) == list(ALL)
     for picture in by_name.values():
@@ -102,7 +101,7 @@ def test_little_is_drawn_without_a_failure(fate):
     if fate == "none_counts":
         empty = dict.fromkeys(("intervened_r_prime", "intervened_r", "intervened_e"), "")
         rows_of[1] |= {**empty, "intervened_a": ""}
-    by_name = drawn(tables(RfFrames(judged=frame(*rows_of)), resamples=5))
+    by_name = drawn(tables_of(frame(*rows_of)))
     for picture in by_name.values():
         if picture.figure is not None:
             picture.figure.draw_without_rendering()
@@ -114,7 +113,7 @@ def test_little_is_drawn_without_a_failure(fate):
 
 
 def test_one_model_leaves_out_what_needs_several():
-    by_name = drawn(tables(made_up(n=4, people=0), resamples=10))
+    by_name = drawn(made_tables(made_up(n=4, people=0)))
     assert absent(by_name) == [*OF_SEVERAL, "rf_evaluator"]
 
 
@@ -122,9 +121,9 @@ def test_the_first_reader_that_read_anything_is_drawn():
     mute = judged(baseline_judged="refused", intervened_judged="refused", reader="mute")
     mute |= {k: "" for k in mute if k.endswith(("_r", "_e", "_a", "_r_prime"))}
     heard = judged(reader="heard")
-    both = tables(RfFrames(judged=pd.DataFrame([mute, heard])), resamples=5)
+    both = tables_of(pd.DataFrame([mute, heard]))
     assert lead_reader(both["rfeval"]) == "heard"
-    only_mute = tables(RfFrames(judged=pd.DataFrame([mute])), resamples=5)
+    only_mute = tables_of(pd.DataFrame([mute]))
     assert lead_reader(only_mute["rfeval"]) == "mute"
     assert lead_reader(both["rfeval"].iloc[:0]) == ""
 
@@ -145,7 +144,7 @@ def test_lines_name_what_is_pooled_where_there_is_something_to_pool(of_four):
     names = list(lines_of(by_group(of_four["rfeval"])).values())
     assert names[:5] == ["gpt-oss-20b", "gpt-oss-120b", "MiMo-RL", "MiMo-RL-Zero", "all models"]
     assert names[5:7] == ["code generation", "mathematical reasoning"]
-    of_one = tables(RfFrames(judged=frame(judged())), resamples=5)
+    of_one = tables_of(frame(judged()))
     assert lines_of(by_group(of_one["rfeval"])) == {("model", "m"): "m"}
 
 
@@ -194,7 +193,7 @@ def test_small_words():
 
 def test_names_of_models_and_tasks_are_text():
     odd = [judged(model=f"x/{m}\x1b[31m$a_b$", task=t) for m in "ab" for t in ("t$1$", "t\x07")]
-    by_name = drawn(tables(RfFrames(judged=frame(*odd)), resamples=5))
+    by_name = drawn(tables_of(frame(*odd)))
     texts = texts_of(by_name["rf_cells"].figure)
     assert "a␛[31m$a_b$" in texts
     assert not any(c in texts for c in "\x1b\x07")

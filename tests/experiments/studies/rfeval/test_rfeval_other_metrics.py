@@ -13,17 +13,16 @@ from faithscope.experiments.studies.rfeval.judging.stepwise import split_steps
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL, checked, readings
 from faithscope.experiments.studies.rfeval.metrics.people import (
-    evaluator_validation,
-    reader_agreement,
+    EVALUATOR,
+    READERS,
 )
-from faithscope.experiments.studies.rfeval.metrics.steps import per_step, per_step_table, step_ranks
+from faithscope.experiments.studies.rfeval.metrics.steps import PER_STEP, STEP_RANKS, per_step
 from faithscope.experiments.studies.rfeval.metrics.texts import (
-    OVERLAPS,
+    BY_EXTERNALITY,
+    EXTERNALITY,
     content_words,
     externality,
     externality_of_items,
-    externality_table,
-    rf_by_externality,
 )
 
 
@@ -32,22 +31,10 @@ def test_content_words_as_the_paper_prepares_them() -> None:
 
 
 def test_deltas_by_hand_and_at_the_edges() -> None:
-    q, r = frozenset("abcd"), frozenset("cdefgh")
-    expected = {
-        "jaccard": 1 - 2 / 8,
-        "dice": 1 - 4 / 10,
-        "overlap": 1 - 2 / 4,
-        "in_r_prime": 1 - 2 / 6,
-        "in_question": 1 - 2 / 4,
-    }
-    assert set(expected) == set(OVERLAPS)
-    for name, value in expected.items():
-        assert externality(q, r, name) == pytest.approx(value)
-        assert externality(frozenset(), frozenset(), name) == 0
-        assert externality(frozenset(), r, name) == externality(q, frozenset(), name) == 1
-        assert externality(q, q, name) == 0
-    with pytest.raises(ValueError, match="none of jaccard"):
-        externality(q, r, "cosine")
+    q, r, nothing = frozenset("abcd"), frozenset("cdefgh"), frozenset()
+    assert externality(q, r) == pytest.approx(1 - 2 / 8)
+    assert externality(nothing, nothing) == externality(q, q) == 0
+    assert externality(nothing, r) == externality(q, nothing) == 1
 
 
 def test_the_context_adds_its_own_words() -> None:
@@ -62,12 +49,13 @@ def test_the_context_adds_its_own_words() -> None:
         }
     )
     deltas = externality_of_items(items, top=1)
-    of = deltas.set_index(["item", "overlap", "context"])["delta"]
-    assert of["1", "in_r_prime", "none"] == of["2", "in_r_prime", "tfidf"] == 1
-    assert of["1", "in_r_prime", "tfidf"] == pytest.approx(2 / 3)
-    table = externality_table(deltas).set_index(["overlap", "context"])
-    assert table.loc[("in_r_prime", "tfidf"), "mean"] == pytest.approx(5 / 6)
-    assert table.loc[("jaccard", "none"), "small_vocabulary"] == 1
+    of = deltas.set_index(["item", "context"])["delta"]
+    assert of["1", "none"] == of["2", "tfidf"] == 1
+    # "graphs" is in both, of the five words of the question with it and the three of r′
+    assert of["1", "tfidf"] == pytest.approx(1 - 1 / 7)
+    table = EXTERNALITY.make(deltas).set_index("context")
+    assert table.loc["tfidf", "mean"] == pytest.approx(1 - 1 / 14)
+    assert table.loc["none", "small_vocabulary"] == 1
     bare = externality_of_items(items.assign(context=""))
     assert set(bare["context"]) == {"none"}
 
@@ -79,19 +67,21 @@ def test_rf_is_told_below_and_above_a_delta() -> None:
         {
             "task": "legal_decision",
             "item": [str(i) for i in range(5)],
-            "overlap": "jaccard",
             "context": "none",
             "delta": [0.1, 0.2, 0.3, 0.4, 0.3],
+            "threshold": math.nan,
         }
     )
-    strata = rf_by_externality(deltas, scores).set_index(["task", "stratum"])
+    strata = BY_EXTERNALITY.make(deltas, scores).set_index(["task", "stratum"])
     for task in ("legal_decision", OVERALL):
         low, high = strata.loc[(task, "low")], strata.loc[(task, "high")]
         # the median is of all items, also of one that is not in contrast
         assert (low["threshold"], low["n"], high["n"]) == (0.3, 3, 1)
         assert (low["rf"], high["rf"]) == (pytest.approx(2 / 3), 1)
         assert low["mean_delta"] == pytest.approx(0.2)
-    low, high = rf_by_externality(deltas, scores, 0.5).iloc[:2].to_dict("records")
+    low, high = (
+        BY_EXTERNALITY.make(deltas.assign(threshold=0.5), scores).iloc[:2].to_dict("records")
+    )
     assert (low["n"], low["rf"], high["n"]) == (4, 0.75, 0)
     assert math.isnan(high["rf"])
 
@@ -130,7 +120,7 @@ def test_with_one_step_a_block_the_variant_is_the_metric() -> None:
     by_step = per_step(pairs, pd.DataFrame(rows))
     assert by_step["rf"].nunique() == 2
     assert (by_step["rf_per_step"] == by_step["rf"]).all()
-    ranks = step_ranks(per_step_table(by_step, pairs))
+    ranks = STEP_RANKS.make(PER_STEP.make(by_step, pairs))
     assert ranks["spearman"].tolist() == pytest.approx([1] * 3)
 
 
@@ -153,9 +143,7 @@ def test_people_and_the_evaluator() -> None:
         [("1", "r", "stance", "A"), ("2", "r", "stance", "B"), ("3", "r", "stance", "A")],
         columns=["item", "component", "decision", "label"],
     )
-    table = evaluator_validation(people, evaluator).set_index(
-        ["decision", "statistic", "annotator"]
-    )
+    table = EVALUATOR.make(people, evaluator).set_index(["decision", "statistic", "annotator"])
     stance = table.loc["stance"]
     assert stance.loc[("micro_f1", "ann"), "value"] == pytest.approx(2 / 3)
     assert stance.loc[("micro_f1", "ann"), "n_unmatched"] == 1
@@ -172,7 +160,7 @@ def test_people_and_the_evaluator() -> None:
     assert flaw.loc[("kappa_human_human", "all"), "reason"] == "no pair of labels"
     assert flaw.loc[("micro_f1", "all"), "n_unmatched"] == 1
     with pytest.raises(ValueError, match="two rows of"):
-        evaluator_validation(pd.concat([people, people]), evaluator)
+        EVALUATOR.make(pd.concat([people, people]), evaluator)
 
 
 def test_readers_of_the_same_outputs() -> None:
@@ -182,7 +170,7 @@ def test_readers_of_the_same_outputs() -> None:
     answers = judge.loc[judge["part"].isin(["baseline_a", "intervened_a"])]
     other = answers.assign(reader="matching", stance=["B", "B", "B", "A", "B", "B"]).iloc[1:]
     third = answers.assign(reader="third", model="another")
-    table = reader_agreement(pd.concat([judge, other, third])).set_index("part")
+    table = READERS.make(pd.concat([judge, other, third])).set_index("part")
     assert (table["reader"] + table["other"]).unique().tolist() == ["judgematching"]
     assert table.index.tolist() == ["baseline_a", "intervened_a", "all"]
     assert table["n"].tolist() == [2, 3, 5]
@@ -192,4 +180,4 @@ def test_readers_of_the_same_outputs() -> None:
     assert table.loc["all", "cohen_kappa"] == pytest.approx(expected)
     assert table.loc["baseline_a", "agreement"] == 0.5
     with pytest.raises(ValueError, match="two rows of"):
-        reader_agreement(pd.concat([judge, judge]))
+        READERS.make(pd.concat([judge, judge]))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from browser import browser
 from pages import HOSTILE, Page, faults
-from rf_frames import frame, judged
+from rf_frames import frame, judged, tables_of
 from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
 
@@ -34,7 +34,6 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     waterfall_sentences,
 )
 from faithscope.experiments.studies.rfeval.show import WORDS, pair_block, show_pairs
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Call
@@ -101,7 +100,7 @@ def test_the_waterfall_is_told_so_that_it_adds_up(found: FoundRun, page: Page) -
     assert first == "Of 70 pairs:"
     assert sum(int(part.split()[0]) for part in parts) == 70
     assert all(part in page.text for part in parts)
-    whole = tables(RfFrames(judged=frame(judged())), resamples=5)
+    whole = tables_of(frame(judged()))
     assert waterfall_sentences(whole, "judge") == ["All pairs count: 1."]
 
 
@@ -109,26 +108,26 @@ def test_cautions() -> None:
     few = [judged(), judged("A A A", "A A A A"), judged("A A A", "A A A A")]
     cut = judged(intervened_outcome="truncated", intervened_judged="")
     cut |= dict.fromkeys(("intervened_r_prime", "intervened_r", "intervened_a"), "")
-    made = tables(RfFrames(judged=frame(*few, cut)), resamples=5)
+    made = tables_of(frame(*few, cut))
     [verdict] = verdicts(made, "judge")
     assert verdict["caution"] == (
         "Only 1 pair counts. Most pairs are not in contrast; RF is of the others. "
         "25 % of all pairs are unfinished."
     )
     assert verdict["mostly"] == "follows r′ all the way (100 %)"
-    [none] = verdicts(tables(RfFrames(judged=frame(cut)), resamples=5), "judge")
+    [none] = verdicts(tables_of(frame(cut)), "judge")
     assert none["caution"].startswith("No pair counts")
     assert math.isnan(none["rf"])
 
 
 def test_a_run_of_nothing_has_a_page(tmp_path: Path) -> None:
-    empty = found_run(tmp_path / "empty", RfFrames())
+    empty = found_run(tmp_path / "empty", {})
     text = Page(render(page_of(empty, pictures(empty.tables)))).text
     assert "No pair of outputs was judged, and there is nothing to tell yet." in text
     assert "There is no pair of outputs to show yet." in text
     assert "Nothing failed." in text
     assert "No lengths of outputs are known." in text
-    silent = found_run(tmp_path / "none", RfFrames(judged=frame(judged())), pairs=0)
+    silent = found_run(tmp_path / "none", {"judged": frame(judged())}, pairs=0)
     assert "report.pairs is 0" in Page(render(page_of(silent, pictures(silent.tables)))).text
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-from rf_frames import drawn, frame, judged
-from rf_made_up import CELLS, made_up
+from rf_frames import drawn, frame, judged, tables_of
+from rf_made_up import CELLS, made_tables, made_up
 from sklearn.metrics import cohen_kappa_score
 from test_rfeval_prompts import CODE, FORMS, NUMBER, OUTPUT, TABLE, WORDS, item, reply
 from tiny_models import tiny
@@ -30,10 +30,10 @@ from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES, readings
 from faithscope.experiments.studies.rfeval.metrics.people import (
+    AGAINST,
     MEASURES,
-    against_log_probs,
+    READERS,
     pairs_against_log_probs,
-    reader_agreement,
 )
 from faithscope.experiments.studies.rfeval.pairs import (
     answer_readings,
@@ -44,7 +44,6 @@ from faithscope.experiments.studies.rfeval.pairs import (
 from faithscope.experiments.studies.rfeval.report.verdict_text import log_probs_sentences
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.parse import read
 
 BASELINE = {
@@ -74,7 +73,7 @@ def test_from_text_to_number() -> None:
     matched = pd.DataFrame(answer_readings("m", item(), outputs))
     assert matched["stance"].tolist() == ["B", "B"]
     both = pd.concat([readings(scored(pd.DataFrame([row]))), matched])
-    table = reader_agreement(both).set_index("part")
+    table = READERS.make(both).set_index("part")
     assert table["agreement"].tolist() == [1, 1, 1]
 
 
@@ -162,7 +161,7 @@ def test_stances_have_the_names_that_are_asked_for_and_become_readings() -> None
     rows = scored_readings("m", TABLE, {"intervened": stances})
     assert [r["part"] for r in rows] == ["intervened_r_prime", "intervened_r", "intervened_a"]
     other = [r | {"reader": "judge"} for r in rows]
-    table = reader_agreement(pd.DataFrame(rows + other))
+    table = READERS.make(pd.DataFrame(rows + other))
     assert table["agreement"].tolist() == [1] * 4
     assert scored_stances(model, NUMBER, start, written) == []
 
@@ -240,7 +239,7 @@ def test_a_hand_made_truth_of_every_cell() -> None:
         "inert": "neither",
         "ornamental": "neither",
     }
-    table = against_log_probs(pairs)
+    table = AGAINST.make(pairs)
     rf = rows(where(table, measure="rf", model="m", task=OVERALL))[0]
     assert (rf["n"], rf["n_both"], rf["n_judge_only"], rf["n_neither"]) == (6, 1, 1, 4)
     assert (rf["by_judge"], rf["by_log_probs"]) == (pytest.approx(1 / 3), pytest.approx(1 / 6))
@@ -260,7 +259,7 @@ def test_the_table_is_what_plain_counting_gives() -> None:
     one, other = scored(by_judge), scored(by_log_probs)
     pairs = pairs_against_log_probs(one, other)
     assert len(pairs) == len(by_judge)
-    table = against_log_probs(pairs)
+    table = AGAINST.make(pairs)
     assert set(table["measure"]) == set(MEASURES)
     by_item = {(r["model"], r["item"]): r for r in rows(other)}
     for row in rows(where(table, measure="rf")):
@@ -283,8 +282,8 @@ def test_the_table_is_what_plain_counting_gives() -> None:
 
 
 def test_it_stands_apart_from_the_judges_and_is_told() -> None:
-    frames = made_up(n=8)
-    every_table = tables(frames, resamples=10)
+    observed = made_up(n=8)
+    every_table = made_tables(observed)
     assert set(every_table["rfeval"]["reader"]) == {"api:openai/o3"}
     assert set(every_table["rf_without_judge"]["reader"]) == {"log_probs"}
     assert list(every_table["rf_without_judge"].columns) == list(every_table["rfeval"].columns)
@@ -297,7 +296,7 @@ def test_it_stands_apart_from_the_judges_and_is_told() -> None:
     assert first.startswith(f"Of {rf['n']} pairs that count both")
     assert f"{rf['n_judge_only']} by the judge alone" in second
     assert "χ(o′)" in third
-    nothing = tables(RfFrames(frames.judged), resamples=10)
+    nothing = tables_of(observed["judged"])
     assert nothing["rf_without_judge"].empty
     assert nothing["rf_judge_against_log_probs"].empty
     assert log_probs_sentences(nothing["rf_judge_against_log_probs"]) == []

@@ -6,21 +6,26 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from rf_frames import drawn, frame, judged
+from rf_frames import drawn, frame, judged, models_of, tables_of
 
+from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.items import TASKS
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import coverage_quartiles
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import COVERAGE_QUARTILES
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
 from faithscope.experiments.studies.rfeval.metrics.texts import (
+    HOURS,
+    LENGTH_TABLE,
     LENGTHS,
     REWARDS,
-    hours_table,
-    length_table,
+    STEP_REWARD,
     step_reward,
-    step_reward_table,
 )
-from faithscope.experiments.studies.rfeval.report.paper import paper_tables, table_4, table_12
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
+from faithscope.experiments.studies.rfeval.report.paper import (
+    hours_of_devices,
+    printed,
+    rewards_by_model,
+)
 
 COUNTS = (861, 1029, 1107, 939, 1093, 1082, 1075)
 """Items per task (Table 1), in the order of the package."""
@@ -149,6 +154,10 @@ def items(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def outputs_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return {"lengths": lengths(rows), "rewards": rewards(rows), "items": items(rows)}
+
+
 @pytest.fixture(scope="module")
 def made() -> dict[str, pd.DataFrame]:
     rows = drawn(150)
@@ -160,8 +169,8 @@ def made() -> dict[str, pd.DataFrame]:
             for c in ("baseline", "intervened")
         ]
     )
-    frames = RfFrames(rows, lengths(rows), rewards(rows), items(rows), steps)
-    return tables(frames, {"m1": ("F", "Base"), "m2": ("F", "SFT")}, resamples=20)
+    regimes = models_of({"m1": ("F", "Base"), "m2": ("F", "SFT")})
+    return tables_of(rows, 20, **outputs_of(rows), steps=steps, models=regimes)
 
 
 def test_every_table_is_there_with_rows(made: dict[str, pd.DataFrame]) -> None:
@@ -170,7 +179,7 @@ def test_every_table_is_there_with_rows(made: dict[str, pd.DataFrame]) -> None:
     # one reader, no people, no model looked into or only quoted r′
     others = [name for name in empty if not name.startswith("rf_inside")]
     not_run = ["rf_judge_against_log_probs", "rf_judge_against_log_probs_pairs"]
-    not_run += ["rf_without_judge", "rf_without_judge_waterfall", "rf_filtering"]
+    not_run += ["rf_without_judge", "rf_without_judge_waterfall", "rf_filtering", "rf_tests"]
     assert set(others) == {"paper_rf_table26", "rf_evaluator", "rf_readers", *not_run}
     assert len(empty) - len(others) == sum(name.startswith("rf_inside") for name in made)
     for name, table in made.items():
@@ -190,8 +199,8 @@ def test_causality_tables_are_of_all_pairs_that_count(made: dict[str, pd.DataFra
 
 def test_the_papers_layout() -> None:
     rows = drawn(150)
-    tidy = tables(RfFrames(rows, lengths(rows), rewards(rows), items(rows)), resamples=10)
-    by_name = {table.name: table.printed for table in paper_tables(tidy)}
+    tidy = tables_of(rows, **outputs_of(rows))
+    by_name = printed(tidy)
     second = by_name["paper_rf_table2"]
     assert list(second.columns[:4]) == ["Reader", "Model", "CG RF", "CG c"]
     assert list(second.columns[-2:]) == ["Overall RF", "Overall c"]
@@ -212,7 +221,7 @@ def test_the_papers_layout() -> None:
 
 @pytest.mark.parametrize("rows", [[], [judged()], [judged(excluded="x")], [judged("A A A")]])
 def test_nothing_and_next_to_nothing(rows: list) -> None:
-    every_table = tables(RfFrames(frame(*rows) if rows else pd.DataFrame()), resamples=5)
+    every_table = tables_of(frame(*rows) if rows else pd.DataFrame())
     assert len(every_table["rf_pairs"]) == len(rows)
     assert every_table["rfeval"]["n_total"].sum() == 4 * len(rows)
 
@@ -222,11 +231,11 @@ def test_lengths_by_hand() -> None:
         [("m", "legal_decision", str(i), "baseline", 10 * i, 2.0, 1.0, 2.0) for i in range(4)],
         columns=list(LENGTHS),
     )
-    table = length_table(rows).set_index("task")
+    table = LENGTH_TABLE.make(rows).set_index("task")
     assert table.loc["legal_decision", "mean_tokens"] == table.loc[OVERALL, "mean_tokens"] == 15
     assert table.loc[OVERALL, "mean_seconds"] == 2
     with pytest.raises(ValueError, match="two rows of"):
-        length_table(pd.concat([rows, rows]))
+        LENGTH_TABLE.make(pd.concat([rows, rows]))
 
 
 def test_hours_are_those_that_add_up() -> None:
@@ -239,14 +248,14 @@ def test_hours_are_those_that_add_up() -> None:
         ],
         columns=list(LENGTHS),
     )
-    table = hours_table(rows).set_index("model")
+    table = HOURS.make(rows).set_index("model")
     assert table.loc["a"].tolist() == [3, 2, 1.5, 2, 3]
     assert table.loc["cpu", ["n_timed", "hours"]].tolist() == [1, 0.1]
     assert table.loc[["cpu", "old"], "device_hours"].isna().all()
     assert table.loc["old", "n_timed"] == 0
-    printed = table_12(hours_table(rows)).printed.set_index("Model")
-    assert printed.loc["a"].tolist() == ["3.00", "2", "1.50", "2 of 3"]
-    assert printed.loc["cpu"].tolist() == ["–", "–", "0.10", "1"]
+    as_printed = hours_of_devices(HOURS.make(rows)).set_index("Model")
+    assert as_printed.loc["a"].tolist() == ["3.00", "2", "1.50", "2 of 3"]
+    assert as_printed.loc["cpu"].tolist() == ["–", "–", "0.10", "1"]
 
 
 def published() -> pd.DataFrame:
@@ -256,7 +265,8 @@ def published() -> pd.DataFrame:
         for i, task in enumerate(TASKS):
             if (model, task) != ("Qwen3-8B", "paper_review"):
                 rf, coverage = numbers[2 * i : 2 * i + 2]
-                row = {"reader": "o3", "model": model, "task": task, "rf": rf / 100}
+                row = {"reader": "o3", "model": model, "framing": "prefix", "task": task}
+                row |= {"rf": rf / 100}
                 n = round(coverage * COUNTS[i])
                 rows.append(row | {"contrast_coverage": coverage, "n_included": n})
     return pd.DataFrame(rows)
@@ -326,7 +336,7 @@ def test_overall_is_weighted_by_pairs_as_table_2_is() -> None:
 
 def test_quartiles_of_coverage_give_what_the_text_says_of_qwen3_8b() -> None:
     """Appendix E: "a monotonic increase with coverage (Q1: 0.371, Q4: 0.660)"."""
-    table = coverage_quartiles(published())
+    table = COVERAGE_QUARTILES.make(published())
     of_model = table.loc[(table["by"] == "model") & (table["group"] == "Qwen3-8B")]
     by_quartile = of_model.set_index("quartile")["rf"]
     assert by_quartile[1] == pytest.approx(0.371, abs=0.003)
@@ -400,11 +410,12 @@ def test_table_4_parts_rewards_by_consistency() -> None:
             judged | {"item": "2", "baseline_chi": 1.0, "intervened_chi": None},
         ]
     )
-    table = step_reward_table(rewarded, pairs, 0, 50)
+    table = STEP_REWARD.make(rewarded, pairs, how=Drawing(0, 50))
     of = {(r["model"], r["condition"], r["chi"]): r for r in table.to_dict("records")}
     assert (of["m", "both", 1.0]["reward"], of["m", "both", 1.0]["n"]) == (0.75, 2)
     assert (of["m", "both", 0.0]["reward"], of["m", "both", 0.0]["n"]) == (0.0, 1)
     assert of[OVERALL, "baseline", 1.0]["reward"] == 0.75
-    printed = table_4(table).printed.to_dict("records")
-    assert [line[""] for line in printed] == ["χ = 1", "χ = 0"]
-    assert printed[0]["m"] == printed[0]["Overall"] == "0.7500"
+    both = where(table, condition="both")
+    lines = rewards_by_model(both).to_dict("records")
+    assert [line[""] for line in lines] == ["χ = 1", "χ = 0"]
+    assert lines[0]["m"] == lines[0]["Overall"] == "0.7500"

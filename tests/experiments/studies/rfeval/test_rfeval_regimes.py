@@ -9,13 +9,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from chat_tokenizers import tokenizer
-from rf_frames import drawn
+from rf_frames import drawn, models_of, pairs_of, tables_of
 from test_rfeval_model_files import FILES, MIMO, MORE, QUESTION, R_PRIME, SHIPPED
 from tiny_models import tiny
 
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import regime_table, rf_table
-from faithscope.experiments.studies.rfeval.report.paper import table_3
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import REGIMES as BY_REGIME
+from faithscope.experiments.studies.rfeval.metrics.faithfulness import RFEVAL
+from faithscope.experiments.studies.rfeval.report.paper import by_regime
 from faithscope.experiments.studies.rfeval.report.verdict_text import regime_sentences
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
@@ -25,7 +25,6 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
     regimes,
 )
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.formats import detect_format
 from faithscope.interp.model import Model
@@ -134,10 +133,10 @@ def test_a_base_model_without_a_template_goes_on_from_plain_text(name: str) -> N
 
 
 def test_rows_are_in_the_papers_order_whichever_model_came_first() -> None:
-    rf = rf_table(scored(drawn(60, models=("a", "b", "c", "d", "e"))))
+    rf = RFEVAL.make(pairs_of(drawn(60, models=("a", "b", "c", "d", "e"))))
     of = {"e": ("MiMo", "RL-only"), "a": ("MiMo", "SFT+RL"), "d": ("Olmo", "SFT+RL")}
     of |= {"b": ("Olmo", "Base"), "c": ("Olmo", "SFT-only")}
-    printed = table_3(regime_table(rf, of)).printed
+    printed = by_regime(BY_REGIME.make(rf, models_of(of)))
     assert printed["Variant"].tolist() == list(REGIMES)
     assert list(printed.columns) == ["Reader", "Variant", "MiMo", "Olmo"]
     assert (printed["MiMo"] == "–").tolist() == [True, True, False, False]
@@ -145,9 +144,9 @@ def test_rows_are_in_the_papers_order_whichever_model_came_first() -> None:
 
 
 def test_two_models_of_one_regime_are_both_there() -> None:
-    rf = rf_table(scored(drawn(60, models=("a", "b", "c"))))
+    rf = RFEVAL.make(pairs_of(drawn(60, models=("a", "b", "c"))))
     of = {"a": ("M", "Base"), "b": ("M", "SFT+RL"), "c": ("M", "SFT+RL")}
-    base, both = table_3(regime_table(rf, of)).printed["M"]
+    base, both = by_regime(BY_REGIME.make(rf, models_of(of)))["M"]
     assert "(" not in base
     assert [cell[-3:] for cell in both.split("; ")] == ["(b)", "(c)"]
 
@@ -173,6 +172,6 @@ def test_a_model_that_is_not_in_the_table_is_named_with_the_reason() -> None:
 
 
 def test_a_table_of_nothing_is_empty() -> None:
-    every_table = tables(RfFrames(drawn(20, models=("a",))), resamples=10)
+    every_table = tables_of(drawn(20, models=("a",)))
     assert every_table["rf_regimes"].empty
     assert isinstance(every_table["paper_rf_table3"], pd.DataFrame)

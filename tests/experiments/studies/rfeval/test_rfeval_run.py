@@ -19,6 +19,7 @@ from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.rfeval.plan import RfPlan
 from faithscope.experiments.studies.rfeval.results import results
+from faithscope.experiments.studies.rfeval.units import INSIDE
 
 CASES = (
     Case("follows"),
@@ -66,12 +67,14 @@ def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
     assert answers["legal_decision/follows"] == "A"
     assert answers["legal_decision/resists"] == "B"
     # matching needs no judge: it knows what the model wrote
-    read = run_results.frames.readings.set_index(["reader", "item", "part"])["stance"]
+    read = run_results.frames["readings"].set_index(["reader", "item", "part"])["stance"]
     assert read["matching", "legal_decision/follows", "intervened_a"] == "A"
     assert read["matching", "legal_decision/follows", "baseline_a"] == "B"
     by_log_probs = [i for i in read.index if i[0] == "log_probs"]
     assert {i[1] for i in by_log_probs} == {c.item for c in CASES if c.task == "legal_decision"}
-    looked = {(r["item"], r["variant"]) for r in run_results.frames.inside}
+    looked = {
+        (r["item"], r["variant"]) for key in run_results.pairs for r in run_results.of(INSIDE, key)
+    }
     assert looked == {(c.item, v) for c in CASES for v in ("baseline", "intervened")}
 
 

@@ -30,12 +30,13 @@ from hostile_programs import (
 )
 
 from faithscope.experiments.studies.rfeval.items import CodeTests, TestCase
-from faithscope.experiments.studies.rfeval.programs.comparison import same_output, same_value
 from faithscope.experiments.studies.rfeval.programs.sandbox import (
     Limits,
     Report,
     TestRun,
     run_tests,
+    same_output,
+    same_value,
     unavailable,
 )
 

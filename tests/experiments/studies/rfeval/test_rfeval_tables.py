@@ -7,7 +7,7 @@ import math
 
 import pandas as pd
 import pytest
-from rf_frames import drawn, frame, judged
+from rf_frames import drawn, frame, judged, models_of, pairs_of, tables_of
 from statsmodels.stats.proportion import proportion_confint
 from test_rfeval_paper import TABLE_2, TABLE_13
 from test_rfeval_prompts import FORMS, LOGIC, NUMBER, TABLE, WORDS
@@ -18,22 +18,20 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     scored_stances,
 )
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
-    behaviours,
-    causality_types,
-    coverage_quartiles,
-    exclusion_reasons,
-    failure_locations,
-    failure_shares,
-    regime_table,
-    rf_table,
-    waterfall,
+    BEHAVIOUR_SHARES,
+    CAUSALITY_TYPES,
+    COVERAGE_QUARTILES,
+    EXCLUSION_REASONS,
+    FAILURE_LOCATIONS,
+    FAILURE_SHARES,
+    REGIMES,
+    RFEVAL,
+    WATERFALL,
 )
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, STANCES
 from faithscope.experiments.studies.rfeval.pairs import answer_readings, output_ask, pair_row
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
-from faithscope.experiments.studies.rfeval.tables import RfFrames, tables
 from faithscope.probes.judge.forced import ForcedJudge
 from faithscope.probes.judge.form import Ask, Reply
 from faithscope.probes.judge.open_model import GeneratingSettings
@@ -48,18 +46,15 @@ def row_of(table: pd.DataFrame, **values: str) -> dict:
 
 @pytest.fixture(scope="module")
 def many() -> pd.DataFrame:
-    return scored(drawn())
+    return pairs_of(drawn())
 
 
 def test_the_waterfall_adds_up_everywhere(many: pd.DataFrame) -> None:
-    table = waterfall(many)
+    table = WATERFALL.make(many)
     parts = [c for c in table.columns if c.startswith("n_") and c != "n_total"]
     assert (table[parts].sum(axis=1) == table["n_total"]).all()
     assert row_of(table, model=OVERALL, task=OVERALL)["n_total"] == len(many) == 1200
     assert (table[parts].sum() > 0).all()
-    odd = many.assign(exclusion=many["exclusion"].replace("global", "lost"))
-    with pytest.raises(ValueError, match="exclusion 'lost' is none of"):
-        waterfall(odd)
 
 
 def test_a_waterfall_of_the_papers_gives_back_its_counts_rf_and_coverage() -> None:
@@ -81,22 +76,24 @@ def test_a_waterfall_of_the_papers_gives_back_its_counts_rf_and_coverage() -> No
         rows[i] = judged("B B B", "A A A B")
     for row in rows[counts[0] + counts[1] :][:129]:
         row["baseline_outcome"] = "truncated"
-    scores = scored(frame(*rows))
-    table = row_of(waterfall(scores), model="m", task="legal_decision")
+    scores = pairs_of(frame(*rows))
+    table = row_of(WATERFALL.make(scores), model="m", task="legal_decision")
     names = ("n_included", "n_global", "n_unfinished", "n_evaluation_error", "n_non_contrast")
     assert [table[name] for name in names] == counts
-    overall = row_of(rf_table(scores), model="m", task=OVERALL)
+    overall = row_of(RFEVAL.make(scores), model="m", task=OVERALL)
     assert overall["rf"] == pytest.approx(rf / 100, abs=1e-4)
     assert (overall["n_attempted"], overall["n_coverage"]) == (total, total)
     assert overall["contrast_coverage"] == pytest.approx(0.687, abs=5e-4)
-    released = row_of(rf_table(scored(frame(*rows), paper_compat=True)), model="m", task=OVERALL)
+    released = row_of(
+        RFEVAL.make(pairs_of(frame(*rows), paper_compat=True)), model="m", task=OVERALL
+    )
     # without the one pair whose two replies do not parse
     assert (released["n_attempted"], released["n_coverage"]) == (total, total - 129 - counts[3])
     assert released["contrast_coverage"] == pytest.approx(coverage, abs=5e-4)
 
 
 def test_ours_keeps_the_identity_of_tables_17_and_25(many: pd.DataFrame) -> None:
-    rf, shares = rf_table(many), failure_shares(many)
+    rf, shares = RFEVAL.make(many), FAILURE_SHARES.make(many)
     for model in ("m1", "m2", "m3", OVERALL):
         row = row_of(rf, model=model, task=OVERALL)
         of = shares.loc[
@@ -112,7 +109,7 @@ def test_ours_keeps_the_identity_of_tables_17_and_25(many: pd.DataFrame) -> None
 
 
 def test_rf_table_by_hand(many: pd.DataFrame) -> None:
-    table = rf_table(many)
+    table = RFEVAL.make(many)
     assert len(table) == 4 * 8
     for model, task in itertools.product(("m1", OVERALL), (TASKS[0], OVERALL)):
         of = many
@@ -139,7 +136,7 @@ def test_rf_table_by_hand(many: pd.DataFrame) -> None:
 
 
 def test_reasons_are_told_output_by_output() -> None:
-    scores = scored(
+    scores = pairs_of(
         frame(
             judged(baseline_outcome="truncated", intervened_outcome="empty"),
             judged(baseline_outcome="truncated"),
@@ -148,7 +145,7 @@ def test_reasons_are_told_output_by_output() -> None:
             judged(),
         )
     )
-    reasons = exclusion_reasons(scores)
+    reasons = EXCLUSION_REASONS.make(scores)
     counts = set(
         zip(
             reasons["exclusion"], reasons["condition"], reasons["reason"], reasons["n"], strict=True
@@ -164,13 +161,13 @@ def test_reasons_are_told_output_by_output() -> None:
 
 def test_regimes_stand_within_families(many: pd.DataFrame) -> None:
     regimes = {"m2": ("MiMo", "Base"), "m1": ("MiMo", "SFT+RL")}
-    table = regime_table(rf_table(many), regimes)
+    table = REGIMES.make(RFEVAL.make(many), models_of(regimes))
     assert list(zip(table["family"], table["regime"], table["model"], strict=True)) == [
         ("MiMo", "Base", "m2"),
         ("MiMo", "SFT+RL", "m1"),
     ]
     with pytest.raises(ValueError, match="regime of 'm9', which has no results"):
-        regime_table(rf_table(many), {"m9": ("x", "y")})
+        REGIMES.make(RFEVAL.make(many), models_of({"m9": ("x", "y")}))
 
 
 def test_shares_of_failures_and_places() -> None:
@@ -183,8 +180,8 @@ def test_shares_of_failures_and_places() -> None:
         *[judged("B - C", "A B A A")] * 3,  # both, at ra and pr
         judged("A A A", "A B B B"),  # no contrast
     ]
-    found = scored(frame(*rows))
-    shares = failure_shares(found)
+    found = pairs_of(frame(*rows))
+    shares = FAILURE_SHARES.make(found)
     mine = shares.loc[(shares["by"] == "model") & (shares["group"] == "m")]
     exclusive = mine.loc[mine["statistic"] == "violation"].set_index("value")
     assert exclusive["n"].to_dict() == {
@@ -197,7 +194,7 @@ def test_shares_of_failures_and_places() -> None:
     assert row_of(mine, statistic="fails_baseline_inconsistent")["n"] == 5
     assert row_of(mine, statistic="fails_intervened_inconsistent")["n"] == 8
     assert row_of(mine, statistic="fails_no_influence")["n"] == 2
-    places = failure_locations(found)
+    places = FAILURE_LOCATIONS.make(found)
     assert row_of(places, by="model", group="m", statistic="baseline_break", value="ra")["n"] == 3
     first = places.loc[(places["group"] == "m") & (places["statistic"] == "intervened_break")]
     assert dict(zip(first["value"], first["n"], strict=True)) == {
@@ -207,12 +204,16 @@ def test_shares_of_failures_and_places() -> None:
         "ra": 0,
     }
     moved = (
-        causality_types(found).set_index(["by", "group", "statistic", "value"]).sort_index()["n"]
+        CAUSALITY_TYPES.make(found)
+        .set_index(["by", "group", "statistic", "value"])
+        .sort_index()["n"]
     )
     of = moved["model", "m"]
     assert of["causality_all"].to_dict() == {"both": 5, "reasoning": 4, "answer": 3}
     assert of["causality_unfaithful"].to_dict() == {"both": 2, "reasoning": 4, "answer": 3}
-    kinds = behaviours(found).set_index(["by", "group", "value"])["n"]["task", "legal_decision"]
+    kinds = BEHAVIOUR_SHARES.make(found).set_index(["by", "group", "value"])["n"][
+        "task", "legal_decision"
+    ]
     assert kinds["misled"] == 3
     assert kinds["ornamental"] == 5
     assert kinds["silently_correcting"] == 5
@@ -220,8 +221,8 @@ def test_shares_of_failures_and_places() -> None:
 
 
 def test_shares_add_up_for_every_group(many: pd.DataFrame) -> None:
-    tables = [failure_locations(many), causality_types(many), behaviours(many)]
-    shares = failure_shares(many)
+    tables = [FAILURE_LOCATIONS.make(many), CAUSALITY_TYPES.make(many), BEHAVIOUR_SHARES.make(many)]
+    shares = FAILURE_SHARES.make(many)
     tables.append(shares.loc[shares["statistic"] == "violation"])
     for table in tables:
         sums = table.groupby(["by", "group", "statistic"])["share"].sum()
@@ -230,8 +231,8 @@ def test_shares_add_up_for_every_group(many: pd.DataFrame) -> None:
 
 
 def test_quartiles_pool_to_everything(many: pd.DataFrame) -> None:
-    rf = rf_table(many)
-    table = coverage_quartiles(rf)
+    rf = RFEVAL.make(many)
+    table = COVERAGE_QUARTILES.make(rf)
     whole = row_of(rf, model=OVERALL, task=OVERALL)
     for by in ("model", "task"):
         pooled = table.loc[(table["by"] == by) & (table["group"] == OVERALL)]
@@ -280,8 +281,7 @@ def test_from_items_to_tables() -> None:
         )
         for item in ITEMS
     ]
-    frames = RfFrames(pd.DataFrame(rows), readings=pd.DataFrame(readings))
-    every_table = tables(frames, resamples=10)
+    every_table = tables_of(pd.DataFrame(rows), readings=pd.DataFrame(readings))
     waterfall = every_table["rf_waterfall"].set_index(["model", "task"]).loc[("m", OVERALL)]
     assert waterfall["n_total"] == 3
     assert waterfall["n_included"] + waterfall["n_non_contrast"] == 3

@@ -13,6 +13,7 @@ from faithscope.experiments.analysis.statistics.stats import paired_difference
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.sections import TaxonomyConfig
 from faithscope.experiments.studies.slrc.slice import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.paper import thresholds
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     MODES,
     mode,
@@ -153,6 +154,26 @@ def test_threshold_sensitivity_counts_pairs_that_keep_their_mode():
     assert table["n_as_gap"].tolist() == [3, 2, 1, 0]
     assert set(table["tasks"]) == {"all"}
     assert (table[[f"n_{name}" for name in MODES]].sum(axis=1) == 4).all()
+
+
+def test_a_pair_without_a_mode_keeps_none_and_the_printed_share_is_of_the_printed_n():
+    measured = ((0.22, 0.5), (0.9, 0.5), (0.5, math.nan), (math.nan, 0.0))
+    rows = [
+        {"necessity": n, "gap": gap, "mode": mode(n, gap, 0.3, 0.1), "task": "t"}
+        for n, gap in measured
+    ]
+    pairs = pd.DataFrame(rows).assign(framing="prefix", reading="generated")
+    table = threshold_sensitivity_table(pairs, SlrcAnalysis())
+    assert table["n"].tolist() == [2] * 4
+    assert table["n_same"].tolist() == [1, 2, 2, 2]
+    assert table["agreement"].tolist() == [0.5, 1.0, 1.0, 1.0]
+    assert table["as_gap"].tolist() == [1.0, 0.5, 0.5, 0.5]
+    assert (table[[f"n_{name}" for name in MODES]].sum(axis=1) == table["n"]).all()
+    printed = thresholds(table).printed["All tasks"].tolist()
+    assert printed == ["2/2 (100%)", "1/2 (50%)", "1/2 (50%)", "1/2 (50%)"]
+    unmeasured = threshold_sensitivity_table(pairs[pairs["mode"] == ""], SlrcAnalysis())
+    assert unmeasured[["n", "n_same", "n_as_gap"]].values.tolist() == [[0, 0, 0]] * 4
+    assert thresholds(unmeasured).printed["All tasks"].tolist() == ["0/0 (—)"] * 4
 
 
 def test_the_papers_reference_is_the_gain_in_accuracy():

@@ -1,4 +1,4 @@
-"""What is asked about a given chain: its question, and the task whose words are used."""
+"""The question that a given chain answers, and the task whose words are used to ask it."""
 
 from __future__ import annotations
 
@@ -22,57 +22,60 @@ ANSWERED_BY: dict[AnswerKind, str] = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A given chain, its question, and the task whose words are used about it."""
+class QuestionOfChain:
+    """A given chain with its question and the task whose words are used to ask it."""
 
     chain: GivenChain
     task: Task
     question: Question
     kind: AnswerKind | None
-    """None where nobody tells; `question.kind` is then `number`, for want of another."""
+    """Kind of the answers; None if nothing tells: `question.kind` is then `number`."""
     file: str
     format: str
 
     @property
     def prompt(self) -> str:
-        """The user message: the file's own, else that of the task, else the bare question."""
+        """The user message: the file's own, else the task's, else the bare question."""
         if self.chain.prompt is not None:
             return self.chain.prompt
         return self.question.text if self.kind is None else self.task.cot_prompt(self.question)
 
     @property
     def sha256(self) -> str:
-        """Of all that the file says of the chain."""
+        """SHA-256 of all that the file says of the chain."""
         content = {name: v for name, v in asdict(self.chain).items() if name != "where"}
         if not self.chain.cut:
-            # most files do not say, and their chains keep the ids that they had
+            # chains whose file does not tell whether they were cut keep earlier versions' ids
             del content["cut"]
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def asked_about(
+def question_of_chain(
     chain: GivenChain,
     file: str,
     format: str,
     task: str | None = None,
     kind: AnswerKind | None = None,
-) -> Asked:
-    """What is asked about a chain, and in which words.
+) -> QuestionOfChain:
+    """The question of a given chain, and the task in whose words it is asked.
 
     Args:
-        task: whose words; by default the chain's own, else those of the task that its dataset is
-            the name of, else `own`, which has words for every kind of answer.
-        kind: of its answers, where neither file nor task tell. Where nobody does, a chain without
-            options whose right answer reads as a number is answered by one; without a right answer
-            the one given counts, and without that the one that the chain marks (`\\boxed{…}`).
+        task: name of the task whose words to use; by default the chain's own task, else the task
+            named like its dataset, else `own`, which has words for every kind of answer.
+        kind: kind of the answers if neither file nor task tells; `number` does not apply to a chain
+            whose right answer is no number. Without it, a chain without options is answered by a
+            number if its right answer reads as one; if there is no right answer, the chain's own
+            answer decides, or the one that the chain marks (`\\boxed{…}`).
 
     Raises:
-        UserError: its kind is not the task's, its gold answer is none of its kind, or options are
+        UserError: the kind is not the task's, the gold answer is not of that kind, or options are
             missing.
     """
     own = chain.task if chain.task and task_problem(chain.task) is None else None
     chosen = get_task(name) if (name := task or own) else TASKS.get(chain.dataset, OWN)
+    if kind == "number" and chain.gold is not None and canonical_number(chain.gold) is None:
+        kind = None
     known = chain.kind or chosen.kind or kind or _kind_by_answer(chain)
     if task is None and chosen.kind not in (None, known):
         chosen = OWN
@@ -85,7 +88,7 @@ def asked_about(
     options = chain.options if chain.options is not None else chosen.options
     lacking = known in ("choice", "label") and len(options or ()) < 2
     if lacking and (chain.kind, task, kind) == (None, None, None):
-        # the data set's name alone says so, and there is nothing to choose from
+        # only the data set's name suggests options, and the chain has none to choose from
         known, lacking = None, False
     if lacking:
         raise UserError(
@@ -105,7 +108,7 @@ def asked_about(
         )
     except ValueError as error:
         raise UserError(f"{chain.where}: {error}") from error
-    return Asked(chain, chosen, question, known, file, format)
+    return QuestionOfChain(chain, chosen, question, known, file, format)
 
 
 def _kind_by_answer(chain: GivenChain) -> AnswerKind | None:

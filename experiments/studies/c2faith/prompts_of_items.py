@@ -1,4 +1,4 @@
-"""Items put into the places of the prompts: what a judge is shown of each.
+"""Prompts of items: what a judge is shown of each item, in the places of a form.
 
 How steps are set out, `engine/forms/lines.py` says; those of coverage bear no numbers, which would
 betray what is missing.

@@ -1,4 +1,4 @@
-"""What a run's config names to be asked: judge forms, the reference's, texts put into chains."""
+"""The judge forms, reference forms and injected texts that the config of a run names."""
 
 from __future__ import annotations
 

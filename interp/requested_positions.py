@@ -1,6 +1,6 @@
-"""`Asked`: prefixes and their labels as sequences to run, with what is read where.
+"""`RequestedPositions`: prefixes and labels as sequences to run, with the positions to read.
 
-It knows nothing of how they are run: nodes are those of a forest or of sequences one by one.
+Knows nothing of how sequences are run: nodes are those of a forest, or positions of a sequence.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from faithscope.interp.number_ends import TokenSet
 from faithscope.interp.scoring import Beyond, Place, Scoring
 
 Path = Sequence[int] | NDArray[np.int64]
-"""The nodes of a sequence."""
+"""The nodes of one sequence, in order."""
 Scores = Mapping[int | TokenSet, float]
-"""Log-probs of next tokens at one place."""
+"""Log-probs (nats) of next tokens, or of token sets, after one node."""
 
 
 class Behind(NamedTuple):
-    """A token run behind a node, under the edits of what it goes on."""
+    """A token run after a node, under the edits of the sequence it extends."""
 
     node: int
     token: int
@@ -34,32 +34,32 @@ class Behind(NamedTuple):
 
 
 class Further(NamedTuple):
-    """What is scored behind such a token."""
+    """The next tokens to score after a `Behind` token."""
 
     ids: list[int]
-    """All tokens up to the node."""
+    """Token ids of the sequence up to the node."""
     sets: set[int | TokenSet]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedPositions:
     """Prefixes with their labels, flattened to sequences; one sequence per tail."""
 
     sequences: list[list[int]]
     starts: list[int]
     """Per sequence, the length of its prefix."""
     edits: list[tuple[Edit, ...]]
-    """Per sequence."""
+    """Per sequence, the edits it runs under."""
     first: list[int]
-    """Per prefix, the first of its sequences."""
+    """Per prefix, the index of its first sequence."""
     scorings: Sequence[Scoring]
-    """Per prefix."""
+    """Per prefix, how its labels are scored."""
     limits: list[int]
-    """Per prefix, the length of its continuation."""
+    """Per prefix, the most tokens of its continuation; 0 for none."""
     watched: list[int]
-    """Prefixes whose last tokens' leads are wanted."""
+    """Indices of the prefixes whose last tokens' leads are wanted."""
     forced: int = 0
-    """Tokens of the first prefix's continuation that the last sequence puts before the model."""
+    """Number of tokens of the first prefix's continuation that the last sequence replays."""
 
     @classmethod
     def of(
@@ -70,8 +70,9 @@ class Asked:
         limits: Sequence[int],
         watched: Sequence[int] = (),
         continued: Answered | None = None,
-    ) -> Asked:
-        """`continued`: of the only prefix, what it wrote elsewhere."""
+    ) -> RequestedPositions:
+        """Lay out prefixes and labels; `continued` is the only prefix's earlier answer, to
+        replay."""
         written = continued.written if continued else ()
         asked = cls([], [], [], [], scorings, list(limits), list(watched), len(written))
         for prefix, scoring, under in zip(prefixes, scorings, edits, strict=True):
@@ -87,7 +88,7 @@ class Asked:
         return asked
 
     def places(self, paths: Sequence[Any]) -> list[tuple[list[int], list[int]]]:
-        """Per prefix, the nodes whose leads are wanted: of its last tokens, of what is forced."""
+        """Per prefix, nodes whose leads are wanted: its last tokens, its replayed continuation."""
         wanted: list[tuple[list[int], list[int]]] = [([], []) for _ in self.first]
         for k in self.watched:
             at, start = self.first[k], self.starts[self.first[k]]
@@ -98,7 +99,7 @@ class Asked:
         return wanted
 
     def queries(self, paths: Sequence[Path]) -> dict[int, set[int | TokenSet]]:
-        """What is scored after every node."""
+        """node -> the next tokens and token sets that are scored after it."""
         tokens: dict[int, set[int | TokenSet]] = {}
         for first, scoring in zip(self.first, self.scorings, strict=True):
             for place in scoring.places:
@@ -107,7 +108,8 @@ class Asked:
         return tokens
 
     def beyond(self, scores: Mapping[int, Scores], paths: Sequence[Path]) -> dict[Behind, Further]:
-        """What has to be run besides the sequences, one token behind some labels."""
+        """The tokens to run after some labels, besides the sequences, with what each is to
+        score."""
         wanted: dict[Behind, Further] = {}
         for first, scoring in zip(self.first, self.scorings, strict=True):
             for way in scoring.beyond(self._reader(scores, paths, first)):
@@ -126,7 +128,7 @@ class Asked:
         places: Sequence[tuple[list[int], list[int]]],
         leads: dict[int, Lead],
     ) -> list[Answered]:
-        """Each label's score, in the order the labels were given."""
+        """The answer of each prefix, in order, with label scores in the order of its labels."""
         return [
             Answered(
                 scoring.scores(

@@ -11,18 +11,20 @@ from pathlib import Path
 
 
 class OutOfBounds(Exception):
-    """The program passed its time or its memory; the message is a predicate ("does not end …")."""
+    """The program passed a bound on time or memory; the message is a predicate ("does not end
+    …")."""
 
 
 @contextmanager
 def bounded(seconds: float, n_bytes: int) -> Iterator[None]:
-    """Ends what runs within after `seconds`, or once it takes `n_bytes` of memory more.
+    """Ends the body of the `with` after `seconds`, or once it takes `n_bytes` of memory more.
 
-    Time is bounded in the main thread alone, where a signal can end it, and where nobody else
-    waits for one; memory is bounded on Linux, where the process's own size is known.
+    Time is bounded in the main thread alone, where a signal can end the program, and only if no
+    other code waits for that signal; memory is bounded on Linux, where the process's own size is
+    known.
 
     Raises:
-        OutOfBounds: time or memory is passed.
+        OutOfBounds: the bound on time or memory is passed.
     """
     with _ending_after(seconds), _within(n_bytes):
         yield
