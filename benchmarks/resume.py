@@ -24,9 +24,9 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store, read_records, record_file
+from faithscope.experiments.engine.traces.plan import plan
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.plan import plan
 
 LEFT, FRESH = 3, 10
 

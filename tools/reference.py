@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 
 import faithscope.experiments.studies  # noqa: F401, registers them
 from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.study import STUDIES, Study
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
@@ -42,7 +43,7 @@ KEYS = f"""# Keys of a config
 
 def _studies() -> Iterator[Study]:
     # leaves out a study that only the tests register
-    return (study for study in STUDIES.values() if study.package.startswith("faithscope."))
+    return (s for s in STUDIES.values() if s.config().__module__.startswith("faithscope."))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -62,10 +63,10 @@ def columns() -> str:
     """Text of the page of columns in `docs`."""
     lines = [COLUMNS, "## All studies", "", *_of_columns(SHARED.values())]
     for study in _studies():
-        part = study.part("columns")
-        lines += [f"## {study.name}", "", *_of_columns(part.COLUMNS.values())]
+        report: Report = study.report()
+        lines += [f"## {study.name}", "", *_of_columns(report.columns.values())]
         alike: dict[tuple[Column, ...], list[str]] = {}
-        for table, own in part.OF_TABLES.items():
+        for table, own in report.columns_of.items():
             alike.setdefault(tuple(own.values()), []).append(f"`{table}`")
         for own, tables in alike.items():
             if own:
@@ -128,7 +129,7 @@ def keys() -> str:
     lines = [KEYS]
     for study in _studies():
         named = "no `benchmark:`" if study.unnamed else f"`benchmark: {study.name}`"
-        lines += [f"## {study.name} ({named})", "", *_table(head, _keys(study.kind))]
+        lines += [f"## {study.name} ({named})", "", *_table(head, _keys(study.config()))]
     lines += ["## A model file of RFEval (`model.profiles`)", "", *_table(head, _keys(ModelFile))]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -1,17 +1,18 @@
 """`Run`: the opened folder of a run, with its config, records, frames, tables and API calls.
 
-This file knows no study. Each study's module `frames` declares which frames a run has (`FRAMES`)
-and how its tables are made (`tables(run)`).
+This file knows no study. Which frames a run has, and how its tables are made, its study says in its
+`Report`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pandas as pd
 
@@ -29,7 +30,14 @@ from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from rich.console import Console
+
+    from faithscope.experiments.analysis.columns import Columns
+    from faithscope.experiments.analysis.comparison.details import Details
+    from faithscope.experiments.analysis.comparison.scores import Scores
+    from faithscope.experiments.analysis.page import Page
+    from faithscope.experiments.analysis.paper_table import PaperTable
+    from faithscope.experiments.analysis.picture import Picture
 
 T = TypeVar("T")
 LABEL = "label_"
@@ -103,8 +111,8 @@ class Run:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by its file name; made from the records, so it works on an unfinished run."""
-        return self._study.tables(self)
+        """Every table by its file name; made from the records, so also of a run still going."""
+        return self._report.tables(self.once(self._report.results))
 
     def columns(self, frame: str) -> dict[str, str]:
         """Column -> meaning, for the columns of a frame; "" where the name says enough."""
@@ -138,12 +146,13 @@ class Run:
         return self._once[make]
 
     @cached_property
-    def _study(self) -> ModuleType:
-        return study_of(stored_config(self.path)).part("frames")
+    def _report(self) -> Report:
+        """What its study has for a reader."""
+        return study_of(stored_config(self.path)).report()
 
     @cached_property
     def _frames(self) -> dict[str, Frame]:
-        return {frame.name: frame for frame in self._study.FRAMES}
+        return {frame.name: frame for frame in self._report.frames}
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._frames})
@@ -191,6 +200,61 @@ class Run:
         failed = f", {len(self.failures)} failed" if self.failures else ""
         n_units = sum(1 for _ in self.index)
         return f"Run {str(self.path)!r} of {study}: {n_units} units{failed}; its frames:"
+
+
+class Show(Protocol):
+    """Prints one item of a run."""
+
+    def __call__(
+        self, run_dir: Path, item: str, *, model: str | None, task: str | None, console: Console
+    ) -> None: ...
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a reader gets of the runs of a study, as the study declares it."""
+
+    results: Callable[[Run], Any]
+    """What is read and computed of a run, once (`Run.once`); all else is made of it."""
+    frames: Sequence[Frame]
+    page: Callable[[Any, Sequence[Picture]], Page]
+    """The page of results, with the figures that were drawn."""
+    columns: Columns
+    """What columns of any table mean."""
+    show: Show
+    """Of `faithscope show`; one that takes `by`, too, marks steps by an edit."""
+    tables: Callable[[Any], dict[str, pd.DataFrame]] = attrgetter("tables")
+    """Every table by its file name."""
+    columns_of: Mapping[str, Columns] = field(default_factory=dict)
+    """Table -> its columns that mean something else in it."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Reason why an item is left out -> its words, of reasons that only this study has."""
+    papers: Callable[[Any], Sequence[PaperTable]] = lambda results: ()
+    """Tables in the layout of a paper."""
+    figures: Callable[[Any], Sequence[Picture]] = lambda results: ()
+    arrays: Sequence[str] = ()
+    """Stages whose arrays are packed in one file each, beside the tables."""
+    beside: Callable[[Any], None] = lambda results: None
+    """Writes files that only this study has."""
+    scores: Callable[[Run], Scores] | None = None
+    """What comparisons read of each trace; None of a study that measures no traces."""
+    details: Callable[[Run], Details] | None = None
+    """What the explorer of a comparison shows of each trace."""
+
+    def write(self, run_dir: Path) -> Path:
+        """Write tables, figures and page from the stored records; gives the page's path."""
+        # not at the top: frames alone need no matplotlib
+        from faithscope.experiments.analysis.write import write_outputs
+
+        run = load_run(run_dir)
+        for stage in self.arrays:
+            arrays.pack(run_dir, run.index, stage)
+        results, tables = run.once(self.results), run.tables
+        papers, drawn = self.papers(results), self.figures(results)
+        self.beside(results)
+        printed = {paper.name: paper.printed for paper in papers}
+        tables = tables | {paper.name: paper.data for paper in papers}
+        return write_outputs(self.page(results, drawn), tables, printed, drawn)
 
 
 def load_run(path: str | Path) -> Run:

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
+from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.against_label import (
     Totals,
@@ -511,6 +512,17 @@ def make_tables(
         sources = (frames[name] if name in frames else made[name] for name in needed)
         made[table.name] = table.make(*sources, how=how)
     return made
+
+
+def in_layout(
+    specifications: Iterable[Table | Computed], tables: Mapping[str, pd.DataFrame]
+) -> list[PaperTable]:
+    """The tables of a run that have a paper's layout: numbers, and what the paper prints."""
+    return [
+        PaperTable(table.name, tables[table.name], table.layout(tables[table.name]))
+        for table in specifications
+        if isinstance(table, Table) and table.layout and table.name in tables
+    ]
 
 
 def declared(tables: Iterable[Table | Computed]) -> tuple[Columns, dict[str, Columns]]:

@@ -44,7 +44,7 @@ def load_config(
         tree = read_tree(config_path(path), overrides or [])
     except UserError as error:
         raise ConfigError(str(error).split("\n")) from error
-    kind = study_of(tree.values, tree).kind
+    kind = study_of(tree.values, tree).config()
     if not issubclass(kind, must_be):
         what = f"is of benchmark {tree.values[KEY]!r}" if KEY in tree.values else "has no benchmark"
         raise ConfigError([f"{path}: {what}, and cannot serve here as a {must_be.__name__}"])

@@ -243,7 +243,7 @@ def _copy_units(folders: Sequence[Path], into: Path, sessions: Sequence[dict[int
 
 def _same_run(one: Path, other: Path) -> None:
     here, there = (stored_config(f) for f in (one, other))
-    if differing := differences(here, there, study_of(here).kind.FREE):
+    if differing := differences(here, there, study_of(here).config().FREE):
         changes = "; ".join(f"{k}: {json.dumps(a)} and {json.dumps(b)}" for k, a, b in differing)
         raise StoreError(f"{one} and {other} are parts of different runs ({changes})")
     plans = _plan(one), _plan(other)

@@ -105,9 +105,9 @@ class RunPlan(ABC, Generic[C, Item]):
         """How many items can be measured, as far as is known before the run."""
         if self.prepares:
             return Tally(0, 0, 0, {}, intake=self.intake, ahead=True)
-        texts = study_of(self.config.model_dump(mode="json")).texts
+        stages = study_of(self.config.model_dump(mode="json")).stages()
         index = Index.of(self.config.run_dir)
-        tally = tally_of(self.items, index, texts, self.foreseen())
+        tally = tally_of(self.items, index, stages, self.foreseen())
         return replace(tally, intake=self.intake, remedies=self.remedies())
 
     @abstractmethod

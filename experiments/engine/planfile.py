@@ -10,11 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
+from faithscope.experiments.config.study import Stages, study_of
+from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import StoreError, write_atomically
@@ -32,23 +35,34 @@ class Planned:
     item: str
     """Its id, unique among those of one model and task."""
     units: dict[str, str]
-    """Stage -> unit id, the trace first where there is one."""
-    runs_on_excluded: tuple[str, ...] = ()
-    """Stages that run where the trace is excluded, too."""
+    """Stage -> unit id, in the order of work."""
+    stages: Stages = MappingProxyType({})
+    """Declarations of its stages; one that is not there needs no other."""
 
     def key(self, stage: str) -> Key:
+        """What the unit of a stage is stored under."""
         return (stage, self.model, self.task, self.item)
+
+    def needs(self, stage: str) -> tuple[str, ...]:
+        """The stages whose exclusion of this item leaves it out of `stage`."""
+        declared = self.stages.get(stage.partition(".")[0])
+        return declared.needs if declared else ()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredItem(Planned):
-    """As much of it as is kept in the run folder."""
+    """A `Planned` item, as much of it as is kept in the run folder."""
 
     model: str
     task: str
     item: str
     units: dict[str, str]
     runs_on_excluded: tuple[str, ...] = ()
+    """Stages that need no other, of an item with a stage that others may need."""
+    stages: Stages = field(default_factory=dict, repr=False)
+
+    def needs(self, stage: str) -> tuple[str, ...]:
+        return () if stage in self.runs_on_excluded else Planned.needs(self, stage)
 
 
 @dataclass(frozen=True)
@@ -61,8 +75,7 @@ class StoredPlan:
     @classmethod
     def of(cls, items: Iterable[Planned], batch_size: int) -> StoredPlan:
         """What of a plan is kept in the run folder."""
-        stored = (StoredItem(i.model, i.task, i.item, i.units, i.runs_on_excluded) for i in items)
-        return cls(batch_size, tuple(stored))
+        return cls(batch_size, tuple(map(_stored, items)))
 
     @cached_property
     def by_key(self) -> dict[Key, str]:
@@ -100,7 +113,16 @@ class StoredPlan:
         return "their items come in another order"
 
 
+def _stored(item: Planned) -> StoredItem:
+    needed = {name for stage in item.stages.values() for name in stage.needs}
+    free: tuple[str, ...] = ()
+    if needed & item.units.keys():
+        free = tuple(s for s in item.units if s not in needed and not item.needs(s))
+    return StoredItem(item.model, item.task, item.item, item.units, free, item.stages)
+
+
 def write(run_dir: Path, planned: StoredPlan) -> None:
+    """Keep a plan in the run folder."""
     head = {"plan": 1, "batch_size": planned.batch_size, "digest": planned.digest}
     text = json.dumps(head) + "\n" + "".join(_lines(planned.items))
     write_atomically(run_dir / FILE, text)
@@ -115,8 +137,11 @@ def digest(run_dir: Path) -> str | None:
         return None
 
 
-def read(run_dir: Path) -> StoredPlan | None:
+def read(run_dir: Path, stages: Stages | None = None) -> StoredPlan | None:
     """The stored plan of a run; None without one.
+
+    Args:
+        stages: declarations of its stages; None is those of the run's study.
 
     Raises:
         StoreError: it is damaged.
@@ -124,10 +149,12 @@ def read(run_dir: Path) -> StoredPlan | None:
     path = run_dir / FILE
     if not path.is_file():
         return None
+    if stages is None:
+        stages = study_of(stored_config(run_dir)).stages()
     try:
         first, *lines = path.read_text("utf-8").splitlines()
         head = json.loads(first)
-        planned = StoredPlan(head["batch_size"], tuple(map(_item, lines)))
+        planned = StoredPlan(head["batch_size"], tuple(_item(line, stages) for line in lines))
         whole = planned.digest == head["digest"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
@@ -144,9 +171,9 @@ def _lines(items: Iterable[StoredItem]) -> Iterable[str]:
     )
 
 
-def _item(line: str) -> StoredItem:
+def _item(line: str, stages: Stages) -> StoredItem:
     model, task, item, units, runs_on_excluded = json.loads(line)
-    return StoredItem(model, task, item, units, tuple(runs_on_excluded))
+    return StoredItem(model, task, item, units, tuple(runs_on_excluded), stages)
 
 
 def counted(run_dir: Path) -> Index:
@@ -154,27 +181,27 @@ def counted(run_dir: Path) -> Index:
 
     What an earlier state of the data or the weights left behind is in no table.
     """
-    index, planned = Index.of(run_dir), read(run_dir)
+    index, planned = Index.of(run_dir), read(run_dir, stages={})
     return index if planned is None else index.only(planned.by_key)
 
 
 def missing(index: Index, item: Planned) -> list[str]:
-    """The stages that an item still lacks.
-
-    An excluded trace lacks only those that ask about the question alone.
-    """
-    units, trace = item.units, item.key("trace")
-    skips = (
-        "trace" in units
-        and index.is_done(trace, units["trace"])
-        and index.excluded(trace) is not None
-    )
+    """The stages that an item still lacks, without those that it is left out of."""
     return [
         stage
-        for stage, unit in units.items()
-        if not index.is_done(item.key(stage), unit)
-        and not (skips and stage not in item.runs_on_excluded)
+        for stage, unit in item.units.items()
+        if not index.is_done(item.key(stage), unit) and not _is_left_out(index, item, stage)
     ]
+
+
+def _is_left_out(index: Index, item: Planned, stage: str) -> bool:
+    """Whether a stage that this one needs has excluded the item."""
+    return any(
+        index.is_done(item.key(name), item.units[name])
+        and index.excluded(item.key(name)) is not None
+        for name in item.needs(stage)
+        if name in item.units
+    )
 
 
 def is_finished(index: Index, item: Planned) -> bool:

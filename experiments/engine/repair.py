@@ -37,7 +37,10 @@ def repair(run_dir: Path) -> list[str]:
         for path in sorted(run_dir.glob(pattern)):
             with hold(run_dir, path.stem.partition(".")[2]):
                 said += _repaired(path, read, lost)
-    for name, check in (("environment.json", read_environment), (planfile.FILE, planfile.read)):
+    for name, check in (
+        ("environment.json", read_environment),
+        (planfile.FILE, lambda folder: planfile.read(folder, stages={})),
+    ):
         path = run_dir / name
         try:
             check(run_dir)

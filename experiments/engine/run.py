@@ -58,7 +58,7 @@ def plan(config: FolderConfig) -> AnyPlan:
     """
     check_config(config)
     with files_read() as files:
-        planned = study_of(config.model_dump()).part("plan").plan(config)
+        planned = study_of(config.model_dump()).plan(config)
     unused = unused_columns(files)
     return replace(planned, intake=replace(planned.intake, unused=unused)) if unused else planned
 
@@ -149,7 +149,7 @@ def write_outputs(run_dir: Path) -> Path:
     print(told, file=sys.stderr, flush=True)
     with _standard_output_kept_clean(), outputs_lock(run_dir):
         made_of = made.sources(run_dir)
-        page = study_of(stored_config(run_dir)).part("outputs").write_all(run_dir)
+        page = study_of(stored_config(run_dir)).report().write(run_dir)
         made.keep(run_dir, made_of)
         return page
 

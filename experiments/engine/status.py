@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.account import calls_of, in_words
@@ -55,11 +57,12 @@ class Group:
     model: str
     task: str
     items: int
-    traces: int
+    made: int
+    """Items with a unit of the stage that others need; 0 without such a stage."""
     done: int
-    """Items with every unit done, or whose trace is excluded from the rest."""
+    """Items that lack no unit: all are done, or left out of by a stage that they need."""
     excluded: int
-    """Of those done."""
+    """Number of done items that the stage that others need has excluded."""
     failed: int
     left: int
     seconds_per_item: float | None
@@ -96,7 +99,7 @@ class Status:
     run_dir: Path
     groups: tuple[Group, ...]
     exclusions: dict[str, int]
-    """Reason -> traces."""
+    """Reason -> items that the stage that others need has excluded."""
     kinds: tuple[Kind, ...]
     workers: tuple[Worker, ...]
     seconds_left: float | None
@@ -105,8 +108,8 @@ class Status:
     """Whether report.html is there."""
     spent: str = ""
     """On APIs, in words."""
-    of_traces: bool = True
-    """Whether models write traces here, which may be excluded."""
+    makes: str = ""
+    """What the stage that others need makes, in the plural; empty without such a stage."""
     remarks: tuple[str, ...] = ()
     """Arrays that were lost, and what its sessions differ in (`provenance.made_by`)."""
 
@@ -127,10 +130,11 @@ class Status:
         if left:
             out.append(self._speed())
         out += [_told(w) for w in self.workers if left and w.at_work]
-        header = ("model", "task", "items", "traces", "done", "excluded", "failed", "left")
-        if not self.of_traces:
-            header = tuple(name for name in header if name not in ("traces", "excluded"))
-        rows = [tuple(getattr(g, name) for name in header) for g in self.groups]
+        names = ("model", "task", "items", "made", "done", "excluded", "failed", "left")
+        if not self.makes:
+            names = tuple(name for name in names if name not in ("made", "excluded"))
+        header = [self.makes if name == "made" else name for name in names]
+        rows = [tuple(getattr(g, name) for name in names) for g in self.groups]
         last = [(*r, _rate(g)) for r, g in zip(rows, self.groups, strict=True)]
         out += ["", *columns([(*header, "a minute"), *last, (*total(rows), "")])]
         if self.spent:
@@ -175,25 +179,34 @@ def status(run_dir: Path, now: float | None = None) -> Status:
     stored = Index.of(run_dir)
     index = stored.only(planned.by_key)
     pace = {work: seconds / n for work, (seconds, n) in _timed(run_dir).items() if n}
+    there = {name for item in planned.items for name in item.units}
+    stages = study_of(stored_config(run_dir)).stages().values()
+    needed = [stage for stage in stages if stage.makes and stage.name in there]
+    gate, makes = (needed[0].name, needed[0].makes) if needed else ("", "")
     by_group: dict[tuple[str, str], list[StoredItem]] = defaultdict(list)
     for item in planned.items:
         by_group[item.model, item.task].append(item)
     return Status(
         run_dir,
-        tuple(_group(index, pace, *pair, items) for pair, items in by_group.items()),
-        dict(_exclusions(index, planned)),
+        tuple(_group(index, pace, gate, *pair, items) for pair, items in by_group.items()),
+        dict(_exclusions(index, planned, gate)),
         _kinds(index, planned),
         _workers(run_dir, max(pace.values(), default=0.0), time.time() if now is None else now),
         _left(index, planned, pace),
         (run_dir / "report.html").is_file(),
         in_words(calls_of(run_dir)),
-        any("trace" in i.units for i in planned.items),
+        makes,
         (*stored.losses(), *made_by(run_dir)),
     )
 
 
 def _group(
-    index: Index, pace: dict[_Work, float], model: str, task: str, items: list[StoredItem]
+    index: Index,
+    pace: dict[_Work, float],
+    gate: str,
+    model: str,
+    task: str,
+    items: list[StoredItem],
 ) -> Group:
     done = [i for i in items if planfile.is_finished(index, i)]
     failed = sum(bool(planfile.failures(index, i)) for i in items)
@@ -203,9 +216,9 @@ def _group(
         model,
         task,
         len(items),
-        sum(index.is_done(i.key("trace"), i.units["trace"]) for i in items if "trace" in stages),
+        sum(index.is_done(i.key(gate), i.units[gate]) for i in items if gate in stages),
         len(done),
-        sum(index.excluded(i.key("trace")) is not None for i in done),
+        sum(index.excluded(i.key(gate)) is not None for i in done),
         failed,
         len(items) - len(done) - failed,
         sum(t for t in timed if t is not None) if None not in timed else None,
@@ -216,8 +229,8 @@ def _rate(group: Group) -> str:
     return f"{60 / group.seconds_per_item:.3g}" if group.seconds_per_item else "–"
 
 
-def _exclusions(index: Index, planned: StoredPlan) -> Counter[str]:
-    reasons = (index.excluded(i.key("trace")) for i in planned.items)
+def _exclusions(index: Index, planned: StoredPlan, gate: str) -> Counter[str]:
+    reasons = (index.excluded(i.key(gate)) for i in planned.items)
     return Counter(r for r in reasons if r is not None)
 
 

@@ -15,14 +15,14 @@ for folder in ("engine", "studies/c2faith", "studies/faithcot", "studies/rfeval"
     sys.path.insert(0, str(EXPERIMENTS / folder))
 sys.path.insert(0, str(HERE))
 
-import quick_figures  # noqa: E402, F401
+import toy  # noqa: E402
 from cases import CASES, Case, Setting, asked, models, run_folder, serves  # noqa: E402
 from fault_server import KEY, FaultServer  # noqa: E402
 
 from faithscope.experiments.cli import execute  # noqa: E402
-from faithscope.experiments.config.study import Study, register  # noqa: E402
+from faithscope.experiments.config.study import register  # noqa: E402
 
-register(Study("toy", "toy", "ToyConfig"))
+register(toy.STUDY)
 
 
 @pytest.fixture(autouse=True)

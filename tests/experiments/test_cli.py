@@ -95,6 +95,7 @@ def test_help_does_not_wait_for_torch() -> None:
     code = (
         "import sys, experiments.cli\n"
         "assert experiments.cli.execute(['--help']) == 0\n"
+        "assert not {'pydantic', 'pandas'} & set(sys.modules), 'a study was imported whole'\n"
         "assert experiments.cli.execute(['run', 'nowhere.yaml']) == 2\n"
         "assert 'torch' not in sys.modules, 'torch was imported'\n"
     )

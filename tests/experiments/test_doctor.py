@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faithscope.experiments.doctor import BROKEN, EXTRAS, OPTIONAL, check_model, doctor, report
+from faithscope.experiments.cli.doctor import BROKEN, EXTRAS, OPTIONAL, check_model, doctor, report
 
 
 @pytest.fixture(autouse=True)

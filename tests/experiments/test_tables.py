@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from importlib.util import find_spec
 
 import pandas as pd
@@ -29,19 +30,25 @@ def filled() -> Tables:
 
 def specifications() -> dict[tuple[str, str], Table | Computed]:
     """By study and name."""
+    of_studies = {
+        name: study.config().__module__.rpartition(".")[0]
+        for name, study in STUDIES.items()
+        # the tests have a study of their own
+        if study.config().__module__.startswith("faithscope.")
+    }
     return {
         (study, spec.name): spec
-        for study in (name for name, study in STUDIES.items() if "faithscope." in study.package)
-        for part in ("tables", "columns")
-        if find_spec(f"{STUDIES[study].package}.{part}")
-        for spec in getattr(STUDIES[study].part(part), "TABLES", ())
+        for study, package in of_studies.items()
+        for module in ("tables", "columns")
+        if find_spec(f"{package}.{module}")
+        for spec in getattr(import_module(f"{package}.{module}"), "TABLES", ())
         if isinstance(spec, Table | Computed)
     }
 
 
 def declared(study: str, table: str, column: str) -> Column | None:
-    part = STUDIES[study].part("columns")
-    known = {**SHARED, **part.COLUMNS, **part.OF_TABLES.get(table, {})}
+    report = STUDIES[study].report()
+    known = {**SHARED, **report.columns, **report.columns_of.get(table, {})}
     return known.get(column) or known.get(re.sub("_(low|high)$", "", column))
 
 

@@ -7,29 +7,22 @@ the stored units.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from faithscope.experiments.config.study import study_of
+from faithscope.experiments.config.study import Stages, declared, study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import read_config, stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Planned, Shard
 from faithscope.experiments.engine.tallies.intake import Intake
 from faithscope.experiments.engine.tallies.reasons import (
-    FEW_STEPS,
     REMEDIES,
     WORDS,
     in_words,
-    min_chars_that_helps,
 )
 from faithscope.experiments.engine.units import Key
-
-TRACE = "trace"
-MOST_READ = 200
-"""Most traces that are read to find the limit of characters under which they have enough steps."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +112,13 @@ class Tally:
 def tally_of(
     items: Iterable[Planned],
     index: Index,
-    texts: Collection[str],
+    declarations: Stages,
     foreseen: Mapping[Key, str] | None = None,
 ) -> Tally:
     """Count the items that at least one stage measures.
 
     Args:
-        texts: stages in which text is only written or edited (`Study.texts`).
+        declarations: of the stages of their study.
         foreseen: unit -> why it will measure nothing, before a run; None after it.
     """
     ahead = foreseen is not None
@@ -133,7 +126,7 @@ def tally_of(
     lost, entered = Counter[str](), Counter[str]()
     of_stages: dict[str, Counter[str]] = {}
     for item in items:
-        stages = [s for s in item.units if s.partition(".")[0] not in texts]
+        stages = [s for s in item.units if declared(declarations, s).measures]
         n += 1
         if not stages:
             lost["beyond_limit"] += 1
@@ -173,11 +166,11 @@ def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str])
         return index.excluded(key)
     if index.failed(key, item.units[stage]):
         return "failed"
-    if stage not in item.runs_on_excluded and (unit := item.units.get(TRACE)):
-        trace = item.key(TRACE)
-        if index.failed(trace, unit):
+    for needed in (name for name in item.needs(stage) if name in item.units):
+        before, unit = item.key(needed), item.units[needed]
+        if index.failed(before, unit):
             return "failed"
-        why = index.excluded(trace) if index.is_done(trace, unit) else foreseen.get(trace)
+        why = index.excluded(before) if index.is_done(before, unit) else foreseen.get(before)
         if why is not None:
             return why
     return foreseen.get(key, WAITS)
@@ -194,20 +187,12 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
         return Tally(0, 0, 0, {}, parts={t: tally_of_run(path) for t, path in there.items()})
     planned, index = planfile.read(run_dir), planfile.counted(run_dir)
     items = () if planned is None else planned.part(shard or Shard())
-    tally = tally_of(items, index, study.texts)
-    remedies = {FEW_STEPS: _min_chars(items, index, stored)}
+    stages = study.stages()
+    tally = tally_of(items, index, stages)
+    remedies: dict[str, str] = {}
+    for stage in stages.values():
+        remedies |= stage.remedies(items, index, stored)
     # a study's words for its own reasons are loaded only if needed, with all that its tables import
     own = set(tally.reasons) - set(WORDS)
-    words = getattr(study.part("columns"), "REASONS", {}) if own else {}
+    words = study.report().reasons if own else {}
     return replace(tally, intake=Intake.of(run_dir), remedies=remedies, words=words)
-
-
-def _min_chars(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> str:
-    """The `steps.min_chars` under which traces with too few steps would have two."""
-    keys = [i.key(TRACE) for i in items if TRACE in i.units]
-    short = [key for key in keys if index.excluded(key) == FEW_STEPS][:MOST_READ]
-    steps = stored.get("steps")
-    if not short or not isinstance(steps, dict):
-        return ""
-    texts = [[step["text"] for step in index.records(key)[0]["steps"]] for key in short]
-    return min_chars_that_helps(texts, steps.get("min_chars", 0))

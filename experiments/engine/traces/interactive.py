@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from pydantic import ValidationError
 
 from faithscope.experiments.config.base import ConfigError
@@ -17,15 +18,52 @@ from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion
 from faithscope.experiments.engine.traces.config import probe_problem
 from faithscope.experiments.engine.traces.given import read_given
-from faithscope.experiments.engine.traces.measured import Measured
 from faithscope.experiments.engine.traces.units import unanswerable
 from faithscope.interp.errors import did_you_mean
 from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
+from faithscope.probes.record import KEYS, Record
 
 if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
+
+_SHOWN = 12
+"""Most columns that are printed; `frame` has all."""
+
+
+class Measured(list[Record]):
+    """Records, as a run would store them, that print as a table of their numbers."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A frame with a row per record: texts, numbers and lists by name, without raw arrays."""
+        return pd.DataFrame([{k: v for k, v in r.items() if k != "arrays"} for r in self])
+
+    def __repr__(self) -> str:
+        return f"{self._head()}\n{self._numbers().to_string(index=False)}" if self else "[]"
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "<p>no records</p>"
+        return f"<p>{self._head()}</p>{self._numbers().to_html(index=False)}"
+
+    def _head(self) -> str:
+        first, n = self[0], len(self)
+        return f"{n} record{'s' * (n > 1)} of {first['probe']} about item {first['item']}"
+
+    def _numbers(self) -> pd.DataFrame:
+        """The columns that hold one number per record, without those that all records share."""
+        columns = {name: [r.get(name) for r in self] for name in self[0] if name != "arrays"}
+        short = {
+            name: values
+            for name, values in columns.items()
+            if (name not in KEYS or name == "variant")
+            and not any(isinstance(v, list | dict) or len(str(v)) >= 30 for v in values)
+            and any(v is not None for v in values)
+            and (len(self) == 1 or len(set(values)) > 1)
+        }
+        return pd.DataFrame({name: short[name] for name in list(short)[:_SHOWN]})
 
 
 def questions(

@@ -114,9 +114,11 @@ class TracePlan(RunPlan[TracesConfig, Item]):
     def _without(self, item: Item, stage: str) -> str | None:
         if item.given is None:
             return None
-        short = item.units[TRACE] in self._short and stage not in item.runs_on_excluded
-        if short or stage == TRACE:
-            return FEW_STEPS if short else None
+        concerned = stage == TRACE or TRACE in item.needs(stage)
+        if concerned and item.units[TRACE] in self._short:
+            return FEW_STEPS
+        if stage == TRACE:
+            return None
         return unanswerable(stage, item.given.kind)
 
     @cached_property

@@ -14,6 +14,7 @@ from faithscope.experiments.data.given.question_of_chain import QuestionOfChain
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.traces.config import TracesConfig
+from faithscope.experiments.engine.traces.stages import STAGES, TRACE
 from faithscope.interventions.trace import AnswerKind, Question
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Word
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from faithscope.interventions.trace import Trace
     from faithscope.probes.record import Record
     from faithscope.probes.text_model import TextModel
-
-TRACE = "trace"
-"""Name of the stage in which the reasoning is written; all other stages are probes by name."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,7 @@ class Item(Planned):
     units: dict[str, str]
     given: QuestionOfChain | None = None
     """The given chain, if the chain was written elsewhere."""
+    stages = STAGES
 
     @property
     def task(self) -> str:
@@ -52,10 +51,6 @@ class Item(Planned):
     def probes(self) -> tuple[str, ...]:
         """Names of the item's probes, in the order in which they are taken."""
         return tuple(stage for stage in self.units if stage != TRACE)
-
-    @property
-    def runs_on_excluded(self) -> tuple[str, ...]:
-        return tuple(name for name in self.probes if PROBES[name].on_excluded)
 
 
 def api_decides(config: TracesConfig) -> dict[str, Any]:

@@ -109,8 +109,3 @@ FRAMES = (
     ),
     *map(_of_tables, SHAPES),
 )
-
-
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
-    return run.once(results).tables

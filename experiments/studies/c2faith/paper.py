@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from faithscope.experiments.analysis.columns import Column, by_name, described
-from faithscope.experiments.analysis.paper_table import PaperTable, percent, whole
+from faithscope.experiments.analysis.paper_table import percent, whole
 from faithscope.experiments.analysis.tables import Kept, Table
 from faithscope.experiments.analysis.tidy import groups, rows, where
 from faithscope.experiments.studies.c2faith.metrics.coverage import BY, COVERAGE
@@ -37,19 +37,6 @@ STARS = ((0.001, "***"), (0.01, "**"))
 _COUNTS = ("n", "n_without_verdict")
 _CONTROLS = ("n_control", "n_control_without_verdict")
 _READ = {"judge": "Judge", "reading": "Reading", "prompt": "Prompt"}
-
-
-def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
-    """The six tables as the paper prints them, those without rows too.
-
-    Args:
-        tables: those of a run, these among them.
-    """
-    return [
-        PaperTable(table.name, tables[table.name], table.layout(tables[table.name]))
-        for table in PAPER
-        if table.layout
-    ]
 
 
 def _columns(table: Table, *names: str) -> tuple[Column, ...]:

@@ -1,18 +1,31 @@
-"""The page on which the traces of a comparison are explored."""
+"""The page on which the traces of a comparison are explored, and its frames as files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from faithscope.experiments.analysis.explorer.data import Explored
+from faithscope.experiments.analysis.explorer.page import write_explorer
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.folder import existing_run, stored_config
+from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.experiments.studies.compare.frames import FRAMES
 from faithscope.experiments.studies.compare.results import Compared
 from faithscope.experiments.studies.compare.words import counted_words
 from faithscope.interp.errors import UserError
 
 FILE = "explore.html"
+
+
+def write_frames_and_explorer(compared: Compared) -> None:
+    """Write `frames/<name>.csv` and the explorer of a comparison."""
+    run = compared.run
+    folder = make_folder(run.path / "frames")
+    for frame in FRAMES:
+        write_atomically(folder / f"{frame.name}.csv", to_csv(getattr(run, frame.name)))
+    write_explorer(run.path / FILE, explored(compared))
 
 
 def explored(compared: Compared) -> Explored:

@@ -43,8 +43,3 @@ FRAMES = (
     ),
     _frame("traces", "A row per trace: what is known of it.", {**TRACES, **_TRACE}),
 )
-
-
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
-    return run.once(Compared).tables

@@ -169,7 +169,7 @@ def _kind(source: Source) -> type[FolderConfig]:
     """The kind of run that a source's config asks for."""
     with _named(source):
         tree = read_tree(config_path(source.config or ""), [])
-        kind = study_of(tree.values, tree).kind
+        kind = study_of(tree.values, tree).config()
     if issubclass(kind, CompareConfig):
         raise ConfigError([f"source {source.title!r}: {source.config} is itself a comparison"])
     return kind

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.comparison.details import Details
 from faithscope.experiments.analysis.comparison.join import SOURCE
 from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import Scores, digest
-from faithscope.experiments.analysis.run import Run, load_run
+from faithscope.experiments.analysis.run import Report, Run, load_run
 from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
@@ -49,18 +49,18 @@ class Opened:
     name: str
     run: Run
     study: str
+    _scores: Callable[[Run], Scores]
+    _details: Callable[[Run], Details] | None
 
     @cached_property
     def scores(self) -> Scores:
         """What its study says of it, item by item."""
-        return study_of(stored_config(self.run.path)).part("scores").scores(self.run)
+        return self._scores(self.run)
 
     @property
     def details(self) -> Details | None:
         """What its study tells of its traces beside scores; None where it tells nothing."""
-        study = study_of(stored_config(self.run.path))
-        has_some = find_spec(f"{study.package}.details") is not None
-        return study.part("details").details(self.run) if has_some else None
+        return self._details(self.run) if self._details else None
 
     @cached_property
     def left(self) -> int:
@@ -98,12 +98,13 @@ def opened(path: str | Path, name: str) -> Opened:
     """
     folder = existing_run(path)
     study = study_of(stored_config(folder))
-    if find_spec(f"{study.package}.scores") is None:
+    report: Report = study.report()
+    if report.scores is None:
         raise UserError(
             f"{folder}: is a run of {study.name!r}, which has no scores of traces to compare; give "
             "runs of a study that measures or judges traces"
         )
-    return Opened(name, load_run(folder), study.name)
+    return Opened(name, load_run(folder), study.name, report.scores, report.details)
 
 
 def readable_labels(path: str | Path, what: str) -> Path:

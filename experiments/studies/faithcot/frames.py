@@ -6,9 +6,7 @@ run.detector_scores.pivot_table("score", ["model", "item"], ["detector", "varian
 
 from __future__ import annotations
 
-import pandas as pd
-
-from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
 from faithscope.experiments.studies.faithcot.results import (
     SCORES,
@@ -16,7 +14,6 @@ from faithscope.experiments.studies.faithcot.results import (
     TRACES,
     FaithResults,
 )
-from faithscope.experiments.studies.faithcot.tables import tables_of
 
 _SCORE = dict.fromkeys(SCORES, "") | {
     "model": "the model that wrote the chain",
@@ -69,12 +66,3 @@ FRAMES = (
         make=lambda run: run.once(FaithResults).step_scores,
     ),
 )
-
-
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
-    return run.once(_tables)
-
-
-def _tables(run: Run) -> dict[str, pd.DataFrame]:
-    return tables_of(run.once(FaithResults))

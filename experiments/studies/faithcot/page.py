@@ -10,11 +10,13 @@ import pandas as pd
 from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS, WHOSE
+from faithscope.experiments.studies.faithcot.figures import detectors_picture
 from faithscope.experiments.studies.faithcot.paper import there
 from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
 from faithscope.experiments.studies.faithcot.tables import COLUMNS, OF_TABLES
@@ -93,6 +95,13 @@ UNLABELLED = (
     "are two things: counterfactual detectors measure how much the answer depends on the text."
 )
 """What the section of detectors says where no chain has a label."""
+
+
+def pictures(results: FaithResults) -> list[Picture]:
+    """The figures of a run."""
+    how = Bootstrap(results.config.seed, results.config.report.bootstrap)
+    scores = results.counted(results.scores)
+    return [detectors_picture(scores, results.run.tables["detectors"], how)]
 
 
 def page(

@@ -11,11 +11,14 @@ from typing import Any
 import yaml
 
 from faithscope.experiments.config.base import expanded
+from faithscope.experiments.config.study import Stage, by_name
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.forms import trace_forms
 from faithscope.experiments.engine.models.judges import check_stages, decides, stage_of
 from faithscope.experiments.engine.traces.plan import TracePlan
-from faithscope.experiments.engine.traces.units import TRACE, Item
+from faithscope.experiments.engine.traces.stages import STAGES as TRACE_STAGES
+from faithscope.experiments.engine.traces.stages import TRACE
+from faithscope.experiments.engine.traces.units import Item
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, Shuffled, shuffled
@@ -30,6 +33,16 @@ JUDGES = (STEP_JUDGE, FAITHFUL_JUDGE)
 """Stages of judges, with the judge behind them (`stage_of`); also the names of their forms."""
 VERSIONS = {SHUFFLED: 1, EDITED: 2}
 """See `probes.probe.Probe.version`."""
+STAGES = {
+    **TRACE_STAGES,
+    **by_name(
+        # the question is asked again whatever became of the trace
+        Stage(SHUFFLED),
+        Stage(WRITTEN, (TRACE,), measures=False),
+        Stage(EDITED, (TRACE,)),
+        *(Stage(form, (TRACE,)) for form in JUDGES),
+    ),
+}
 EDITS = ("mistake", "paraphrase", "distortion")
 """What a judge writes into a step: a mistake, the same in other words, another meaning."""
 
@@ -38,15 +51,11 @@ EDITS = ("mistake", "paraphrase", "distortion")
 class Pair(Item):
     """An item whose units hold, beside the trace and its probes, all that this study does."""
 
+    stages = STAGES
+
     @property
     def probes(self) -> tuple[str, ...]:
         return tuple(stage for stage in self.units if stage in PROBES)
-
-    @property
-    def runs_on_excluded(self) -> tuple[str, ...]:
-        # the question is asked again whatever became of the trace
-        shuffles = (SHUFFLED,) if SHUFFLED in self.units else ()
-        return (*super().runs_on_excluded, *shuffles)
 
 
 Batches = Mapping[str, Sequence[Sequence[Pair]]]

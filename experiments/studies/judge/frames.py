@@ -111,8 +111,3 @@ FRAMES = (
         tuple(READINGS),
     ),
 )
-
-
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
-    return run.once(results).tables

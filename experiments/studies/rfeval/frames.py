@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.studies.rfeval.data import item_name
@@ -166,8 +166,3 @@ FRAMES = (
     ),
     *(_tidy(name, meaning) for name, meaning in _TIDY.items()),
 )
-
-
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
-    return run.once(RfResults).tables

@@ -28,10 +28,11 @@ from faithscope.experiments.analysis.page import (
     spent_and_failed,
 )
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.report.paper import printed
+from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
 from faithscope.experiments.studies.rfeval.report.sections import (
     ABSENT,
     ALSO_LEFT_OUT,
@@ -156,10 +157,10 @@ def _with_bullets(sentences: Sequence[str]) -> list[Block]:
 
 def _paper(tables: Mapping[str, pd.DataFrame]) -> list[Section]:
     shown = []
-    for name, table in printed(tables).items():
-        if len(table):
-            title = f"Table {name.removeprefix('paper_rf_table')}"
-            shown.append(Fold(title, [Grid(html_table(table, {}, name), title)]))
+    for paper in in_layout(PAPER_TABLES, tables):
+        if len(paper.printed):
+            title = f"Table {paper.name.removeprefix('paper_rf_table')}"
+            shown.append(Fold(title, [Grid(html_table(paper.printed, {}, paper.name), title)]))
     intro = "The same numbers where a reader of the paper looks for them; RF in percent."
     return [Section("paper", "The paper’s tables", intro, blocks=shown)] if shown else []
 

@@ -1,1 +1,51 @@
 """Probes of traces, SLRC first among them: the study of the run configs without a benchmark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faithscope.experiments.config.study import Stages, Study
+
+
+def _config():
+    from faithscope.experiments.studies.slrc.config import RunConfig
+
+    return RunConfig
+
+
+def _plan(config: Any):
+    from faithscope.experiments.engine.traces.plan import plan
+
+    return plan(config)
+
+
+def _stages() -> Stages:
+    from faithscope.experiments.engine.traces.stages import STAGES
+
+    return STAGES
+
+
+def _report():
+    from faithscope.experiments.analysis.run import Report
+    from faithscope.experiments.studies.slrc import columns, details, frames, page, scores, show
+    from faithscope.experiments.studies.slrc.figures.figures import pictures
+    from faithscope.experiments.studies.slrc.tables.paper import paper_tables
+    from faithscope.probes import PROBES
+
+    return Report(
+        results=frames.Results,
+        frames=frames.FRAMES,
+        papers=lambda results: paper_tables(results.tables, results.sizes),
+        figures=lambda results: pictures(results.tables),
+        page=page.page,
+        arrays=tuple(PROBES),
+        columns=columns.COLUMNS,
+        columns_of=columns.OF_TABLES,
+        reasons=columns.REASONS,
+        show=show.show_item,
+        scores=scores.scores,
+        details=details.details,
+    )
+
+
+STUDY = Study("slrc", _config, _plan, _stages, _report, unnamed=True)

@@ -181,8 +181,3 @@ def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
             packer.record({k: v for k, v in s.items() if k != "text"}) for s in record["steps"]
         ]
     return packer.record(numbers)
-
-
-def tables(run: Run) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
-    return run.once(Results).tables

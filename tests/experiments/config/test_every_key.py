@@ -128,7 +128,7 @@ def test_every_key_of_a_shipped_config_takes_effect(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    kind = study_of(read_tree(shipped.config_path(name), []).values).kind
+    kind = study_of(read_tree(shipped.config_path(name), []).values).config()
     keys = list(keys_of(name))
     moved = [key for key, value in keys if changed(name, kind, key, value)]
     # the others are refused by themselves, as `perturb.acausal: llm` is without a writer

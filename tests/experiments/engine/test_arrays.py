@@ -118,6 +118,7 @@ def test_a_merge_takes_them_along(tmp_path: Path) -> None:
     items = tuple(StoredItem(MODEL, TASK, x, {"slrc": x}) for x in "ab")
     into = tmp_path / "m"
     (into / "records").mkdir(parents=True)
+    (into / "config.yaml").write_text("name: m\n")
     write(into, StoredPlan(1, items))
     _copy_units(parts, into, [{1: 1}, {1: 2}])
     _copy_units(parts, into, [{1: 1}, {1: 2}])

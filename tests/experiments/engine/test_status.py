@@ -68,7 +68,7 @@ def test_every_item_is_in_one_place(running: Path) -> None:
     found = status(running)
     (group,) = found.groups
     assert (group.items, group.done, group.excluded, group.failed, group.left) == (6, 3, 1, 1, 2)
-    assert group.traces == 5
+    assert group.made == 5
     assert found.exclusions == {"reasoning_unclosed": 1}
     (kind,) = found.kinds
     assert (kind.stage, kind.reason, kind.n) == ("slrc", "UserError: …: # tokens do not fit", 1)

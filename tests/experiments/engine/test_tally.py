@@ -14,6 +14,7 @@ from tiny_models import saved, tiny
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.config.study import Stage, by_name, declared
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.engine.run import plan
@@ -299,3 +300,10 @@ def test_a_dry_run_says_which_device_is_not_here(capsys: pytest.CaptureFixture[s
     code, said = dry(capsys, "slrc", "tasks=single_cue", "model.device=xpu")
     assert code == 0
     assert "note: model.device: 'xpu' is not usable on this machine" in said
+
+
+def test_a_stage_that_a_study_does_not_declare_is_named() -> None:
+    stages = by_name(Stage("read", measures=False), Stage("judged", ("read",)))
+    assert declared(stages, "judged.a-judge").needs == ("read",)
+    with pytest.raises(ValueError, match=r"no stage 'told' is declared.*read, judged"):
+        declared(stages, "told")

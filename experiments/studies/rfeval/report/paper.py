@@ -308,12 +308,3 @@ PAPER_TABLES = (
     _excerpt(27, steps.PER_STEP, layout=beside_per_step),
 )
 """The paper's tables; 8 and 9 are of a run that had its r′ written."""
-
-
-def printed(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The paper's tables as it prints them, by name."""
-    return {
-        table.name: table.layout(tables[table.name])
-        for table in PAPER_TABLES
-        if table.layout and table.name in tables
-    }

@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 from c2_frames import MUTE, NAMES, made_up
 
+from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.paper import TABLE_1, paper_tables
+from faithscope.experiments.studies.c2faith.paper import PAPER, TABLE_1
 from faithscope.experiments.studies.c2faith.tables import tables
 
 ASKED = {
@@ -68,7 +69,7 @@ def test_a_silent_judge_is_in_the_tables_and_takes_nothing_from_others(three):
 
 
 def test_the_paper_tables_print_as_the_paper_does(three):
-    printed = {t.name: t.printed for t in paper_tables(three)}
+    printed = {t.name: t.printed for t in in_layout(PAPER, three)}
     first = printed["paper_c2_table1"]
     assert first["Judge"].tolist() == [*NAMES[:3], MUTE]
     assert first["Detect"].iloc[0].rstrip(" †").endswith("%")
@@ -92,7 +93,7 @@ def test_the_paper_tables_print_as_the_paper_does(three):
 
 def test_nobody_is_best_alone():
     for frames in (made_up(1, 12), made_up(1, 12, mute=True)):
-        fourth = paper_tables(tables(frames, resamples=20))[3]
+        fourth = in_layout(PAPER, tables(frames, resamples=20))[3]
         assert not fourth.data["best"].any()
         assert not fourth.printed.apply(lambda c: c.astype(str).str.contains("best")).any(axis=None)
 

@@ -17,12 +17,12 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.faithfulness import ranks_sentence, went
 from faithscope.experiments.studies.rfeval.figures.lines import by_group, lines_of
+from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.figures.readers import pooled_readers
 from faithscope.experiments.studies.rfeval.figures.relations import correlation_words, fitted
 from faithscope.experiments.studies.rfeval.figures.texts import externality_picture, thousands
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import BEHAVIOURS as KINDS
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.outputs import pictures
 
 ALL = (
     *("rf_faithfulness", "rf_cells", "rf_components", "rf_regimes", "rf_behaviours"),

@@ -22,9 +22,9 @@ from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.columns import COLUMNS
+from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.outputs import pictures
 from faithscope.experiments.studies.rfeval.page import page as page_of
 from faithscope.experiments.studies.rfeval.pairs import of_all_kinds
 from faithscope.experiments.studies.rfeval.report.sections import SECTIONS

@@ -9,6 +9,7 @@ import pytest
 from rf_frames import drawn, frame, judged, models_of, tables_of
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import COVERAGE_QUARTILES
@@ -22,8 +23,8 @@ from faithscope.experiments.studies.rfeval.metrics.texts import (
     step_reward,
 )
 from faithscope.experiments.studies.rfeval.report.paper import (
+    PAPER_TABLES,
     hours_of_devices,
-    printed,
     rewards_by_model,
 )
 
@@ -200,7 +201,7 @@ def test_causality_tables_are_of_all_pairs_that_count(made: dict[str, pd.DataFra
 def test_the_papers_layout() -> None:
     rows = drawn(150)
     tidy = tables_of(rows, **outputs_of(rows))
-    by_name = printed(tidy)
+    by_name = {t.name: t.printed for t in in_layout(PAPER_TABLES, tidy)}
     second = by_name["paper_rf_table2"]
     assert list(second.columns[:4]) == ["Reader", "Model", "CG RF", "CG c"]
     assert list(second.columns[-2:]) == ["Overall RF", "Overall c"]

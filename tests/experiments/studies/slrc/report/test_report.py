@@ -31,10 +31,11 @@ from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
+from faithscope.experiments.engine.run import write_outputs
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.frames import Results
-from faithscope.experiments.studies.slrc.outputs import page as page_of
-from faithscope.experiments.studies.slrc.outputs import waterfalls, write_all
+from faithscope.experiments.studies.slrc.page import page as page_of
+from faithscope.experiments.studies.slrc.page import waterfalls
 from faithscope.experiments.studies.slrc.show import trace_block, typical
 
 RUN = sample_run(8)
@@ -287,7 +288,7 @@ def test_hostile_text_stays_text(hostile_dir):
 def test_the_same_records_give_the_same_bytes(tmp_path):
     records = records_of([chain_sample("faithful", i) for i in range(3)])
     run_dir = write_run(tmp_path / "run", records, failed=[("trace", HINT, CHAIN, "chain-999")])
-    page = write_all(run_dir)
+    page = write_outputs(run_dir)
     assert page == run_dir / "report.html"
     written = {kind: sorted((run_dir / kind).iterdir()) for kind in ("tables", "figures")}
     files = [page, *written["tables"], *written["figures"]]
@@ -299,7 +300,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
     assert {f.name for f in written["figures"]} == {
         f"{name}.{suffix}" for name in drawn for suffix in ("png", "pdf", "csv")
     }
-    write_all(run_dir)
+    write_outputs(run_dir)
     assert {path: path.read_bytes() for path in files} == before
     read = pd.read_csv(run_dir / "tables" / "slrc.csv")
     assert list(read.columns) == list(found.tables["slrc"].columns)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib as mpl
 import pandas as pd
@@ -14,8 +13,6 @@ import pandas as pd
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.analysis.write import write_outputs
-from faithscope.experiments.engine.arrays import pack
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.figures import (
     failures,
@@ -28,20 +25,8 @@ from faithscope.experiments.studies.rfeval.figures import (
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, lead_reader
 from faithscope.experiments.studies.rfeval.metrics.steps import SCORED
-from faithscope.experiments.studies.rfeval.page import page
-from faithscope.experiments.studies.rfeval.report.paper import printed
-from faithscope.experiments.studies.rfeval.results import results
-from faithscope.experiments.studies.rfeval.units import INSIDE
 
 BY_STEP = ("rf_per_step", "rf_per_step_ranks")
-
-
-def write_all(run_dir: Path) -> Path:
-    """Write them from the stored records; gives the report's path."""
-    run = results(run_dir)
-    pack(run_dir, run.index, INSIDE)
-    drawn = pictures(run.tables)
-    return write_outputs(page(run, drawn), run.tables, printed(run.tables), drawn)
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:

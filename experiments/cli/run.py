@@ -1,0 +1,182 @@
+"""`faithscope run`, `build`, `report` and `merge`: they make a run and its outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from faithscope.experiments.console import (
+    DONE,
+    FAILED_ITEMS,
+    INTERRUPTED,
+    RunFolder,
+    complain,
+    say,
+    say_tally,
+    to_output,
+)
+from faithscope.experiments.garbage import nothing_to_collect
+
+commands = typer.Typer(rich_markup_mode=None)
+
+Config = Annotated[
+    Path,
+    typer.Argument(
+        help="A YAML file, or the name of a shipped config, e.g. quickstart (faithscope list "
+        "configs)."
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the config, e.g. --set data.limit=20; may be given again.",
+    ),
+]
+PaperCompat = Annotated[
+    bool,
+    typer.Option(
+        "--paper-compat",
+        help="As the authors' released code does it where that differs (RFEval: outputs taken "
+        "apart, chains scored); as --set paper_compat=true.",
+    ),
+]
+
+
+@commands.command()
+def run(
+    config: Config,
+    overrides: Overrides = None,
+    paper_compat: PaperCompat = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; read no weights.")
+    ] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Do the K-th of N parts (K from 1), e.g. as one task of "
+            "a Slurm array; join them afterwards with `faithscope merge`.",
+        ),
+    ] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Finish items that were begun on another kind of device, in another dtype or "
+            "with other versions of torch or transformers, too; status and page say so.",
+        ),
+    ] = False,
+) -> int:
+    """Run a config, or go on with it. Prints the run folder as its last line."""
+    values = _overrides(overrides, paper_compat)
+    return _carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
+
+
+@commands.command()
+def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
+    """Make what a run shared out with --shard needs beforehand.
+
+    The items and prompts of a benchmark, and what a model writes for them; nothing is asked of
+    them. Prints the run folder as its last line; the parts, started with the same config, go on
+    there.
+    """
+    return _carry_out(config, _overrides(overrides, paper_compat), build_only=True)
+
+
+def _overrides(overrides: list[str] | None, paper_compat: bool) -> list[str]:
+    return [*(overrides or []), *(["paper_compat=true"] if paper_compat else [])]
+
+
+def _carry_out(
+    config: Path,
+    overrides: list[str],
+    shard: str | None = None,
+    *,
+    dry_run: bool = False,
+    build_only: bool = False,
+    mixed: bool = False,
+) -> int:
+    with nothing_to_collect():
+        from faithscope.experiments.config.load import load_config
+        from faithscope.experiments.engine.planfile import parse_shard
+        from faithscope.experiments.engine.run import plan, work_through
+
+        loaded = load_config(config, overrides)
+        part = parse_shard(shard)
+        for line in loaded.notes:
+            say(f"note: {line}")
+        if dry_run:
+            from faithscope.experiments.engine.models.at_hand import not_at_hand
+
+            for line in not_at_hand(loaded):
+                say(f"note: {line}")
+        whole = plan(loaded)
+        forecast = whole.forecast()
+        if dry_run:
+            to_output(whole.summary())
+            return say_tally(forecast)
+        if forecast.says_something:
+            for line in forecast.lines():
+                say(f"note: {line}")
+    outcome = work_through(whole, part, build_only, mixed)
+    for failure in outcome.failures:
+        say(f"failed: {failure}")
+    if outcome.interrupted:
+        say(f"interrupted: {outcome.done}; the same command goes on from here")
+        return INTERRUPTED
+    if outcome.problems:
+        return complain("\n".join(outcome.problems))
+    code = DONE if outcome.tally is None else say_tally(outcome.tally)
+    to_output(outcome.run_dir)
+    if outcome.stopped:
+        say(f"stopped: {outcome.stopped}")
+        return INTERRUPTED
+    return FAILED_ITEMS if outcome.failures else code
+
+
+@commands.command()
+def report(run: RunFolder) -> int:
+    """Write tables, figures and page again from the records."""
+    from faithscope.experiments.engine.folder import existing_run
+    from faithscope.experiments.engine.run import write_outputs
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
+
+    folder = existing_run(run)
+    path = write_outputs(folder)
+    code = say_tally(tally_of_run(folder))
+    to_output(path)
+    return code
+
+
+@commands.command()
+def merge(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN…", help="The folder that all shards share, or the folder of each."
+        ),
+    ],
+    into: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Join several folders in this one."),
+    ] = None,
+) -> int:
+    """Join the shards of a run; see that none is missing.
+
+    Then writes tables, figures and page, and prints the folder.
+    """
+    from faithscope.experiments.engine.merge import merge as merge_runs
+    from faithscope.experiments.engine.run import write_outputs
+    from faithscope.experiments.engine.tallies.tally import tally_of_run
+
+    run_dir, failures = merge_runs(runs, into)
+    write_outputs(run_dir)
+    for failure in failures:
+        say(f"failed: {failure}")
+    code = say_tally(tally_of_run(run_dir))
+    to_output(run_dir)
+    return FAILED_ITEMS if failures else code

@@ -1,0 +1,47 @@
+"""What every command of `faithscope` shares: exit codes, standard output, standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Protocol
+
+import typer
+
+from faithscope.interp.plain import visible, without_passwords
+
+DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
+RunFolder = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run folder, e.g. runs/quickstart.")
+]
+
+
+def to_output(line: object) -> None:
+    """Print what was asked for: names come from files and models, and may hold anything."""
+    print(visible(str(line)))
+
+
+def say(line: str) -> None:
+    """Print a line that nobody asked for, on standard error."""
+    print(visible(without_passwords(line)), file=sys.stderr)
+
+
+class Tally(Protocol):
+    """How many items of a run are measured (`engine.tallies.tally.Tally`)."""
+
+    @property
+    def nothing_measured(self) -> bool: ...
+    def lines(self) -> list[str]: ...
+
+
+def say_tally(tally: Tally) -> int:
+    """Say how many items are measured and why the others are not; gives the exit code."""
+    for line in tally.lines():
+        say(line)
+    return FAILED_ITEMS if tally.nothing_measured else DONE
+
+
+def complain(message: str) -> int:
+    """Say what is wrong with the input, line by line; gives the exit code."""
+    for line in message.split("\n"):
+        say(f"error: {line}")
+    return BAD_INPUT

@@ -1,1 +1,0 @@
-"""A study of the smallest kind: it has models here write a word about each number."""
