@@ -32,7 +32,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     trace_row,
 )
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import sentence_tables
 from faithscope.experiments.studies.compare.sentences import Sentence, answers
@@ -172,7 +172,7 @@ def scores_of(world: World, one_model: bool) -> Scores:
 def sentences(world: World, one_model: bool, seed: int, bootstrap: int) -> list[Sentence]:
     """The first sentences of this world's page, by the functions that write the page."""
     joined = join({"world": scores_of(world, one_model)}, None, "text")
-    report, how = CompareReport(bootstrap=bootstrap), Drawing(seed, bootstrap)
+    report, how = CompareReport(bootstrap=bootstrap), Bootstrap(seed, bootstrap)
     of_labels = targets(joined, report.folds, seed)
     against = against_tables(joined, of_labels, how, parts=False)["against"]
     tables = sentence_tables(joined, of_labels, how, report, against)

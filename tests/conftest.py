@@ -11,7 +11,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import fault_server
 import pytest
 import torch
-from fontTools import subset
 from hypothesis import settings
 from tiny_models import CONFIGS, NO_TREE, saved, tiny
 
@@ -24,11 +23,6 @@ settings.load_profile("any_machine")
 
 # tests run in parallel processes: threads beyond the cores cost more than they give
 torch.set_num_threads(1)
-
-
-# Tables that no reader of a PDF needs: cutting them to its letters takes most of what a figure's
-# PDF takes. Users' PDFs keep them.
-subset.Options._drop_tables_default += ["GDEF", "GPOS", "GSUB", "kern"]
 
 
 @pytest.fixture(scope="session", params=CONFIGS)

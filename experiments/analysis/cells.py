@@ -19,7 +19,7 @@ import numpy as np
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Place, Record, Records, by_probe, once, place_of
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tables import (
     Cell,
@@ -45,7 +45,7 @@ columns that are called as the fields are."""
 
 
 @dataclass(frozen=True)
-class Analysis(Drawing):
+class Analysis(Bootstrap):
     """What tables are made with, besides records."""
 
     arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]] = lambda probe: ()

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Numbers, Table
 from faithscope.experiments.analysis.tidy import keep, numbers
 from faithscope.experiments.config.api import API
@@ -32,7 +32,7 @@ def spend_table(calls: Iterable[Call]) -> pd.DataFrame:
     return SPEND.make(frame.astype({"cost": float, "estimated": bool}))
 
 
-def _sums(calls: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+def _sums(calls: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
     guessed = keep(calls, calls["estimated"])
     return {name: int(numbers(calls[name]).sum()) for name in USAGE} | {
         "cost": _cost(calls),

@@ -33,7 +33,7 @@ from faithscope.experiments.analysis.statistics.against_label import (
     against_label,
     drawn_together,
 )
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns as interval_columns
 from faithscope.experiments.analysis.tidy import columns_of, count, groups, keep, numbers
@@ -118,7 +118,7 @@ class Count:
     def columns(self) -> tuple[Column, ...]:
         return (Column(self.name, self.label, self.meaning),)
 
-    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         return {self.name: count(self.among(rows))}
 
 
@@ -139,7 +139,7 @@ class Share:
     def columns(self) -> tuple[Column, ...]:
         return (Column(self.name, self.label, self.meaning, interval=True),)
 
-    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         values = values_of(_under(self.among, rows), self.values)
         return interval_columns(self.name, wilson(count(values == 1), len(values)))
 
@@ -164,7 +164,7 @@ class Mean:
     def columns(self) -> tuple[Column, ...]:
         return (Column(self.name, self.label, self.meaning, self.unit),)
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         values = pd.Series(values_of(keep(rows, self.among(rows)), self.values))
         return {self.name: getattr(values, self.statistic)()}
 
@@ -186,7 +186,7 @@ class Boot:
     def columns(self) -> tuple[Column, ...]:
         return (Column(self.name, self.label, self.meaning, self.unit, interval=True),)
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         chosen = keep(rows, self.among(rows))
         values = {self.name: values_of(chosen, self.values)}
         estimates = means(chosen[self.cluster].to_numpy(), values, how=how)
@@ -224,7 +224,7 @@ class AgainstLabel:
     """Column -> the statistic in it, where it has another name."""
     totals: Totals = drawn_together
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         label = values_of(rows, self.label)
         chosen = self.among(rows) & ~np.isnan(label)
         said = {
@@ -254,7 +254,7 @@ class Kept:
 
     columns: tuple[Column, ...]
 
-    def of(self, rows: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         first = rows.iloc[0]
         return {name: first[name] for column in self.columns for name in column.names}
 
@@ -273,7 +273,7 @@ class Number:
     def columns(self) -> tuple[Column, ...]:
         return (Column(self.name, self.label, self.meaning, self.unit),)
 
-    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         return {self.name: self.compute(rows)}
 
 
@@ -285,7 +285,7 @@ class Numbers:
     compute: Callable[[Any, Any], Mapping[str, Any]]
     """Group and bootstrap settings -> column name -> number; a name that is missing is empty."""
 
-    def of(self, rows: Any, how: Drawing) -> Mapping[str, Any]:
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         return self.compute(rows, how)
 
 
@@ -309,7 +309,7 @@ def waterfall(fate: str, columns: tuple[Column, ...]) -> Lines:
         columns: `reason` and `n`, as the table declares them.
     """
 
-    def compute(rows: pd.DataFrame, how: Drawing) -> Iterator[Mapping[str, Any]]:
+    def compute(rows: pd.DataFrame, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
         counts = Counter(rows[fate])
         included = counts.pop("included", 0)
         reasons = [("total", len(rows)), *sorted(counts.items()), ("included", included)]
@@ -326,7 +326,7 @@ def levels(values: Values, known: Iterable[Any], statistic: str, among: Mask = e
         statistic: what the column `statistic` says of these lines.
     """
 
-    def compute(rows: pd.DataFrame, how: Drawing) -> Iterator[Mapping[str, Any]]:
+    def compute(rows: pd.DataFrame, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
         given = rows[values] if isinstance(values, str) else values(rows)
         for value in known:
             n = count(given == value)
@@ -409,20 +409,20 @@ class Table:
         """Names of the columns of the CSV file, with those of the intervals."""
         return [name for column in self.columns for name in column.names]
 
-    def make(self, *sources: Any, how: Drawing | None = None) -> pd.DataFrame:
+    def make(self, *sources: Any, how: Bootstrap | None = None) -> pd.DataFrame:
         """The table; without a row it has its columns all the same.
 
         Args:
             sources: the frames, or the records, that `of` names, in that order.
         """
-        how = how or Drawing()
+        how = how or Bootstrap()
         whole = self.prepare(*sources) if self.prepare else sources[0]
         rows: list[Mapping[str, Any]] = []
         if len(whole):
             rows = list(self._rows(_under(self.among, whole), how))
         return pd.DataFrame(rows, columns=self.header).astype(dict(self.dtypes))
 
-    def _rows(self, source: Any, how: Drawing) -> Iterator[Mapping[str, Any]]:
+    def _rows(self, source: Any, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
         for part in _apart(source, self.apart):
             if self.cells or not self.lines:
                 for key, rows in self._groups(part):
@@ -501,7 +501,7 @@ class Computed:
 
 
 def make_tables(
-    tables: Iterable[Table], frames: Mapping[str, Any], how: Drawing | None = None
+    tables: Iterable[Table], frames: Mapping[str, Any], how: Bootstrap | None = None
 ) -> dict[str, pd.DataFrame]:
     """Every table by its name, in order; a table may be made of one before it."""
     made: dict[str, pd.DataFrame] = {}

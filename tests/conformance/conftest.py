@@ -15,6 +15,7 @@ for folder in ("engine", "studies/c2faith", "studies/faithcot", "studies/rfeval"
     sys.path.insert(0, str(EXPERIMENTS / folder))
 sys.path.insert(0, str(HERE))
 
+import quick_figures  # noqa: E402, F401
 from cases import CASES, Case, Setting, asked, models, run_folder, serves  # noqa: E402
 from fault_server import KEY, FaultServer  # noqa: E402
 

@@ -6,13 +6,14 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
 from cases import API, CASES, CONNECTIONS, Case, Setting, asked, run_folder, serves
-from fault_server import FaultServer, Handler, fails
+from fault_server import KEY, FaultServer, Handler, fails
 from run_folders import every_study, every_study_in_time, keys, outputs, planned, signalled
 
 from faithscope.experiments.cli import execute
@@ -41,6 +42,28 @@ def test_a_dry_run_prices_what_is_not_asked(
     ), rows
     assert server.bodies == []
     assert not run_folder(path).exists()
+
+
+@every_study
+def test_every_call_is_made_once_and_counted_and_its_key_is_kept_nowhere(
+    undisturbed_api: tuple[Path, Counter[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_dir, everything = undisturbed_api
+    assert set(everything.values()) == {1}
+    n = calls(run_dir)
+    assert n == len(everything)
+    files = [p for p in run_dir.rglob("*") if p.is_file()]
+    assert [p for p in files if KEY.encode() in p.read_bytes()] == []
+    # the toy tells of no spending
+    if (spend := run_dir / "tables/spend.csv").is_file():
+        assert pd.read_csv(spend)["calls"].sum() == n
+    assert execute(["status", str(run_dir)]) == 0
+    assert f"spent: {n} calls to APIs" in capfd.readouterr().out
+    # the server is gone: a call would fail
+    before = outputs(run_dir)
+    (path,) = run_dir.parents[1].glob("*.yaml")
+    assert execute(["run", str(path)]) == 0
+    assert outputs(run_dir) == before
 
 
 @every_study_in_time
@@ -88,6 +111,8 @@ def test_a_call_that_fails_costs_no_other_and_is_asked_again(
     assert "no such luck" in capfd.readouterr().err
     assert read_failures(run_folder(path))
     assert execute(["run", str(path)]) == 3
+    # what failed was paid for, too
+    assert calls(run_folder(path)) == len(server.bodies)
     server.default = [good]
     assert execute(["run", str(path)]) == 0
     assert read_failures(run_folder(path)) == []
@@ -138,7 +163,8 @@ def test_after_kills_only_what_was_on_its_way_is_asked_again(
     server.default = [serves(case, seconds=0.1)]
     kills = 1 if case is CASES["toy"] else 3
     for k in range(kills):
-        enough = len(everything) * (k + 1) // (kills + 1)
+        # the first while what a run must have before it is shared out is made, where it is
+        enough = 1 + len(everything) * k // kills
         signalled(path, lambda enough=enough: len(asked(server)) >= enough)
     assert execute(["run", str(path)]) == 0
     assert asked(server).keys() == everything.keys()

@@ -106,6 +106,17 @@ def test_it_opens_where_its_models_are_not(
         assert len(stored) == len(before.tables[name]), name
 
 
+@pytest.mark.slow
+@every_study
+def test_a_report_needs_neither_data_nor_prompts(undisturbed: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(undisturbed, tmp_path / "moved"))
+    shutil.rmtree(moved / "tables")
+    config, folder = (moved / "config.yaml").read_text("utf-8"), str(undisturbed.parents[1])
+    (moved / "config.yaml").write_text(config.replace(folder, f"{folder}-gone"), "utf-8")
+    assert execute(["report", str(moved)]) == 0
+    assert outputs(moved) == outputs(undisturbed)
+
+
 @every_study
 def test_its_scores_can_be_compared(study: str, undisturbed: Path, tmp_path: Path) -> None:
     if study == "toy":

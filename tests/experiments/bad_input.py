@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 import pytest
 from run_files import write_rows, write_yaml
 
+from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.store import read_failures
 
@@ -29,6 +30,14 @@ def write(folder: Path, **changes: Any) -> str:
         "report": {"traces": 1, "bootstrap": 20},
     }
     return str(write_yaml(folder / "x.yaml", values | changes))
+
+
+def copied(whole: Path, folder: Path, **changes: Any) -> str:
+    """A copy of a finished run, as if it had been made in the folder; gives its config."""
+    shutil.copytree(whole / "t", folder / "t")
+    config = folder / "t" / "config.yaml"
+    config.write_text(config.read_text().replace(str(whole), str(folder)))
+    return write(folder, **changes)
 
 
 def problems(folder: Path, questions: list[str]) -> str:
@@ -92,8 +101,10 @@ def refused(*arguments: object) -> str:
 
 
 def failed_items(capsys: pytest.CaptureFixture[str], path: str) -> list[str]:
+    """Lines on the items that fail in a run; all are in the first part, which leaves outputs to who
+    joins them."""
     capsys.readouterr()
-    assert execute(["run", path]) == 3
+    assert execute(["run", path, "--shard", "1/2"]) == 3
     out, err = capsys.readouterr()
     assert out.splitlines() == [str(Path(path).parent / "t")]
     assert "Traceback" not in err
@@ -101,7 +112,7 @@ def failed_items(capsys: pytest.CaptureFixture[str], path: str) -> list[str]:
 
 
 def lost(run_dir: Path, stage: str = "trace") -> dict[str, int]:
-    table = pd.read_csv(run_dir / "tables/exclusions.csv")
+    table = load_run(run_dir).tables["exclusions"]
     rows = table[table["stage"] == stage]
     return dict(zip(rows["reason"], rows["n"], strict=True))
 

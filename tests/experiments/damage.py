@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from bad_input import outputs, said_by, write
+from bad_input import copied, outputs, said_by, write
 
 OUTPUTS = ("tables/tracing.csv", "figures/tracing.csv", "report.html", ".locks/main.lock")
 RECORDS = ("records/traces.main.jsonl", "records/tracing.main.jsonl")
@@ -108,10 +108,7 @@ class Damaged:
         in the end it gives the outputs that it would have given.
         """
         file, damage = WAYS[way]
-        path, run_dir = write(folder, **PROBES), folder / "t"
-        shutil.copytree(self.folder / "t", run_dir)
-        config = run_dir / "config.yaml"
-        config.write_text(config.read_text().replace(str(self.folder), str(folder)))
+        path, run_dir = copied(self.folder, folder, **PROBES), folder / "t"
         damage(run_dir / file)
         for help in REMEDIES:
             if help == "repaired":

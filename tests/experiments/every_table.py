@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.comparison.step_labels import step_against_
 from faithscope.experiments.analysis.comparison.trust import FRONT
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
@@ -47,7 +47,7 @@ from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
 
-HOW = Drawing(0, 100)
+HOW = Bootstrap(0, 100)
 RF_TASKS = ("legal_decision", "table_reasoning")
 
 

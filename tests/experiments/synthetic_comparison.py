@@ -6,12 +6,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from faithscope.experiments.analysis.comparison.details import (
     Curve,
@@ -31,7 +33,17 @@ from faithscope.experiments.analysis.comparison.scores import (
 from faithscope.experiments.analysis.explorer.data import Explored
 from faithscope.experiments.analysis.html import HtmlTable
 from faithscope.experiments.analysis.page import Fold, Grid, Verbatim
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 
+HOW = Bootstrap(0, 200)
+NOTHING = {
+    "trust": pd.DataFrame(columns=["label", "told"]),
+    "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),
+    "agreement": pd.DataFrame(
+        {k: pd.Series(dtype=bool) for k in ("discovered", "reversed", "one_probe")}
+    ).assign(p=math.nan, within=math.nan),
+}
+"""Tables of which the page says nothing."""
 FAMILIES = ("behavioural", "internal", "judged", "logit")
 
 

@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import LABELS
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.tables import Computed, Count, Mean, Table, rows_with
 from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows
@@ -139,7 +139,7 @@ def settings(joined: Joined) -> np.ndarray:
     return (joined.traces["model"].astype(str) + " on " + joined.traces["task"]).to_numpy(dtype=str)
 
 
-def agreement_table(joined: Joined, how: Drawing, rate: float) -> pd.DataFrame:
+def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame:
     """`AGREEMENT` of a comparison.
 
     Args:
@@ -216,7 +216,7 @@ def clusters_of(rho: np.ndarray) -> list[int]:
     return leaves_list(tree).tolist()
 
 
-def step_agreement_table(joined: Joined, how: Drawing) -> pd.DataFrame:
+def step_agreement_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
     """`STEP_AGREEMENT` of a comparison."""
     steps = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
     names = sorted(set(steps["measure"]))
@@ -268,7 +268,7 @@ def _compared(
         yield one, other, (over(ranks[0] @ ranks[1].T, spread), same, np.full(same.shape, 1 / k))
 
 
-def step_hits_table(joined: Joined, how: Drawing) -> pd.DataFrame:
+def step_hits_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
     """`HITS` of a comparison."""
     found: dict[tuple[str, str, str], list[tuple[str, float, float]]] = defaultdict(list)
     question = dict(zip(joined.index, questions(joined), strict=True))

@@ -33,7 +33,7 @@ from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.against_label import against_label
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import columns, columns_of
@@ -86,7 +86,7 @@ ABLATION = Computed("ablation", (
 """
 
 
-def combined_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
+def combined_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
     """`COMBINED` of labels and all measures."""
     table = []
     for target in of_labels:
@@ -158,7 +158,7 @@ def _single(target: Target, features: np.ndarray, test: np.ndarray) -> tuple[int
 
 
 def _gain(
-    target: Target, rows: np.ndarray, p: np.ndarray, single: np.ndarray, how: Drawing, n: int
+    target: Target, rows: np.ndarray, p: np.ndarray, single: np.ndarray, how: Bootstrap, n: int
 ) -> dict[str, Any]:
     kind, clusters = target.unfaithful[rows], target.clusters[rows]
     strata = target.settings[rows]
@@ -183,7 +183,7 @@ def _verdict(gain: Estimate, p: float) -> str:
 
 
 def _transfers(
-    target: Target, features: np.ndarray, names: list[str], how: Drawing
+    target: Target, features: np.ndarray, names: list[str], how: Bootstrap
 ) -> Iterator[dict[str, Any]]:
     """Yields what comes of it where one task, or one model, is held out whole."""
     parts = [setting.rpartition(" on ") for setting in target.settings]
@@ -212,7 +212,7 @@ def _transfers(
                 yield row | _gain(target, test, p, of_single, how, len(names))
 
 
-def ablation_table(of_labels: list[Target], how: Drawing) -> pd.DataFrame:
+def ablation_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
     """`ABLATION` of labels and all families of measures."""
     table = []
     for target in of_labels:

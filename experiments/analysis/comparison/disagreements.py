@@ -20,7 +20,7 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
 from faithscope.experiments.analysis.comparison.join import KEY, TRAITS, Joined
 from faithscope.experiments.analysis.comparison.scores import PLACE
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means, weights
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means, weights
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, over
 from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import columns, numbers, only, where
@@ -127,7 +127,7 @@ def sides(joined: Joined) -> pd.DataFrame:
     return table
 
 
-def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.DataFrame]:
+def parting_tables(joined: Joined, how: Bootstrap, listed: int) -> dict[str, pd.DataFrame]:
     """`PARTING`, `LISTED` and `COMMON`, by name.
 
     Args:
@@ -168,7 +168,7 @@ def parting_tables(joined: Joined, how: Drawing, listed: int) -> dict[str, pd.Da
 
 
 def _beyond_chance(
-    halves: np.ndarray, clusters: np.ndarray, strata: np.ndarray, how: Drawing
+    halves: np.ndarray, clusters: np.ndarray, strata: np.ndarray, how: Bootstrap
 ) -> Estimate:
     """Traces that part minus those expected by chance inside each model and task, with its interval
     from drawing questions.
@@ -202,7 +202,7 @@ def _in_common(
     parts: np.ndarray,
     known: np.ndarray,
     clusters: Any,
-    how: Drawing,
+    how: Bootstrap,
 ) -> list[Mapping[str, Any]]:
     rows = []
     for trait in TRAITS:

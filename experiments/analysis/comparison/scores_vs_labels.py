@@ -28,7 +28,7 @@ from faithscope.experiments.analysis.statistics.calibration import (
     calibration_error,
     curves_table,
 )
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import columns, columns_of, only
@@ -187,7 +187,7 @@ def _monitors(
 
 
 def against_tables(
-    joined: Joined, of_labels: list[Target], how: Drawing, parts: bool = True
+    joined: Joined, of_labels: list[Target], how: Bootstrap, parts: bool = True
 ) -> dict[str, pd.DataFrame]:
     """`AGAINST` and `RELIABILITY`, by name.
 
@@ -241,7 +241,7 @@ def _settings(joined: Joined, target: Target, parts: bool) -> Iterator[tuple[str
 
 
 def _held(
-    target: Target, name: str, members: np.ndarray, how: Drawing
+    target: Target, name: str, members: np.ndarray, how: Bootstrap
 ) -> tuple[dict[str, Any], Event | None]:
     score = target.scores[name]
     here = members & ~np.isnan(score)

@@ -32,7 +32,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
 )
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.against_label import OF_SCORES, against_label
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import (
     columns_of,
@@ -71,7 +71,7 @@ g-mean is chosen on other questions. Costs are of a trace, for all its steps.
 """
 
 
-def step_against_table(joined: Joined, how: Drawing, n_folds: int) -> pd.DataFrame:
+def step_against_table(joined: Joined, how: Bootstrap, n_folds: int) -> pd.DataFrame:
     """`STEP_AGAINST` of a comparison."""
     of_trace = dict(
         zip(joined.index, zip(questions(joined), settings(joined), strict=True), strict=True)
@@ -123,7 +123,7 @@ def _held(
     strata: np.ndarray,
     kind: np.ndarray,
     score: np.ndarray,
-    how: Drawing,
+    how: Bootstrap,
     n_folds: int,
 ) -> dict[str, Any]:
     if len(set(kind)) < 2:

@@ -33,7 +33,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
 )
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE
 from faithscope.experiments.analysis.tables import Computed, Lines, Table
 from faithscope.experiments.analysis.tidy import columns
@@ -98,7 +98,7 @@ def _why_not(row: Mapping[str, Any]) -> str:
     return TOO_FEW_OF_KIND if row["n_rarer"] < detection.LEAST_OF_KIND else ""
 
 
-def _front(of_label: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _front(of_label: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for cost in COSTS:
         known = of_label.loc[of_label[cost].notna()].sort_values(
             [cost, "auroc"], ascending=[True, False], kind="stable"
@@ -132,7 +132,7 @@ A measure that `TRUST` compares with none is never on the front, and `reason` sa
 
 
 def trust_table(
-    against: pd.DataFrame, of_labels: list[Target], how: Drawing, bound: float = AS_GOOD
+    against: pd.DataFrame, of_labels: list[Target], how: Bootstrap, bound: float = AS_GOOD
 ) -> pd.DataFrame:
     """`TRUST` of what was held against labels.
 
@@ -178,7 +178,7 @@ def holm(p: list[float]) -> list[float]:
     return np.asarray(multipletests(p, method="holm")[1]).tolist() if p else []
 
 
-def _bounds(target: Target, row: Mapping[str, Any], how: Drawing) -> dict[str, float]:
+def _bounds(target: Target, row: Mapping[str, Any], how: Bootstrap) -> dict[str, float]:
     """The bounds of AUROC if every trace without a score went against the measure, or for it; those
     of its interval where it has no gaps."""
     score = target.scores[row["measure"]]
@@ -196,7 +196,7 @@ def _bounds(target: Target, row: Mapping[str, Any], how: Drawing) -> dict[str, f
 def _held_behind(
     of_labels: list[Target],
     of_label: Mapping[str, list[dict[str, Any]]],
-    how: Drawing,
+    how: Bootstrap,
     bound: float,
 ) -> None:
     """Says of every row how far it is behind the best of its kind, and whether it is as good."""

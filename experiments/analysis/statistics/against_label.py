@@ -17,8 +17,8 @@ from sklearn.metrics import average_precision_score
 from faithscope.experiments.analysis.statistics.agreement import ac2, kappa
 from faithscope.experiments.analysis.statistics.raters import saturated
 from faithscope.experiments.analysis.statistics.resampling import (
+    Bootstrap,
     Clusters,
-    Drawing,
     auroc,
     weights,
 )
@@ -37,16 +37,16 @@ OF_FLAGS = ("kappa", "ac2", "accuracy", "f1", "f1_of_rest")
 the label, and F1 of the class of true labels and of the other class."""
 SATURATED = "saturated"
 """Statistic: whether nearly all labels and flags are the same (`raters.saturated`)."""
-Totals = Callable[[Int[np.ndarray, "clusters 4"], Drawing], np.ndarray]
+Totals = Callable[[Int[np.ndarray, "clusters 4"], Bootstrap], np.ndarray]
 """Computes from the counts of clusters their sums over the drawn clusters, (draws, 4)."""
 
 
-def drawn_together(counts: Int[np.ndarray, "clusters 4"], how: Drawing) -> np.ndarray:
+def drawn_together(counts: Int[np.ndarray, "clusters 4"], how: Bootstrap) -> np.ndarray:
     """Sums over clusters in the same draws as the intervals of AUROC and means."""
     return np.concatenate([w.astype(float) @ counts for w in weights(len(counts), how)])
 
 
-def drawn_by_one(counts: Int[np.ndarray, "clusters 4"], how: Drawing) -> np.ndarray:
+def drawn_by_one(counts: Int[np.ndarray, "clusters 4"], how: Bootstrap) -> np.ndarray:
     """Sums over clusters drawn one by one: the same distribution by other random numbers."""
     return resampled_totals(counts, np.random.default_rng(how.seed), how.resamples)
 
@@ -55,7 +55,7 @@ def against_label(
     statistics: Collection[str],
     label: Bool[np.ndarray, " items"],
     clusters: Clusters,
-    how: Drawing,
+    how: Bootstrap,
     *,
     score: Float[np.ndarray, " items"] | None = None,
     flag: Float[np.ndarray, " items"] | None = None,
@@ -104,7 +104,7 @@ def against_label(
 
 
 def _of_flags(
-    label: np.ndarray, flag: np.ndarray, clusters: np.ndarray, how: Drawing, totals: Totals
+    label: np.ndarray, flag: np.ndarray, clusters: np.ndarray, how: Bootstrap, totals: Totals
 ) -> dict[str, Estimate]:
     n = len(label)
     if not n:

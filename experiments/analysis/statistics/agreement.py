@@ -21,8 +21,8 @@ from faithscope.experiments.analysis.statistics.exchanging import (
     permutations,
 )
 from faithscope.experiments.analysis.statistics.resampling import (
+    Bootstrap,
     Clusters,
-    Drawing,
     middle_ranks,
     weights,
 )
@@ -48,7 +48,9 @@ def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measu
     return there.T @ there
 
 
-def spearman(values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing) -> Pairs:
+def spearman(
+    values: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Bootstrap
+) -> Pairs:
     """Spearman's rho of every two measures, with percentile intervals of a cluster bootstrap."""
 
     def ranked(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -61,7 +63,7 @@ def within(
     values: Float[np.ndarray, "rows measures"],
     strata: np.ndarray,
     clusters: Clusters,
-    how: Drawing,
+    how: Bootstrap,
 ) -> tuple[Pairs, Int[np.ndarray, "measures measures"]]:
     """Correlation of every two measures within strata, and the number of strata that enter it.
 
@@ -134,7 +136,7 @@ def _ranks_inside(
 
 
 def chance_corrected(
-    verdicts: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Drawing
+    verdicts: Float[np.ndarray, "rows measures"], clusters: Clusters, how: Bootstrap
 ) -> dict[str, Pairs]:
     """Cohen's kappa, Gwet's AC2 and phi of every two columns of 0/1 verdicts (NaN = no verdict).
 

@@ -26,14 +26,15 @@ _AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Bootstrap:
     """Seed and number of resamples of every bootstrap interval."""
 
     seed: int = 0
     resamples: int = stats.RESAMPLES
+    """Number of bootstrap resamples."""
 
 
-def weights(clusters: int, how: Drawing) -> Iterator[Float[np.ndarray, "draws clusters"]]:
+def weights(clusters: int, how: Bootstrap) -> Iterator[Float[np.ndarray, "draws clusters"]]:
     """Yields blocks of draws: how often each draw takes each cluster."""
     drawn = _drawn(clusters, how)
     for first in range(0, how.resamples, _AT_ONCE):
@@ -41,7 +42,7 @@ def weights(clusters: int, how: Drawing) -> Iterator[Float[np.ndarray, "draws cl
 
 
 @lru_cache(maxsize=2)
-def _drawn(clusters: int, how: Drawing) -> Float[np.ndarray, "draws clusters"]:
+def _drawn(clusters: int, how: Bootstrap) -> Float[np.ndarray, "draws clusters"]:
     """How often each draw takes each cluster, as floats for matrix products; cached, since many
     numbers have equally many clusters.
 
@@ -61,7 +62,7 @@ def ratios(
     of: Mapping[str, tuple[np.ndarray, np.ndarray]],
     *,
     minus: Mapping[str, tuple[str, str]] | None = None,
-    how: Drawing,
+    how: Bootstrap,
 ) -> dict[str, Estimate]:
     """Ratios of sums over rows, with percentile intervals of a cluster bootstrap.
 
@@ -105,7 +106,7 @@ def means(
     of: Mapping[str, np.ndarray],
     *,
     minus: Mapping[str, tuple[str, str]] | None = None,
-    how: Drawing,
+    how: Bootstrap,
 ) -> dict[str, Estimate]:
     """Means of values over rows, as `ratios`; NaN is a missing value."""
     there = {name: ~np.isnan(np.asarray(x, dtype=float)) for name, x in of.items()}
@@ -117,7 +118,7 @@ def auroc(
     clusters: Clusters,
     positive: Bool[np.ndarray, " rows"],
     score: Float[np.ndarray, " rows"],
-    how: Drawing,
+    how: Bootstrap,
     minus: Float[np.ndarray, " rows"] | None = None,
     strata: np.ndarray | None = None,
 ) -> Estimate:
@@ -156,7 +157,7 @@ def _drawn_area(
     pairs: list[tuple[np.ndarray, np.ndarray]],
     codes: np.ndarray,
     n: int,
-    how: Drawing,
+    how: Bootstrap,
 ) -> Float[np.ndarray, " draws"]:
     single = [w.astype(np.float32) for w in wins]
     draws = []
@@ -174,7 +175,7 @@ def spearman(
     clusters: Clusters,
     x: Float[np.ndarray, " rows"],
     y: Float[np.ndarray, " rows"],
-    how: Drawing,
+    how: Bootstrap,
 ) -> tuple[Estimate, float]:
     """Spearman's rho with the interval of a cluster bootstrap, and the p-value against rho = 0.
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.models.judges import READINGS
@@ -76,7 +76,7 @@ class C2Results:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        how = Drawing(self.config.seed, self.config.report.bootstrap)
+        how = Bootstrap(self.config.seed, self.config.report.bootstrap)
         all_tables = tables(self.frames, seed=how.seed, resamples=how.resamples)
         scored = [in_frame(row) for row in self.judged if row["reading"] == "scored"]
         of_run = {

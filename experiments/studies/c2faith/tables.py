@@ -9,7 +9,7 @@ import pandas as pd
 from faithscope.experiments.analysis.columns import SHARED, described
 from faithscope.experiments.analysis.spend import USAGE as OF_CALLS
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Count, Numbers, Table, declared, make_tables
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.studies.c2faith.metrics import (
@@ -70,7 +70,7 @@ _OF_REPLIES = described(
 COUNTED = tuple(c.name for c in _OF_REPLIES) + OF_CALLS
 
 
-def _sums(judgements: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _sums(judgements: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     return {name: int(numbers(judgements[name]).sum()) for name in COUNTED}
 
 
@@ -95,4 +95,4 @@ def tables(
     A task that was not run gives tables without rows; a judge without any verdict, or alone
     where two are compared, gives rows that say so. Every table counts what it leaves out.
     """
-    return make_tables(OF_FRAMES, vars(frames), Drawing(seed, resamples))
+    return make_tables(OF_FRAMES, vars(frames), Bootstrap(seed, resamples))

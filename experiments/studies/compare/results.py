@@ -33,7 +33,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
 from faithscope.experiments.analysis.comparison.step_labels import step_against_table
 from faithscope.experiments.analysis.comparison.trust import FRONT, trust_table
 from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import count, mean, numbers, rows
 from faithscope.experiments.studies.compare.config import (
@@ -94,8 +94,8 @@ class Compared:
         return cast("CompareConfig", self.run.config)
 
     @cached_property
-    def how(self) -> Drawing:
-        return Drawing(self.config.seed, self.config.report.bootstrap)
+    def how(self) -> Bootstrap:
+        return Bootstrap(self.config.seed, self.config.report.bootstrap)
 
     @cached_property
     def sources(self) -> dict[str, Opened]:
@@ -135,7 +135,7 @@ class Compared:
 def sentence_tables(
     joined: Joined,
     of_labels: list[Target],
-    how: Drawing,
+    how: Bootstrap,
     report: CompareReport,
     against: pd.DataFrame,
 ) -> dict[str, pd.DataFrame]:

@@ -56,7 +56,8 @@ class Detector:
 
 
 def _of(family: Family, *readings: tuple[str, str, str, By, Detect, str]) -> Iterator[Detector]:
-    return (Detector(name, label, family, *rest) for name, label, *rest in readings)
+    for name, label, rule, by, detect, variant in readings:
+        yield Detector(name, label, family, rule, by, detect, variant)
 
 
 STAYS = "half of the edits or more leave the answer as it was"

@@ -12,7 +12,7 @@ import pandas as pd
 from faithscope.experiments.analysis.axes import GREY, styles_for
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import STYLE, Picture
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import columns, groups, rows, with_interval
 from faithscope.experiments.studies.faithcot.detectors import label_of
 from faithscope.experiments.studies.faithcot.metrics import share_by_question
@@ -33,7 +33,7 @@ _TALLEST = 0.7
 """Inches of a row, however many data sets and models it has a dot of."""
 
 
-def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame, how: Drawing) -> Picture:
+def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootstrap) -> Picture:
     """A row per detector, in the paper's reading of it, a colour per data set and model."""
     data = flagged(scores, detectors, how)
     chains = [f"{r['dataset']} · {chains_of(r)}" for r in rows(data)]
@@ -69,7 +69,7 @@ def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame, how: Drawin
     )
 
 
-def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Drawing) -> pd.DataFrame:
+def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootstrap) -> pd.DataFrame:
     """A row per data set, model and detector, in the paper's reading of it: the share that its own
     rule flags of the chains that it can tell of, or why there is none (`no_flags`); and of the
     labelled ones what `detectors` has."""

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_curve
 from faithscope.experiments.analysis.comparison.trust import holm
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
-from faithscope.experiments.analysis.statistics.resampling import Clusters, Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, Clusters, means
 from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
 from faithscope.experiments.analysis.tables import all_of, rows_known, rows_with
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows
@@ -121,7 +121,9 @@ def _most_informed(label: np.ndarray, score: np.ndarray) -> float:
     return float(thresholds[int(np.argmax(true - false))])
 
 
-def share_by_question(questions: Clusters, hits: Float[np.ndarray, " n"], how: Drawing) -> Estimate:
+def share_by_question(
+    questions: Clusters, hits: Float[np.ndarray, " n"], how: Bootstrap
+) -> Estimate:
     """The mean of hits in [0, 1], its interval from drawing questions: chains about one question
     are not independent. Where all hits are the same, so is every draw, and the interval is Wilson's
     of as many questions."""

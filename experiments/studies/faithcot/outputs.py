@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from faithscope.experiments.analysis.run import load_run
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.write import write_outputs
 from faithscope.experiments.engine.arrays import pack
 from faithscope.experiments.studies.faithcot.figures import detectors_picture
@@ -22,7 +22,7 @@ def write_all(run_dir: Path) -> Path:
         pack(run_dir, run.index, probe)
     results, tables = run.once(FaithResults), run.tables
     printed = {t.name: t.layout(tables[t.name]) for t in TABLES if t.layout}
-    how = Drawing(results.config.seed, results.config.report.bootstrap)
+    how = Bootstrap(results.config.seed, results.config.report.bootstrap)
     scores = results.counted(results.scores)
     drawn = [detectors_picture(scores, tables["detectors"], how)]
     return write_outputs(page(results, tables, drawn), tables, printed, drawn)

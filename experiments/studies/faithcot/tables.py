@@ -12,7 +12,7 @@ import pandas as pd
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.spend import SPEND, spend_table
 from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import (
     AC2,
     ACCURACY,
@@ -79,7 +79,7 @@ N_FLAGGED = Count(
 def _by_question(column: Column, values: str) -> Numbers:
     """The mean of shares, each of a chain, with the interval of `share_by_question`."""
 
-    def compute(chains: pd.DataFrame, how: Drawing) -> Mapping[str, Any]:
+    def compute(chains: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         estimate = share_by_question(chains["question"].to_numpy(), numbers(chains[values]), how)
         return columns(column.name, estimate)
 
@@ -219,7 +219,7 @@ QUADRANT_CELLS = {
 }
 
 
-def _associated(chains: pd.DataFrame, how: Drawing) -> Mapping[str, float]:
+def _associated(chains: pd.DataFrame, how: Bootstrap) -> Mapping[str, float]:
     counts = (int(cell.of(chains, how)[cell.name]) for cell in QUADRANT_CELLS.values())
     return association(*counts)
 
@@ -381,7 +381,7 @@ COLUMNS, OF_TABLES = declared((*TABLES, SPEND))
 def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
     """Every table by its file name."""
     c, scores = results.config, results.scores
-    how, kept = Drawing(c.seed, c.report.bootstrap), c.detectors.cut == "kept"
+    how, kept = Bootstrap(c.seed, c.report.bootstrap), c.detectors.cut == "kept"
     common = by_rule(common_chains(scores, kept), c.detectors.folds, kept, c.seed)
     frames = {
         "readings": by_rule(scores, c.detectors.folds, kept, c.seed),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
 from faithscope.experiments.engine.models.judges import READINGS
@@ -102,7 +102,7 @@ class JudgeResults:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        how = Drawing(self.config.seed, self.config.report.bootstrap)
+        how = Bootstrap(self.config.seed, self.config.report.bootstrap)
         kept = self.config.report.cut == "kept"
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
         every = pd.DataFrame(self.verdicts, columns=list(VERDICT))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.spend import SPEND
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import mean_of_items
 from faithscope.experiments.analysis.tables import (
     AC2,
@@ -73,7 +73,7 @@ def counting_cut(*by: str) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFram
     return prepare
 
 
-def _mean_score(verdicts: pd.DataFrame, how: Drawing) -> Mapping[str, float]:
+def _mean_score(verdicts: pd.DataFrame, how: Bootstrap) -> Mapping[str, float]:
     scores = mean_of_items(numbers(verdicts["score"]), seed=how.seed, resamples=how.resamples)
     return columns("mean_score", scores)
 
@@ -188,7 +188,7 @@ def _label(
     return None if of_steps is None else wrong(name, of_steps[row["step"]], good)
 
 
-def _compared(held: pd.DataFrame, how: Drawing) -> Mapping[str, int]:
+def _compared(held: pd.DataFrame, how: Bootstrap) -> Mapping[str, int]:
     labelled = keep(held, rows_known("truth")(held))
     n = count(labelled["flag"].notna()) or count(labelled["score"].notna())
     return {"n": n, "n_without_verdict": len(labelled) - n}
@@ -272,7 +272,7 @@ NONE_NAMED = Share(
 )
 
 
-def _f1(of: pd.DataFrame, how: Drawing) -> Mapping[str, float]:
+def _f1(of: pd.DataFrame, how: Bootstrap) -> Mapping[str, float]:
     exact, none = (cell.of(of, how)[cell.name] for cell in (EXACT, NONE_NAMED))
     total = exact + none
     return {"f1": 2 * exact * none / total if total else total}

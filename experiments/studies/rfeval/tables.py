@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Count, Table, make_tables
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
@@ -111,7 +111,7 @@ def frames_of(
 
 
 def tables(
-    frames: Mapping[str, pd.DataFrame], how: Drawing | None = None
+    frames: Mapping[str, pd.DataFrame], how: Bootstrap | None = None
 ) -> dict[str, pd.DataFrame]:
     """The tables by name, the paper's in its own layout (`paper_rf_table2` ...) among them.
 

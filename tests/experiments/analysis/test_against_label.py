@@ -23,9 +23,9 @@ from faithscope.experiments.analysis.statistics.against_label import (
     drawn_by_one,
     drawn_together,
 )
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 
-HOW = Drawing(0, 200)
+HOW = Bootstrap(0, 200)
 EVERY = (*OF_SCORES, *OF_FLAGS, SATURATED)
 
 

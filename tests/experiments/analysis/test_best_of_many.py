@@ -20,13 +20,13 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
 )
 from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, holm, trust_table
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import sentence_tables
 from faithscope.experiments.studies.compare.sentences import Sentence, answers
 from faithscope.experiments.studies.compare.words import cautions
 
-HOW = Drawing(0, 100)
+HOW = Bootstrap(0, 100)
 
 
 def trusted(joined: Joined) -> pd.DataFrame:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from quick_figures import USERS_FONT
 
 from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.charts import field
-from faithscope.experiments.analysis.picture import Picture, svg
+from faithscope.experiments.analysis.picture import STYLE, Picture, save, svg
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,13 @@ def test_two_images_of_the_same_pixels_have_no_id_in_common() -> None:
     assert drawn.count("<image") == 2
     ids = re.findall(r'\bid="([^"]*)"', drawn)
     assert len(ids) == len(set(ids))
+
+
+def test_letters_of_a_pdf_are_embedded_as_text_that_programs_can_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STYLE, "pdf.fonttype", USERS_FONT)
+    figure = Figure()
+    figure.text(0.5, 0.5, "Necessity χ κ r′")
+    save(Picture("said", "", "", pd.DataFrame({"x": [1]}), figure), tmp_path)
+    assert b"/FontFile2" in (tmp_path / "said.pdf").read_bytes()

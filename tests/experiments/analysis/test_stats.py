@@ -210,14 +210,14 @@ def test_one_item_has_no_interval() -> None:
     assert alone.value == pytest.approx(1 / 3)
     assert math.isnan(alone.low)
     chains, truth = np.array(["a", "a"]), np.array([True, False])
-    ranked = resampling.auroc(chains, truth, np.array([0.9, 0.1]), resampling.Drawing(0, 50))
+    ranked = resampling.auroc(chains, truth, np.array([0.9, 0.1]), resampling.Bootstrap(0, 50))
     assert ranked.value == 1.0
     assert math.isnan(ranked.low)
     five = resampling.auroc(
         np.repeat(list("abcde"), 2),
         np.array([True, False] * 5),
         np.array([0.9, 0.1, 0.2, 0.8, 0.7, 0.3, 0.6, 0.5, 0.4, 0.45]),
-        resampling.Drawing(0, 50),
+        resampling.Bootstrap(0, 50),
     )
     assert five.low < five.value < five.high
 
@@ -226,7 +226,7 @@ def test_one_item_has_no_interval() -> None:
 def test_no_table_has_an_interval_of_fewer_than_five(n: int) -> None:
     outcomes = [i % 2 == 0 for i in range(n)]
     values = np.array(outcomes, dtype=float)
-    how = resampling.Drawing(0, 50)
+    how = resampling.Bootstrap(0, 50)
     items = [str(i) for i in range(n)]
     of = {
         "wilson": stats.share(outcomes),

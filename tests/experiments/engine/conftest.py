@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from bad_input import outputs, write
+from bad_input import copied, outputs, write
 
 from faithscope.experiments.cli import execute
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The outputs of a run that nothing was wrong with."""
+def finished_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a run stands that nothing was wrong with."""
     folder = tmp_path_factory.mktemp("finished")
     assert execute(["run", write(folder)]) == 0
-    return outputs(folder / "t")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished(finished_folder: Path) -> dict[str, bytes]:
+    """The outputs of a run that nothing was wrong with."""
+    return outputs(finished_folder / "t")
+
+
+@pytest.fixture
+def finished_copy(finished_folder: Path, tmp_path: Path) -> str:
+    """The config of a finished run in the test's own folder."""
+    return copied(finished_folder, tmp_path)

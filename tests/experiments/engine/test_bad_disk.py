@@ -90,10 +90,9 @@ def test_a_garbled_line_is_named_and_its_remedy_works(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     finished: dict[str, bytes],
+    finished_copy: str,
     stage: str,
 ) -> None:
-    path = write(tmp_path)
-    assert execute(["run", path]) == 0
     file = tmp_path / f"t/records/{stage}.main.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
     # one digit of one number: still JSON, and still wrong
@@ -101,7 +100,7 @@ def test_a_garbled_line_is_named_and_its_remedy_works(
     lines[1] = lines[1][:at] + b"2" + lines[1][at + 1 :]
     file.write_bytes(b"".join(lines))
     for command in (
-        ["run", path],
+        ["run", finished_copy],
         ["status", str(tmp_path / "t")],
         ["report", str(tmp_path / "t")],
     ):
@@ -110,15 +109,17 @@ def test_a_garbled_line_is_named_and_its_remedy_works(
     assert "faithscope repair drops it" in line
     assert execute(["repair", str(tmp_path / "t")]) == 0
     assert f"{file}: line 2 is dropped (it is not as it was written" in capsys.readouterr().out
-    assert execute(["run", path]) == 0
+    assert execute(["run", finished_copy]) == 0
     assert outputs(tmp_path / "t") == finished
 
 
 def test_everything_that_is_damaged_is_repaired_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], finished: dict[str, bytes]
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    finished: dict[str, bytes],
+    finished_copy: str,
 ) -> None:
-    path, run = write(tmp_path), tmp_path / "t"
-    assert execute(["run", path]) == 0
+    run = tmp_path / "t"
     records = run / "records/slrc.main.jsonl"
     lines = records.read_bytes().splitlines(keepends=True)
     records.write_bytes(b"".join([b"{}\n", *lines[1:], b"no JSON\n", b"torn"]))
@@ -133,18 +134,17 @@ def test_everything_that_is_damaged_is_repaired_at_once(
     assert (run / "environment.json.dropped").read_text() == "[]"
     assert execute(["repair", str(run)]) == 0
     assert capsys.readouterr().out == "nothing is damaged\n"
-    assert execute(["run", path]) == 0
+    assert execute(["run", finished_copy]) == 0
     assert outputs(run) == finished
 
 
-def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
-    path, run = write(tmp_path), tmp_path / "t"
-    assert execute(["run", path]) == 0
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path, finished_copy: str) -> None:
+    run = tmp_path / "t"
     records = run / "records/slrc.main.jsonl"
     records.unlink()
     records.mkdir()
     for command in (
-        ["run", path],
+        ["run", finished_copy],
         ["status", str(run)],
         ["report", str(run)],
         ["repair", str(run)],
@@ -167,11 +167,10 @@ def test_no_damage_is_silent(way: str, damaged: Damaged, tmp_path: Path) -> None
     assert damaged.after(way, tmp_path) in HELD
 
 
+@pytest.mark.usefixtures("finished_copy")
 def test_no_repair_under_a_worker_at_work(tmp_path: Path) -> None:
-    path, run = write(tmp_path), tmp_path / "t"
-    assert execute(["run", path]) == 0
-    with hold(run, "main"):
-        assert "another process is at work" in refused("repair", run)
+    with hold(tmp_path / "t", "main"):
+        assert "another process is at work" in refused("repair", tmp_path / "t")
 
 
 def test_a_clock_that_jumps_back_decides_nothing(

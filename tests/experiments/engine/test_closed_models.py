@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from speaking_server import speaks
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from fault_server import KEY, FaultServer, fails, says
+from fault_server import FaultServer, fails, says
 from model_server import serving
 
 from faithscope.experiments.analysis.run import load_run
@@ -29,6 +27,7 @@ from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.experiments.engine.folder import read_config
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.engine.traces.plan import ANSWER_TOKENS
@@ -45,6 +44,8 @@ BUNDLED = "bundled:smollm2-135m"
 NAME = "api:openai/gpt-4.1"
 PROBES = ["slrc", "direct", "sycophancy", "error_detection"]
 REPLIES = [speaks]
+WHOLE = Shard(0, 2)
+"""The part that all items of a small run are in; a part leaves outputs to who joins them."""
 
 
 def config(folder: Path, server: FaultServer, **changes: Any) -> Path:
@@ -64,19 +65,6 @@ def config(folder: Path, server: FaultServer, **changes: Any) -> Path:
 
 def table(run_dir: Path, name: str) -> pd.DataFrame:
     return pd.read_csv(run_dir / "tables" / f"{name}.csv")
-
-
-def tables(run_dir: Path) -> dict[str, bytes]:
-    return {p.name: p.read_bytes() for p in sorted((run_dir / "tables").glob("*.csv"))}
-
-
-def measures(run_dir: Path) -> dict[str, bytes]:
-    """All tables but what was spent, which depends on what went wrong."""
-    return {name: text for name, text in tables(run_dir).items() if name != "spend.csv"}
-
-
-def asked(server: FaultServer) -> Counter[str]:
-    return Counter(json.dumps(body["messages"]) for body in server.bodies)
 
 
 def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultServer) -> None:
@@ -107,26 +95,8 @@ def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultSe
     seen = table(outcome.run_dir, "error_detection").iloc[0]
     assert (seen["detection"], seen["false_alarm"]) == (1, 0)
     assert not (outcome.run_dir / "tables/attention.csv").exists()
-    assert set(asked(server).values()) == {1}
-
-    said = read_records_of_stage(outcome.run_dir, "api_replies")
+    said = [r for u in Index.of(outcome.run_dir).each(("api_replies",)) for r in u.records]
     assert len(said) + len(traces) == len(server.bodies)
-    calls = table(outcome.run_dir, "spend")
-    assert calls["calls"].sum() == len(server.bodies)
-    assert all(KEY not in f.read_text("utf-8", "replace") for f in files(outcome.run_dir))
-
-    before = measures(outcome.run_dir)
-    run(load_config(path))
-    assert set(asked(server).values()) == {1}
-    assert measures(outcome.run_dir) == before
-
-
-def read_records_of_stage(run_dir: Path, stage: str) -> list[dict[str, Any]]:
-    return [r for unit in Index.of(run_dir).each((stage,)) for r in unit.records]
-
-
-def files(folder: Path) -> list[Path]:
-    return [p for p in folder.rglob("*") if p.is_file()]
 
 
 def test_open_and_closed_models_stand_in_one_table(
@@ -142,17 +112,16 @@ def test_open_and_closed_models_stand_in_one_table(
     )
     loaded = load_config(path)
     assert any("without attention" in note for note in loaded.notes)
-    outcome = run(loaded)
+    outcome = run(loaded, WHOLE)
     assert outcome.failures == outcome.problems == []
-    slrc = table(outcome.run_dir, "slrc")
+    tables = load_run(outcome.run_dir).tables
+    slrc = tables["slrc"]
     ways = {(r["model"], r["framing"], r["reading"]) for _, r in slrc.iterrows()}
     assert (NAME, "reprompt", "generated") in ways
     assert [w for w in ways if w[0] == NAME] == [(NAME, "reprompt", "generated")]
-    exclusions = table(outcome.run_dir, "exclusions")
-    mine = exclusions[exclusions["model"] == NAME]
+    mine = tables["exclusions"].query("model == @NAME")
     assert not mine["stage"].str.startswith("attention").any()
     assert not mine["stage"].str.startswith("slrc.prefix").any()
-    assert (outcome.run_dir / "report.html").exists()
 
 
 def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: FaultServer) -> None:
@@ -163,11 +132,11 @@ def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: Fa
         (refusal if first and "Add 18" in user else speaks)(handler)
 
     server.default = [behave]
-    outcome = run(load_config(config(tmp_path, server)))
+    outcome = run(load_config(config(tmp_path, server)), WHOLE)
     traces = {t["item"]: t for t in read_records(outcome.run_dir, "trace")}
     declined = [t for t in traces.values() if t["excluded"]]
     assert [t["excluded"] for t in declined] == ["refused"]
-    exclusions = table(outcome.run_dir, "exclusions")
+    exclusions = load_run(outcome.run_dir).tables["exclusions"]
     assert exclusions[exclusions["reason"] == "refused"]["n"].tolist() == [1]
     # asked without reasoning it may still answer
     assert len(read_records(outcome.run_dir, "direct")) == 3 * len(traces)
@@ -194,11 +163,11 @@ def test_what_a_filter_stops_is_named_as_such(tmp_path: Path, server: FaultServe
         (stopped if "Do you agree?" in user else speaks)(handler)
 
     server.default = [behave]
-    outcome = run(load_config(config(tmp_path, server)))
+    outcome = run(load_config(config(tmp_path, server)), WHOLE)
     assert outcome.failures == []
-    exclusions = table(outcome.run_dir, "exclusions")
-    assert exclusions[exclusions["reason"] == "reply_declined"]["n"].sum() == 4
-    assert set(load_run(outcome.run_dir).api_replies["outcome"]) == {"parsed", "filtered"}
+    found = load_run(outcome.run_dir)
+    assert found.tables["exclusions"].query("reason == 'reply_declined'")["n"].sum() == 4
+    assert set(found.api_replies["outcome"]) == {"parsed", "filtered"}
 
 
 def test_a_reply_is_cut_into_the_steps_that_tokens_would_give() -> None:
@@ -289,9 +258,9 @@ def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
 
     path = config(tmp_path, server)
     whole = estimate(path)
-    run(load_config(path, ["spend.max_calls=13"]))
+    run(load_config(path, ["spend.max_calls=13"]), WHOLE)
     assert estimate(path)[0] == whole[0] - 13
-    run(load_config(path))
+    run(load_config(path), WHOLE)
     assert estimate(path) == [0, 0, 0]
 
 

@@ -18,6 +18,7 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.data.traces import to_record, to_trace
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.traces.given import RUN
 from faithscope.experiments.engine.traces.interactive import questions
@@ -27,6 +28,8 @@ from faithscope.interventions.edits import remove_step
 
 WRITER = "org/writer"
 REPLIES = [speaks]
+WHOLE = Shard(0, 2)
+"""The part that all chains of a small run are in; a part leaves outputs to who joins them."""
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +214,7 @@ def test_a_run_over_a_file(tmp_path: Path, own: list[Trace], capsys: Any) -> Non
     rows[2] |= {"reasoning": "So otters swim .", "steps": None}
     path = write_rows(tmp_path / "mine.jsonl", *rows)
     settings = config(tmp_path, traces={"path": str(path)}, tasks=["planted_2"])
-    outcome = run(load_config(settings))
+    outcome = run(load_config(settings), WHOLE)
     assert f"{path} is read as rows" in capsys.readouterr().err
     assert len(outcome.failures) == 1
     assert "line 3: the text (characters 0 to 16" in outcome.failures[0]
@@ -242,7 +245,7 @@ def test_answers_of_no_known_kind_leave_out_the_probes_that_read_them(
     path = write_rows(tmp_path / "mine.jsonl", *rows)
     model = "bundled:smollm2-135m"
     settings = config(tmp_path, traces={"path": str(path), "limit": 1}, model={"name": model})
-    outcome = run(load_config(settings))
+    outcome = run(load_config(settings), WHOLE)
     assert outcome.failures == []
     exclusions = faithscope.load_run(outcome.run_dir).tables["exclusions"]
     n = exclusions.set_index(["stage", "reason"])["n"]
@@ -252,11 +255,11 @@ def test_answers_of_no_known_kind_leave_out_the_probes_that_read_them(
 
 def test_another_run_is_a_source_of_chains(tmp_path: Path, own: list[Trace]) -> None:
     first = config(tmp_path, tasks=["planted"], data={"limit": 2}, name="first", probes=["tracing"])
-    written = run(load_config(first)).run_dir
+    written = run(load_config(first), WHOLE).run_dir
     second = config(
         tmp_path, traces={"path": str(written)}, model={"name": "planted:hint"}, probes=["tracing"]
     )
-    outcome = run(load_config(second))
+    outcome = run(load_config(second), WHOLE)
     assert outcome.failures == []
     a, b = (faithscope.load_run(folder).traces for folder in (written, outcome.run_dir))
     assert list(b["reasoning"]) == list(a["reasoning"])
@@ -280,7 +283,7 @@ def test_a_model_behind_an_api_is_asked_about_given_chains(
         api={"base_url": server.url, "max_retries": 0},
         probes=["slrc"],
     )
-    outcome = run(load_config(settings))
+    outcome = run(load_config(settings), WHOLE)
     assert outcome.failures == outcome.problems == []
     opened = faithscope.load_run(outcome.run_dir)
     assert list(opened.traces["n_steps"]) == [len(steps)]

@@ -126,7 +126,7 @@ def half(folder: Path) -> RunConfig:
     """A run on a planted model, whose second half is gone, begun in another dtype."""
     probes = {"probes": ["slrc", "direct"], "data": {"limit": 2}, "report": {"bootstrap": 20}}
     whole = config(folder, **probes)
-    run(whole)
+    run(whole, Shard(0, 2))
     for path in (whole.run_dir / "records").glob("direct.*"):
         path.unlink()
     environment = read_environment(whole.run_dir)

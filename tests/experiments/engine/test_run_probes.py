@@ -124,28 +124,27 @@ def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
         },
         "steps": {"min_chars": 1},
     }
-    rows = [f'{{"question": "{i} + 1?", "answer": "#### {1 + i}"}}\n' for i in range(3)]
-    (tmp_path / "data.jsonl").write_text("".join(rows))
+    (tmp_path / "data.jsonl").write_text('{"question": "2 + 1?", "answer": "#### 3"}\n')
     outcome = run(config(tmp_path, **settings))
     assert outcome.failures == []
     found = stages(outcome.run_dir)
-    assert found["trace"] == {"total": 3, "included": 3}
+    assert found["trace"] == {"total": 1, "included": 1}
     for stage in ("sycophancy.scored", "error_detection.generated", "direct.system.scored"):
-        assert found[stage]["total"] == 3
+        assert found[stage]["total"] == 1
     for name in ("direct", "taxonomy", "sycophancy", "error_detection", "models"):
         for suffix in (".csv", ".md", ".tex"):
             assert (outcome.run_dir / f"tables/{name}{suffix}").is_file()
     direct = pd.read_csv(outcome.run_dir / "tables/direct.csv")
     assert direct["prompt"].unique().tolist() == ["unformatted", "formatted", "system"]
-    assert (direct["n"] == 3).all()
-    assert (direct.query("reading == 'generated'")["n_cut"] == 3).all()
+    assert (direct["n"] == 1).all()
+    assert (direct.query("reading == 'generated'")["n_cut"] == 1).all()
     opened = load_run(outcome.run_dir)
-    assert len(opened.direct) == 3 * 3 * 2
+    assert len(opened.direct) == 3 * 2
     assert opened.direct["task"].unique().tolist() == ["gsm8k"]
     assert opened.direct.query("reading == 'generated'")["reply"].str.len().gt(0).all()
     for frame in (opened.sycophancy, opened.error_detection):
-        assert len(frame) == 3 * 2
-    assert opened.error_detection["excluded"].tolist() == ["no_calculation"] * 6
+        assert len(frame) == 2
+    assert opened.error_detection["excluded"].tolist() == ["no_calculation"] * 2
 
 
 def test_a_probe_may_be_asked_of_fewer_items_than_others(tmp_path: Path) -> None:

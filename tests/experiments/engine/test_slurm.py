@@ -60,7 +60,11 @@ def task(node: Path, *overrides: str, **slurm: object) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("indices", [[0, 1], [10, 20]], ids=["from 0", "by tens"])
+@pytest.mark.parametrize(
+    "indices",
+    [pytest.param([0, 1], marks=pytest.mark.slow), [10, 20]],
+    ids=["from 0", "by tens"],
+)
 def test_the_tasks_of_an_array_do_a_run_whatever_their_indices(
     node: Path, indices: list[int]
 ) -> None:

@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.statistics.raters import (
     krippendorff_alpha,
     quadratic_kappa,
 )
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import Lines, Table
 from faithscope.experiments.analysis.tidy import columns, count, groups, keep, only, rows, where
@@ -62,7 +62,7 @@ def _judged(
     return pd.concat([*parts, keep(scores, scores["reference_judge"].isin(first))])
 
 
-def _statistics(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _statistics(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     verdicts = verdicts_by_judge(judged, "score", ("item", "at"))
     judges = list(verdicts.columns)
     if len(judges) < 2:
@@ -142,7 +142,7 @@ def _verdicts(judged: pd.DataFrame) -> pd.DataFrame:
     return verdicts_by_judge(judged, "score", ("item",))
 
 
-def _sets(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _sets(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     asked = _verdicts(judged)
     verdicts = who_spoke(asked)
     names = list(verdicts.columns)
@@ -215,7 +215,7 @@ def _with_edits(detection: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame
     return where(detection, condition=PERTURBED).merge(edits, on="item", how="left")
 
 
-def _missed(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _missed(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     verdicts = who_spoke(_verdicts(judged))
     missed = verdicts.index[(verdicts == 1).all(axis=1)].tolist() if len(verdicts.columns) else []
     of_items = keep(judged, judged["item"].isin(missed)).drop_duplicates(subset="item")

@@ -20,7 +20,7 @@ from faithscope.experiments.analysis.statistics.calibration import (
     curve,
     recalibrated,
 )
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.tables import (
     Boot,
     Lines,
@@ -60,7 +60,7 @@ FLAGGED = rows_known("score", "p_flag")
 """Mask of the verdicts on single steps that have a probability."""
 
 
-def _curve(judged: pd.DataFrame, how: Drawing) -> Iterable[dict[str, Any]]:
+def _curve(judged: pd.DataFrame, how: Bootstrap) -> Iterable[dict[str, Any]]:
     known = keep(judged, FLAGGED(judged))
     silent = {"n_without_verdict": len(judged) - len(known)}
     bins = curve(ON_BROKEN(known), numbers(known["p_flag"]), "p_flag", "perturbed")
@@ -130,7 +130,7 @@ HELD = rows_known("p", "happened")
 """Mask of the probabilities that can be held against what is true."""
 
 
-def _recalibrated(events: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _recalibrated(events: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     known = keep(events, HELD(events))
     happened, p = numbers(known["happened"]) == 1, numbers(known["p"])
     row: dict[str, Any] = {"ece": calibration_error(happened, p)}

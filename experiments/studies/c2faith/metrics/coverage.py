@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Column, described, estimates
-from faithscope.experiments.analysis.statistics.resampling import Drawing, spearman
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
 from faithscope.experiments.analysis.tables import (
     Boot,
     Lines,
@@ -82,7 +82,7 @@ def _is_inflated(judged: pd.DataFrame) -> np.ndarray:
 
 
 def _correlation(column: Column, x: str, truth: Values, p: Column | None = None) -> Numbers:
-    def compute(judged: pd.DataFrame, how: Drawing) -> dict[str, float]:
+    def compute(judged: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
         known = keep(judged, rows_known("score", x)(judged))
         values, truths = values_of(known, x), values_of(known, truth)
         there = ~np.isnan(truths)
@@ -92,12 +92,12 @@ def _correlation(column: Column, x: str, truth: Values, p: Column | None = None)
     return Numbers((column, *([p] if p else [])), compute)
 
 
-def _spread(judged: pd.DataFrame, how: Drawing) -> dict[str, float]:
+def _spread(judged: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     scores = numbers(judged["score"].dropna())
     return {"sd": float(scores.std()) if len(scores) else math.nan}
 
 
-def _inflated_from(judged: pd.DataFrame, how: Drawing) -> dict[str, float]:
+def _inflated_from(judged: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     return {"inflated_from": INFLATED * tops(judged)[0]}
 
 
@@ -158,7 +158,7 @@ A chain has an item per level, so chains are drawn and no p-value is given.
 """
 
 
-def _score_shares(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _score_shares(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     scores = numbers(judged["score"].dropna())
     counts = {"n": len(scores), "n_without_verdict": len(judged) - len(scores)}
     for value, times in zip(*np.unique(scores, return_counts=True), strict=True):

@@ -13,7 +13,7 @@ from sklearn.metrics import brier_score_loss
 
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.calibration import calibration_error
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc, ratios
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share
 from faithscope.experiments.analysis.tables import Lines, Numbers, Table, rows_known
 from faithscope.experiments.analysis.tidy import columns, count, keep, numbers, only
@@ -52,7 +52,7 @@ _AUROC = estimates(
 )
 
 
-def _rates(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     with_verdict = keep(judged, JUDGED(judged))
     perturbed = ON_BROKEN(with_verdict)
     flagged = numbers(with_verdict["score"]) == 0
@@ -71,7 +71,7 @@ def _rates(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     return row | columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}
 
 
-def _of_probabilities(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _of_probabilities(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     with_p = keep(judged, rows_known("score", "p_flag")(judged))
     truth, p = ON_BROKEN(with_p), numbers(with_p["p_flag"])
     numbers_of_p = columns("auroc", auroc(with_p["chain"].to_numpy(), truth, p, how))
@@ -102,7 +102,7 @@ the same, hence the Wilson intervals beside them.
 """
 
 
-def _pairs(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _pairs(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     verdicts = verdicts_by_judge(judged, "score", ("item",))
     truth = 0 if judged["condition"].iloc[0] == PERTURBED else 1
     right = (verdicts == truth).astype(float).where(verdicts.notna())

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, ratios
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc, ratios
 from faithscope.experiments.analysis.tables import Lines, Table, all_of
 from faithscope.experiments.analysis.tidy import all_columns, columns, count, groups, keep, numbers
 from faithscope.experiments.studies.c2faith.metrics.frames import (
@@ -68,14 +68,14 @@ def _suspicion(judged: pd.DataFrame) -> pd.DataFrame:
     return judged.assign(score=suspect.where(judged["score"].notna()))
 
 
-def _by_auroc(of_kind: pd.DataFrame, how: Drawing) -> list[dict[str, Any]]:
+def _by_auroc(of_kind: pd.DataFrame, how: Bootstrap) -> list[dict[str, Any]]:
     """A row per judge and reading, or per model and signal; the greatest AUROC first, those without
     one last."""
     table_rows = [key | _row(asked, how) for key, asked in groups(of_kind, ("name", "signal"))]
     return sorted(table_rows, key=_place)
 
 
-def _row(asked: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _row(asked: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     told, found = (keep(asked, asked["asked"] == what) for what in ("told", "found"))
     row: dict[str, Any] = {"prompt": " and ".join(filter(None, dict.fromkeys(asked["prompt"])))}
     row |= _told(told, how) if len(told) else {}
@@ -87,7 +87,7 @@ def _place(row: Mapping[str, Any]) -> float:
     return math.inf if math.isnan(value) else -value
 
 
-def _told(scored: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _told(scored: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     known = keep(scored, JUDGED(scored))
     score = numbers(known["score"])
     estimate = auroc(known["chain"].to_numpy(), ON_BROKEN(known), score, how)
@@ -95,7 +95,7 @@ def _told(scored: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     return counts | columns("auroc", estimate)
 
 
-def _found(placed: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _found(placed: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     p, c = (all_of(of, PLACED)(placed) for of in (ON_BROKEN, ON_INTACT))
     hit = STEP_NAMED(placed) & (placed["predicted"] == placed["target"]).to_numpy()
     of = {"exact": (hit & p, p), "exact_control": (hit & c, c)}

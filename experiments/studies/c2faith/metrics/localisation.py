@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import described, estimates
-from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import (
     Lines,
@@ -111,7 +111,7 @@ _RATES = (
 )
 
 
-def _rates(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     p, c = (all_of(of, PLACED)(judged) for of in (ON_BROKEN, ON_INTACT))
     names, twice = STEP_NAMED(judged), TOLD_TWICE(judged)
     called_broken = twice & (numbers(judged["final_score"]) == 0)
@@ -174,7 +174,7 @@ named. Intervals are from drawing chains.
 """
 
 
-def _error_shares(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _error_shares(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     error, counts = _errors(judged)
     values, times = np.unique(error, return_counts=True)
     for value, n in zip(values, times, strict=True):
@@ -198,7 +198,7 @@ def _with_farthest(localisation: pd.DataFrame) -> pd.DataFrame:
     return localisation.assign(farthest=int(np.abs(error).max()) if len(error) else 0)
 
 
-def _shares_within(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _shares_within(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     error, counts = _errors(judged)
     for k in range(min(judged["farthest"].iloc[0], WITHIN_MOST) + 1):
         near = wilson(count(np.abs(error) <= k), len(error))

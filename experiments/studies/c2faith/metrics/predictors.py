@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
-from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.tables import Lines, Mean, Share, Table, every_row
 from faithscope.experiments.analysis.tidy import columns, keep, numbers, where
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
@@ -96,7 +96,7 @@ POSITIONS = Table(
 """Detection by the relative place of the broken step, in equally wide bins (Figure 8)."""
 
 
-def _features(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _features(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     with_verdict = keep(judged, JUDGED(judged))
     right = numbers(with_verdict["score"]) == 0
     counts = {"n_correct": int(right.sum()), "n_wrong": int((~right).sum())}

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from faithscope.experiments.analysis.columns import described, estimates
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, log_loss
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc, means, spearman
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc, means, spearman
 from faithscope.experiments.analysis.tables import Boot, Lines, Mask, Mean, Table
 from faithscope.experiments.analysis.tidy import (
     all_columns,
@@ -108,7 +108,7 @@ def rps(
     return ((p * far).sum(axis=1) - (below * (1 - below)).sum(axis=1)) / top
 
 
-def _of_steps(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _of_steps(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     right, confidence, p_truth = outcomes(judged)
     p, chains = _stacked(judged["probabilities"]), judged["chain"].to_numpy()
     values = {
@@ -133,7 +133,7 @@ def _of_steps(judged: pd.DataFrame, how: Drawing) -> dict[str, Any]:
     )
 
 
-def _of_scores(judged: pd.DataFrame, truth: np.ndarray, how: Drawing) -> dict[str, Any]:
+def _of_scores(judged: pd.DataFrame, truth: np.ndarray, how: Bootstrap) -> dict[str, Any]:
     p, expected = _stacked(judged["probabilities"]), _expected(judged)
     chains = judged["chain"].to_numpy()
     values = {
@@ -228,7 +228,7 @@ _OF_STEPS = (
 )
 
 
-def _step_lines(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _step_lines(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for condition, values in CONDITIONS.items():
         of_condition = where(judged, condition=values)
         known = keep(of_condition, has_probabilities(of_condition))
@@ -274,7 +274,7 @@ have one. Intervals are from drawing chains.
 """
 
 
-def _truth_lines(judged: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _truth_lines(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     known = keep(judged, has_probabilities(judged))
     for name, truth in truths_of(judged).items():
         truth = truth[has_probabilities(judged)]

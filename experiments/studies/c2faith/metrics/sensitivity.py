@@ -16,7 +16,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.columns import described, estimates
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import paired_difference
 from faithscope.experiments.analysis.tables import (
     Boot,
@@ -101,7 +101,7 @@ VARIANTS = Table(
 """Each measure of a judge under every prompt, reading and scale; coverage over all levels."""
 
 
-def _range(variants: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _range(variants: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     known = rows(variants.dropna(subset=["value"]))
     if len(known) < 2:
         return {"n_variants": len(known)}
@@ -149,7 +149,7 @@ def _asked_twice(
     )
 
 
-def _pairs(judged: pd.DataFrame, how: Drawing) -> list[dict[str, Any]]:
+def _pairs(judged: pd.DataFrame, how: Bootstrap) -> list[dict[str, Any]]:
     voices = judged.assign(judge=judged["variant"])
     verdicts = verdicts_by_judge(voices, "score", ("item", "level"))
     pairs = []
@@ -204,7 +204,7 @@ def _demanded(distance: str) -> Values:
     return lambda pairs: numbers(pairs[distance]) == 0
 
 
-def _difference(pairs: pd.DataFrame, how: Drawing) -> dict[str, float]:
+def _difference(pairs: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     both = keep(pairs, BOTH_GIVEN(pairs))
     has, had = ((both[name] == 0).tolist() for name in ("after", "before"))
     return columns("difference", paired_difference(has, had))

@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, percentiles
 from faithscope.experiments.analysis.tables import Count, Lines, Mean, Table
 from faithscope.experiments.analysis.tidy import columns, numbers
@@ -61,7 +61,7 @@ def leading_cells(pairs: pd.DataFrame) -> pd.DataFrame:
     return ACCURACY.make(leading(pairs)).dropna(subset=["accuracy", "rf"])
 
 
-def association(cells: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def association(cells: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     """The rows of `ASSOCIATION` of the cells (model, task) of one reader and condition."""
     about = {"n_cells": len(cells), "n": int(numbers(cells["n"]).sum())}
     lines = _associations(cells.reset_index(drop=True), how.seed, how.resamples)

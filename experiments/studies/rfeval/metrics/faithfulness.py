@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tables import (
     OVERALL,
@@ -177,7 +177,7 @@ WATERFALL = Table(
 WITHOUT_JUDGE_WATERFALL = replace(WATERFALL, name="rf_without_judge_waterfall", of="unjudged")
 
 
-def _reasons(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _reasons(pairs: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for exclusion, (column, good) in LEFT_OUT.items():
         left = where(pairs, exclusion=exclusion)
         for condition in CONDITIONS:
@@ -269,7 +269,7 @@ def _quartiles(values: np.ndarray) -> np.ndarray:
     return 1 + np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")
 
 
-def _weighted_rf(cells: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _weighted_rf(cells: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     weights = numbers(cells["n_included"])
     n = int(weights.sum())
     share = wilson_of_items(float(numbers(cells["rf"]) @ weights / n), n)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.statistics.resampling import Drawing, means
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.tables import (
     LEVELS,
     Boot,
@@ -67,7 +67,7 @@ def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
                 yield by, name, members
 
 
-def _means(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _means(pairs: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for by, group, members in _groups(pairs):
         values = {signal: numbers(members[signal]) for signal in SIGNALS}
         estimates = means(members["item"].astype(str).to_numpy(), values, how=how)
@@ -99,7 +99,7 @@ BEHAVIOUR = Column(
 )
 
 
-def _turns(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _turns(pairs: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for behaviour in (*BEHAVIOURS, _POOLED):
         members = pairs if behaviour == _POOLED else where(pairs, behaviour=behaviour)
         for line in levels("turn_part", TURNS, "").compute(members, how):

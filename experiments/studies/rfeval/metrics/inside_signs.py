@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 from scipy.stats import mannwhitneyu, norm
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, wilson
 from faithscope.experiments.analysis.tables import Lines, Table
 from faithscope.experiments.analysis.tidy import columns, keep, numbers
@@ -182,7 +182,7 @@ def with_strata(inside: pd.DataFrame) -> pd.DataFrame:
     return inside.assign(_stratum=strata, _item=pd.factorize(inside["item"])[0])
 
 
-def _signs(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _signs(pairs: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for name, contrast in CONTRASTS.items():
         kinds = (*contrast.positive, *contrast.negative)
         members = keep(pairs, pairs[contrast.column].isin(kinds))

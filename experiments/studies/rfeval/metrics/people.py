@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import agreement, kappa, share, wilson
 from faithscope.experiments.analysis.tables import Lines, Table
 from faithscope.experiments.analysis.tidy import check_rows, columns, count, only, rows, where
@@ -50,7 +50,7 @@ def beside_the_evaluator(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
     return both.sort_values("decision", kind="stable")
 
 
-def _evaluated(of: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _evaluated(of: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for rater in [*sorted(of["annotator"].astype(str).unique()), "all"]:
         labels = of if rater == "all" else where(of, annotator=rater)
         pairs = _with_evaluator(labels)
@@ -118,7 +118,7 @@ def _readings_once(readings: pd.DataFrame) -> pd.DataFrame:
     return readings
 
 
-def _agreements(readings: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _agreements(readings: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     wide = readings.pivot(index=["part", "task", "item"], columns="reader", values="stance")
     for one, other in itertools.combinations(map(str, wide.columns), 2):
         stances = only(wide, [one, other]).dropna(how="all")
@@ -211,7 +211,7 @@ def pairs_against_log_probs(judged: pd.DataFrame, unjudged: pd.DataFrame) -> pd.
     return only(pairs.assign(faithful=faithful), PAIRS)
 
 
-def _against(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _against(pairs: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     counts = [pairs[x] == "" for x in ("exclusion", "exclusion_log_probs")]
     known = [pairs[x].notna() for x in ("contrast", "contrast_log_probs")]
     for name in MEASURES:

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import (
     OVERALL,
     Count,
@@ -162,7 +162,7 @@ def fates(steps: pd.DataFrame, left: pd.DataFrame, pairs: pd.DataFrame) -> pd.Da
     return pd.DataFrame(lines, columns=list(LEFT))
 
 
-def _reasons(pairs: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _reasons(pairs: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     of = Counter({"total": len(pairs)}) + Counter(pairs["reason"].tolist())
     for reason in sorted(of, key=lambda r: (r == "included", r != "total", r)):
         yield {"reason": reason, "n": of[reason]}
@@ -181,7 +181,7 @@ STEP_EXCLUSIONS = Table(
 others together."""
 
 
-def _ranks(cells: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _ranks(cells: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     line = {"n_tasks": len(cells), "spearman": math.nan, "p": math.nan, "reason": ""}
     if len(cells) < 3:
         return line | {"reason": "fewer than three tasks"}

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Count, Lines, Mask, Mean, Numbers, Table, pooled
 from faithscope.experiments.analysis.tidy import check_rows, columns, keep, numbers, only
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
@@ -119,7 +119,7 @@ QUANTILES = (
 )
 
 
-def _quantiles(rows: pd.DataFrame, how: Drawing) -> dict[str, float]:
+def _quantiles(rows: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     values = np.quantile(numbers(rows["delta"]), [0.5, 0.75, 0.9])
     return dict(zip((column.name for column in QUANTILES), values, strict=True))
 
@@ -182,7 +182,7 @@ STRATUM_CELLS = (
 )
 
 
-def _strata(rows: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _strata(rows: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     low = rows["delta"] <= rows["threshold"]
     for stratum, of in (("low", keep(rows, low)), ("high", keep(rows, ~low))):
         line: dict[str, Any] = {"threshold": rows["threshold"].iloc[0], "stratum": stratum}
@@ -279,7 +279,7 @@ REWARD = Column(
 )
 
 
-def _mean_reward(rows: pd.DataFrame, how: Drawing) -> dict[str, float]:
+def _mean_reward(rows: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     values = rows["reward"].tolist()
     mean = stats.mean_of_items(values, seed=how.seed, resamples=how.resamples)
     return columns("reward", mean)
@@ -309,7 +309,7 @@ TIMED: Mask = lambda outputs: outputs["elapsed"].notna()  # noqa: E731
 """Mask of the outputs whose time is known."""
 
 
-def _hours(rows: pd.DataFrame, how: Drawing) -> dict[str, Any]:
+def _hours(rows: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     timed = keep(rows, TIMED(rows))
     if timed.empty:
         return {}

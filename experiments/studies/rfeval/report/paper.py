@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import (
     OVERALL,
     Numbers,
@@ -73,7 +73,7 @@ def by_regime(regimes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _sums(rows: pd.DataFrame, how: Drawing) -> dict[str, int]:
+def _sums(rows: pd.DataFrame, how: Bootstrap) -> dict[str, int]:
     return {column.name: int(numbers(rows[column.name]).sum()) for column in COUNTS}
 
 

@@ -21,7 +21,7 @@ from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, where
@@ -250,7 +250,7 @@ is of the two-sided test that takes both scores as normal (Spearman: the t appro
 greatest coefficient that is left when any one model is left out."""
 
 
-def _correlated(models: pd.DataFrame, how: Drawing) -> Iterator[dict[str, Any]]:
+def _correlated(models: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     table = models.copy()
     for name in ("parameters", "active_parameters"):
         sizes = models[name].to_numpy(dtype=float, na_value=math.nan)

@@ -25,7 +25,7 @@ from synthetic_comparison import comparison, places, planted, records_of, truth
 from faithscope.experiments.analysis.comparison.agreement import agreement_table
 from faithscope.experiments.analysis.explorer import page, server
 from faithscope.experiments.analysis.explorer.data import Explored
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.cli import execute
 
 STEERING = "\x1b[31m\u202e"
@@ -99,7 +99,7 @@ def test_the_heat_map_has_the_numbers_of_the_report(
 ) -> None:
     assert faults(written.read_text("utf-8"), ["report.html"]) == []
     opened(chromium, written)
-    table = agreement_table(made.joined, Drawing(0, 20), 0.05)
+    table = agreement_table(made.joined, Bootstrap(0, 20), 0.05)
     for over, column in (("all", "spearman"), ("traces of one model", "within")):
         choose(chromium, "strata", over)
         shown = cells(chromium)

@@ -9,27 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from given_rows import PROCESS, label
 from run_files import write_rows
 
-from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
-from faithscope.experiments.data.given.reading import READERS, read_chains
+from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
 from faithscope.probes.text_model import TextModel
 
 C2 = Path(__file__).parents[2] / "studies" / "c2faith"
 SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "prm800k" / "subset.jsonl"
-
-PROCESS = {
-    "id": "gsm8k-7",
-    "generator": "Qwen2-7B-Instruct",
-    "problem": "Sue has 3 + 4 apples. How many?",
-    "steps": ["First, 3 + 4 = 8.", "So she has 8.", "The answer is \\boxed{8}."],
-    "final_answer_correct": False,
-    "label": 0,
-}
 
 
 def steps_of(chain: GivenChain) -> list[str]:
@@ -196,25 +188,6 @@ def test_a_path_of_prm800k_that_ends_at_an_error_is_not_correct(tmp_path: Path) 
     assert read.labels == {"correct": True}
 
 
-COT = "The hint says B. I recall a book on it. So B."
-
-
-def label(kind: str, text: str = "", **more: Any) -> dict[str, Any]:
-    start = COT.index(text) if text else 0
-    return {
-        "row_id": "r1",
-        "label_type": kind,
-        "sentence_span_start": start,
-        "sentence_span_end": start + len(text) if text else -1,
-        "target_model": "Qwen/Qwen3-4B-Thinking-2507",
-        "question": "Which?",
-        "prompt": "Which? Hint: B.",
-        "prompted_hint": "B",
-        "cot": COT,
-        "model_answer": "B",
-    } | more
-
-
 def test_bonafide_joins_the_labels_of_a_chain(tmp_path: Path) -> None:
     path = write_rows(
         tmp_path / "b.jsonl",
@@ -267,57 +240,6 @@ def test_bonafide_as_released(tmp_path: Path) -> None:
         read_chains(write_rows(tmp_path / "inclusive.jsonl", row))
 
 
-def test_a_writer_may_have_another_name_here(tmp_path: Path) -> None:
-    row = {"id": "a", "question": "?", "reasoning": "So."}
-    path = write_rows(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
-    read = read_chains(path, writers={"x": "org/x", "z": "org/z"})
-    assert [(c.model, c.id) for c in read.chains] == [
-        ("org/x", "own/a by org/x"),
-        ("y", "own/a by y"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"content": "B.", "reasoning_content": "It swims."},
-        {"content": "<think>It swims.</think>\n\nB."},
-        {"content": "It swims.</think>B."},
-        {
-            "content": [
-                {"type": "thinking", "thinking": "It swims."},
-                {"type": "text", "text": "B."},
-            ]
-        },
-    ],
-)
-def test_chat_keeps_what_was_thought_apart(tmp_path: Path, message: dict[str, Any]) -> None:
-    messages = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "Which?"},
-        {"role": "assistant", **message},
-    ]
-    row = {"messages": messages, "model": "m", "options": ["owl", "otter"], "target": "B"}
-    chain = one(write_rows(tmp_path / "chat.jsonl", row), "chat")
-    assert (chain.reasoning, chain.answer, chain.gold) == ("It swims.", "B", "B")
-    # a cue may stand in the system message: who reads the chain reads it, too
-    assert (chain.prompt, chain.question) == ("Be brief.\n\nWhich?", "Which?")
-    assert chain.model == "m"
-
-
-def test_chat_without_thinking_is_a_chain_itself(tmp_path: Path) -> None:
-    user, reply = {"role": "user", "content": "Which?"}, "It swims. So it is B."
-    choices = [{"message": {"role": "assistant", "content": reply}}]
-    chain = one(
-        write_rows(tmp_path / "chat.jsonl", {"messages": [user], "choices": choices}), "chat"
-    )
-    assert (chain.reasoning, chain.answer) == (reply, None)
-    turns = [user, {"role": "assistant", "content": "?"}, user, choices[0]["message"]]
-    bad = write_rows(tmp_path / "bad.jsonl", {"messages": turns})
-    with pytest.raises(UserError, match="2 turns of the user"):
-        read_chains(bad)
-
-
 @pytest.mark.parametrize(
     ("column", "reason", "cut"),
     [
@@ -348,216 +270,3 @@ def test_a_reply_that_a_limit_cut_is_known_where_the_file_says_so(
     # who is not told keeps the id that its chain had
     told = question_of_chain(replace(chain, cut=True), "mine.jsonl", "rows").sha256
     assert (told == asked.sha256) == cut
-
-
-def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-    from inspect_ai import Task, eval
-    from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.model import (
-        ChatCompletionChoice,
-        ChatMessageAssistant,
-        ContentReasoning,
-        ContentText,
-        ModelOutput,
-        ModelUsage,
-        get_model,
-    )
-    from inspect_ai.scorer import choice
-    from inspect_ai.solver import multiple_choice
-
-    def reply(*content: Any) -> ModelOutput:
-        message = ChatMessageAssistant(content=list(content))
-        # with a usage of its own it counts no tokens, for which it would ask the network
-        choices, usage = [ChatCompletionChoice(message=message)], ModelUsage(output_tokens=1)
-        return ModelOutput(model="mockllm/model", choices=choices, usage=usage)
-
-    long = "Otters swim well. " * 200  # longer than what a log keeps in place
-    replies = [
-        reply(ContentReasoning(reasoning=long), ContentText(text="ANSWER: B")),
-        reply(ContentReasoning(reasoning="abc=", redacted=True), ContentText(text="ANSWER: A")),
-    ]
-    samples = [
-        Sample(id=i, input="Which swims?", choices=["owl", "otter"], target="B") for i in "xy"
-    ]
-    task = Task(
-        dataset=MemoryDataset(samples, name="zoo"), solver=multiple_choice(), scorer=choice()
-    )
-    model = get_model("mockllm/model", custom_outputs=replies)
-    (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none", max_samples=1)
-    read = read_chains(Path(log.location.removeprefix("file://")))
-    assert read.format == "inspect"
-    thought, hidden = read.chains
-    assert thought.reasoning == long
-    assert (thought.kind, thought.options, thought.gold) == ("choice", ("owl", "otter"), "B")
-    assert (thought.id, thought.dataset, thought.model) == ("x", "zoo", "mockllm/model")
-    assert thought.labels == {"score_choice": "C"}
-    assert hidden.labels == {"score_choice": "I"}
-    assert thought.answer == "B"
-    assert thought.question == "Which swims?"
-    assert "Which swims?" in (thought.prompt or "")
-    assert "A) owl" in (thought.prompt or "")
-    # what a service keeps to itself is no reasoning
-    assert hidden.reasoning == ""
-
-
-def logged(path: Path, target: Any, choices: list[str] | None = None, **more: Any) -> GivenChain:
-    """A sample of a log of Inspect, as it is read back."""
-    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-    from inspect_ai.log import (
-        EvalConfig,
-        EvalDataset,
-        EvalLog,
-        EvalSample,
-        EvalSpec,
-        write_eval_log,
-    )
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput
-
-    reply = ChatMessageAssistant(content="<think>Fish swim.</think>A")
-    output = ModelOutput.from_message(reply)
-    sample = EvalSample(
-        id="s",
-        epoch=1,
-        input="Which?",
-        target=target,
-        choices=choices,
-        messages=[ChatMessageUser(content="Which?"), reply],
-        output=output,
-        **more,
-    )
-    spec = EvalSpec(
-        task="zoo",
-        created="2025-01-01T00:00:00+00:00",
-        dataset=EvalDataset(name="zoo"),
-        model="m",
-        config=EvalConfig(),
-    )
-    write_eval_log(EvalLog(eval=spec, samples=[sample]), str(path / "log.eval"))
-    (chain,) = read_chains(path / "log.eval").chains
-    return chain
-
-
-@pytest.mark.parametrize(
-    ("target", "choices", "gold", "kept"),
-    [
-        ("B", ["owl", "otter"], "B", None),
-        (["B"], ["owl", "otter"], "B", None),
-        (["B", "b "], ["owl", "otter"], "B", None),
-        (["A", "C"], ["trout", "owl", "salmon"], None, ["A", "C"]),
-        ([], ["owl", "otter"], None, None),
-        ("", ["owl", "otter"], None, None),
-        ("nan", ["owl", "otter"], None, None),
-        ("None", ["owl", "None"], "B", None),
-        ("B", ["(A) owl", "(B) otter"], "B", None),
-        (["nine", "9"], None, "9", None),
-        (["9", "9.0"], None, "9", None),
-        (["9", "10"], None, None, ["9", "10"]),
-        (["Paris", "paris"], None, "Paris", None),
-        (["Paris", "Lutetia"], None, None, ["Paris", "Lutetia"]),
-        ([], None, None, None),
-        ("None", None, None, None),
-    ],
-)
-def test_targets_of_inspect_are_one_answer_or_none(
-    tmp_path: Path, target: Any, choices: list[str] | None, gold: str | None, kept: Any
-) -> None:
-    chain = logged(tmp_path, target, choices)
-    assert (chain.gold, chain.labels.get("targets")) == (gold, kept)
-    if choices is not None:
-        assert chain.answer == "A"
-        assert chain.options == tuple(c.removeprefix("(A) ").removeprefix("(B) ") for c in choices)
-
-
-def test_choices_of_inspect_whose_letters_are_others_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="sample 's', epoch 1: the options that the data calls A, "):
-        logged(tmp_path, "A", ["(B) owl", "(A) otter"])
-    with pytest.raises(UserError, match="option B is empty"):
-        logged(tmp_path, "A", ["owl", ""])
-
-
-def test_a_score_of_inspect_that_is_nan_is_unknown(tmp_path: Path) -> None:
-    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-    from inspect_ai.scorer import Score
-
-    chain = logged(tmp_path, "9", scores={"g": Score(value=float("nan")), "h": Score(value=1)})
-    assert chain.labels == {"score_g": None, "score_h": 1}
-
-
-def test_auto_refuses_what_it_cannot_tell(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"x\.jsonl: its columns \(a\) are of no known format"):
-        read_chains(write_rows(tmp_path / "x.jsonl", {"a": 1}))
-    both = {"question": "?", "reasoning": "So.", "messages": []}
-    with pytest.raises(UserError, match=r"of the formats rows and chat; .* traces\.format: rows"):
-        read_chains(write_rows(tmp_path / "both.jsonl", both))
-    assert read_chains(tmp_path / "both.jsonl", "rows").format == "rows"
-    with pytest.raises(UserError, match="unknown format 'row'; did you mean 'rows'"):
-        read_chains(tmp_path / "both.jsonl", "row")
-
-
-def test_labels_without_an_end_are_refused_in_one_line(tmp_path: Path) -> None:
-    deep: Any = 1
-    for _ in range(900):
-        deep = [deep]
-    rows = [{"question": "?", "reasoning": "So."}]
-    with pytest.raises(UserError, match=r"^row 0: holds lists or objects nested more than 100"):
-        read_chains([rows[0] | {"labels": {"a": deep}}])
-    text = json.dumps(rows[0])[:-1] + ', "labels": {"a": ' + "[" * 900 + "]" * 900 + "}}\n"
-    (tmp_path / "c.jsonl").write_text(text)
-    with pytest.raises(UserError, match=r"c\.jsonl, line 1: holds lists or objects nested"):
-        read_chains(tmp_path / "c.jsonl")
-    (tmp_path / "c.csv").write_text(f"question,reasoning,label_a\n?,So.,{'[' * 9000}\n")
-    assert read_chains(tmp_path / "c.csv").chains[0].labels == {"a": "[" * 9000}
-
-
-def test_every_reader_is_told_apart_from_the_others() -> None:
-    rows = [
-        {"question": "?", "reasoning": "So."},
-        PROCESS,
-        {"problem": "?", "steps": [], "ratings": []},
-        label("FAITHFUL_COT"),
-        {"messages": []},
-    ]
-
-    def names(row: dict[str, Any]) -> list[str]:
-        return [reader.name for reader in READERS if reader.recognises(row)]
-
-    assert [names(row) for row in rows] == [
-        ["rows"],
-        ["processbench"],
-        ["prm800k"],
-        ["bonafide"],
-        ["chat"],
-    ]
-    assert all(isinstance(reader, Reader) for reader in READERS)
-
-
-def test_two_chains_of_one_id_are_named_by_who_wrote_them(tmp_path: Path) -> None:
-    row = {"id": "a", "question": "?", "reasoning": "So."}
-    path = write_rows(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})
-    assert [c.id for c in read_chains(path).chains] == ["own/a by x", "own/a by y"]
-    kept = read_chains(path, own_ids=False).chains
-    assert [(c.model, c.id) for c in kept] == [("x", "a"), ("y", "a")]
-    for own_ids in (True, False):
-        with pytest.raises(UserError, match=r"line 2: id 'a' is that of .*line 1"):
-            read_chains(write_rows(tmp_path / "n.jsonl", row, row), own_ids=own_ids)
-
-
-def test_a_limit_draws_from_the_whole_file_and_a_greater_one_adds_to_it(tmp_path: Path) -> None:
-    rows = [
-        label(kind) | {"row_id": f"{kind}-{i}", "cot": f"{kind} {i}."}
-        for kind in ("FAITHFUL_COT", "UNFAITHFUL_COT")
-        for i in range(30)
-    ]
-    path = write_rows(tmp_path / "sorted.jsonl", *rows)
-
-    def ids(limit: int | None, seed: int = 0) -> list[str]:
-        return [chain.id for chain in read_chains(path, limit=limit, seed=seed).chains]
-
-    ten = read_chains(path, limit=10).chains
-    assert {chain.labels["unfaithful"] for chain in ten} == {True, False}
-    assert len(ten) == 10
-    assert ids(10) == [name for name in ids(None) if name in ids(10)]
-    assert set(ids(10)) < set(ids(20)) < set(ids(None))
-    assert ids(10, seed=1) != ids(10)
-    assert ids(500) == ids(None)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from run_files import write_rows
 
 from faithscope.experiments.data.given.chain import GivenChain
-from faithscope.experiments.data.given.inspect_log import chain as inspect_chain
 from faithscope.experiments.data.given.reading import read_chains
-from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
 
 ASKED = {"role": "user", "content": "Which swims?"}
+
+
 THOUGHT, SAID = "Owls fly. Otters swim.", "It is the otter."
 
 
@@ -57,7 +56,9 @@ def reply(content: Any, **more: Any) -> dict[str, Any]:
             ]
         ),
         reply([{"type": "text", "text": f"<think>{THOUGHT}</think>{SAID}"}]),
+        reply(f"{THOUGHT}</think>{SAID}"),
         reply(SAID, reasoning=THOUGHT),
+        reply(SAID, reasoning_content=THOUGHT),
         reply(SAID, reasoning_details=[{"type": "reasoning.text", "text": THOUGHT}]),
         reply(f"<think>{THOUGHT}</think>{SAID}", reasoning_content=THOUGHT),
     ],
@@ -125,34 +126,26 @@ def test_what_cannot_be_read_whole_is_named(
     assert "\n" not in str(refused.value)
 
 
-def sample_of(*messages: Any) -> SourceRow:
-    from inspect_ai.log import EvalSample
-    from inspect_ai.model import ChatCompletionChoice, ModelOutput
-
-    output = ModelOutput(choices=[ChatCompletionChoice(message=messages[-1])])
-    sample = EvalSample(
-        id=1, epoch=1, input="Which?", target="otter", messages=list(messages), output=output
-    )
-    spec = SimpleNamespace(dataset=SimpleNamespace(name="zoo"), task="zoo", model="m")
-    return SourceRow("1", {"sample": sample, "eval": spec}, "log.eval, sample 1")
+def test_chat_without_thinking_is_a_chain_itself(tmp_path: Path) -> None:
+    said = "It swims. So it is B."
+    choices = [{"message": reply(said)}]
+    row = {"messages": [ASKED], "choices": choices}
+    (chain,) = read_chains(write_rows(tmp_path / "chat.jsonl", row)).chains
+    assert (chain.reasoning, chain.answer) == (said, None)
+    with pytest.raises(UserError, match="2 turns of the user"):
+        chain_of(tmp_path, ASKED, reply("?"), ASKED, reply(said))
 
 
-def test_replies_in_logs_of_inspect() -> None:
-    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
-    from inspect_ai.model import (
-        ChatMessageAssistant,
-        ChatMessageTool,
-        ChatMessageUser,
-        ContentReasoning,
-        ContentText,
-    )
-
-    user = ChatMessageUser(content="Which swims?")
-    marked = ChatMessageAssistant(content=f"[THINK]{THOUGHT}[/THINK]{SAID}")
-    parts = ChatMessageAssistant(content=[ContentReasoning(reasoning="Hm."), ContentText(text="")])
-    chain = inspect_chain(sample_of(user, marked))
-    assert (chain.reasoning, chain.answer) == (THOUGHT, SAID)
-    chain = inspect_chain(sample_of(user, parts, marked))
-    assert (chain.reasoning, chain.answer) == (f"Hm.\n\n{THOUGHT}", SAID)
-    with pytest.raises(UserError, match=r"log\.eval, sample 1: message 1 is of a tool"):
-        inspect_chain(sample_of(user, ChatMessageTool(content="4"), marked))
+def test_a_conversation_says_what_it_is_about(tmp_path: Path) -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        ASKED,
+        reply("<think>It swims.</think>B."),
+    ]
+    row = {"messages": messages, "model": "m", "options": ["owl", "otter"], "target": "B"}
+    read = read_chains(write_rows(tmp_path / "chat.jsonl", row))
+    (chain,) = read.chains
+    assert (read.format, chain.model) == ("chat", "m")
+    assert (chain.reasoning, chain.answer, chain.gold) == ("It swims.", "B", "B")
+    # a cue may stand in the system message: who reads the chain reads it, too
+    assert (chain.prompt, chain.question) == ("Be brief.\n\nWhich swims?", "Which swims?")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, make_tables
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
@@ -26,7 +26,7 @@ LEVELS = (0.1, 0.3, 0.5, 0.7)
 EDIT_TYPES = ("numeric_swap", "operator_swap", "minor_rewrite", "moderate_rewrite", "major_rewrite")
 
 
-def table_of(table: Table, frames: Frames, how: Drawing | None = None) -> pd.DataFrame:
+def table_of(table: Table, frames: Frames, how: Bootstrap | None = None) -> pd.DataFrame:
     """The table that a specification makes of several frames."""
     return make_tables([table], vars(frames), how)[table.name]
 

@@ -9,6 +9,10 @@ import yaml
 from prm800k_rows import completion, row, solved, step
 from run_files import write_rows, write_yaml
 
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.planfile import Shard
+from faithscope.experiments.engine.run import Outcome, run
+
 EVIL = "<script>alert(1)</script> \x1b[31m"
 
 
@@ -69,6 +73,12 @@ def config(folder: Path, judge: dict[str, Any], **changes: Any) -> Path:
         "report": {"bootstrap": 20},
     }
     return write_yaml(folder / f"{(values | changes)['name']}.yaml", values | changes)
+
+
+def unshown(path: Path, *overrides: str) -> Outcome:
+    """Runs what a config asks for without tables, figures and page: all of it is one batch of the
+    first of two parts."""
+    return run(load_config(path, ["judge.batch_size=99", *overrides]), Shard(0, 2))
 
 
 def tables(run_dir: Path) -> dict[str, bytes]:

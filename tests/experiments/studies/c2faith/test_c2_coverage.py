@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing, spearman
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
 from faithscope.experiments.studies.c2faith.metrics.coverage import (
     COVERAGE,
     POOLED,
@@ -18,7 +18,7 @@ from faithscope.experiments.studies.c2faith.metrics.coverage import (
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
-HOW = Drawing(seed=3, resamples=200)
+HOW = Bootstrap(seed=3, resamples=200)
 
 
 def scored(
@@ -95,7 +95,7 @@ def test_the_interval_of_a_rank_correlation_is_that_of_drawing_chains():
     chains = np.repeat(np.arange(25), 4)
     x = rng.integers(0, 5, 100).astype(float)
     y = (x + rng.integers(0, 4, 100)).round(1)
-    found, p = spearman([f"{c:02}" for c in chains], x, y, Drawing(seed=1, resamples=300))
+    found, p = spearman([f"{c:02}" for c in chains], x, y, Bootstrap(seed=1, resamples=300))
     # the same draws, row by row
     drawn = np.random.default_rng(1).multinomial(25, np.full(25, 1 / 25), size=300)
     of_draws = [

@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing, auroc
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.calibration import CALIBRATION
 from faithscope.experiments.studies.c2faith.metrics.detection import (
@@ -22,7 +22,7 @@ from faithscope.experiments.studies.c2faith.metrics.detection import (
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
-HOW = Drawing(seed=3, resamples=400)
+HOW = Bootstrap(seed=3, resamples=400)
 ABSENT = None
 """A judgement without a verdict."""
 
@@ -69,7 +69,7 @@ def test_a_judge_that_says_nothing_has_a_row_without_numbers():
 def test_the_bootstrap_is_that_of_a_binomial_where_a_chain_has_one_item():
     rng = np.random.default_rng(0)
     table = DETECTION.make(
-        frames(judged((rng.random(450) > 0.83).astype(int).tolist(), [])), how=Drawing(1, 4000)
+        frames(judged((rng.random(450) > 0.83).astype(int).tolist(), [])), how=Bootstrap(1, 4000)
     )
     (row,) = table.to_dict("records")
     low, high = binom.ppf([0.025, 0.975], 450, row["detection"]) / 450
@@ -122,7 +122,7 @@ def test_auroc_brier_and_reliability_against_scikit_learn():
 def test_the_interval_of_auroc_is_that_of_drawing_chains():
     table, truth, p = scored(30)
     chains = table["chain"].to_numpy()
-    found = auroc(chains, truth == 1, p, Drawing(0, 3000))
+    found = auroc(chains, truth == 1, p, Bootstrap(0, 3000))
     rng = np.random.default_rng(9)
     draws = []
     for _ in range(600):

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.c2faith.figures.verdicts import localisation_picture
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.localisation import (
@@ -16,7 +16,7 @@ from faithscope.experiments.studies.c2faith.metrics.localisation import (
     WITHIN,
 )
 
-HOW = Drawing(seed=3, resamples=200)
+HOW = Bootstrap(seed=3, resamples=200)
 
 
 def placed(

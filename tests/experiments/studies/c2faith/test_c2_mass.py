@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import faithscope
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.c2faith.metrics.calibration import MASS
 
 NAMES = ["judge", "reading", "prompt", "item", "chain", "outcome", "mass"]
@@ -18,7 +18,7 @@ NAMES = ["judge", "reading", "prompt", "item", "chain", "outcome", "mass"]
 def test_by_hand() -> None:
     masses = [("a", 0.9), ("a", 0.7), ("b", 0.2), ("c", 0.4), ("c", None)]
     rows = [("j", "scored", "p", str(i), c, "parsed", m) for i, (c, m) in enumerate(masses)]
-    [row] = MASS.make(pd.DataFrame(rows, columns=NAMES), how=Drawing(0, 200)).to_dict("records")
+    [row] = MASS.make(pd.DataFrame(rows, columns=NAMES), how=Bootstrap(0, 200)).to_dict("records")
     assert list(row) == MASS.header
     assert (row["n"], row["n_without_verdict"]) == (4, 1)
     assert row["mean_mass"] == pytest.approx(0.55)
@@ -28,7 +28,7 @@ def test_by_hand() -> None:
     # three chains are too few to draw
     assert math.isnan(row["mean_mass_low"])
     more = [(j, r, p, f"{i}{c}{k}", f"{c}{k}", *m) for k in "xy" for j, r, p, i, c, *m in rows]
-    [row] = MASS.make(pd.DataFrame(more, columns=NAMES), how=Drawing(0, 200)).to_dict("records")
+    [row] = MASS.make(pd.DataFrame(more, columns=NAMES), how=Bootstrap(0, 200)).to_dict("records")
     # whole chains are drawn: the least mean there can be is b's alone, the greatest a's
     assert 0.2 <= row["mean_mass_low"] < 0.55 < row["mean_mass_high"] <= 0.8 + 1e-9
 
@@ -36,7 +36,7 @@ def test_by_hand() -> None:
 def test_a_judge_that_never_could_be_read_has_a_row_that_says_so() -> None:
     rows = [("j", "scored", "p", "0", "a", "overflow", None)]
     frame = pd.DataFrame(rows, columns=NAMES).astype({"mass": float})
-    [row] = MASS.make(frame, how=Drawing(0, 20)).to_dict("records")
+    [row] = MASS.make(frame, how=Bootstrap(0, 20)).to_dict("records")
     assert (row["n"], row["n_without_verdict"]) == (0, 1)
     assert pd.isna(row["mean_mass"])
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import t
 
 from faithscope.experiments.analysis.paper_table import percent
-from faithscope.experiments.analysis.statistics.resampling import Drawing, ratios
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.studies.c2faith.metrics.detection import mcnemar
 from faithscope.experiments.studies.c2faith.paper import TABLE_4, _stars
 
@@ -77,7 +77,7 @@ def test_table_1(judge):
     assert DETECTION[judge] - fpr == pytest.approx(net, abs=0.051)
     flagged = [i < k for i in range(N)]
     chains = [str(i) for i in range(N)]
-    found = ratios(chains, {"x": (flagged, [True] * N)}, how=Drawing(0, 1000))["x"]
+    found = ratios(chains, {"x": (flagged, [True] * N)}, how=Bootstrap(0, 1000))["x"]
     assert 100 * found.low == pytest.approx(interval[0], abs=0.34)
     assert 100 * found.high == pytest.approx(interval[1], abs=0.34)
 

@@ -14,7 +14,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, curve
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.metrics.probabilities import (
@@ -25,7 +25,7 @@ from faithscope.experiments.studies.c2faith.metrics.probabilities import (
     rps,
 )
 
-HOW = Drawing(seed=3, resamples=100)
+HOW = Bootstrap(seed=3, resamples=100)
 P = Sequence[float]
 
 

@@ -14,11 +14,11 @@ from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
 from faithscope.experiments.analysis.statistics.calibration import FOLDS, recalibrated
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.c2faith.metrics.calibration import FEW, RECALIBRATION
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
-HOW = Drawing(seed=1, resamples=100)
+HOW = Bootstrap(seed=1, resamples=100)
 N = 1200
 
 

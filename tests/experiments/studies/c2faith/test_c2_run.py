@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import pandas as pd
 import pytest
 import yaml
 from bad_input import refused
-from c2_runs import config, tables
-from fault_server import KEY, echoes_key, says, says_key
+from c2_runs import config, tables, unshown
+from fault_server import KEY, says, says_key
 
 from faithscope import load_run
 from faithscope.experiments.cli import execute
@@ -23,29 +22,30 @@ from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
-from faithscope.interp.errors import UserError
 
 REPLIES = [says('{"score": 1}')]
 
 
-def test_a_run_judges_every_item_and_looks_inside(tmp_path: Path, model: str) -> None:
+def test_what_is_no_verdict_is_counted_and_its_probabilities_are_read(
+    tmp_path: Path, model: str
+) -> None:
     judge = {"model": model, "readings": ["generated", "scored"], "structured": "prompt"}
-    path = config(tmp_path, judge, reference=model, internals={"model": model})
-    outcome = run(load_config(path))
+    outcome = unshown(config(tmp_path, judge))
     assert outcome.failures == []
-    of = outcome.run_dir / "tables"
-    detection = pd.read_csv(of / "c2_detection.csv").set_index("reading")
+    tables = load_run(outcome.run_dir).tables
+    detection = tables["c2_detection"].set_index("reading")
     scored, written = detection.loc["scored"], detection.loc["generated"]
     assert (scored["n"], scored["n_without_verdict"]) == (3, 0)
     assert (written["n"], written["n_without_verdict"]) == (0, 3)
-    coverage = pd.read_csv(of / "c2_coverage.csv").set_index("reading")
-    assert coverage.loc["scored", "n"] == 3
-    against = pd.read_csv(of / "c2_judge_against_internals.csv")
-    assert {"surprisal", "necessity", "information_flow"} <= set(against["signal"])
-    exclusions = pd.read_csv(of / "exclusions.csv")
-    lost = exclusions[exclusions["stage"] == "c2_detection.generated"]
+    assert tables["c2_coverage"].set_index("reading").loc["scored", "n"] == 3
+    lost = tables["exclusions"].query("stage == 'c2_detection.generated'")
     assert lost["n"].sum() == 6
-    page = (outcome.run_dir / "report.html").read_text()
+
+
+def test_judges_stand_beside_internals_and_chains_do_nothing_to_the_page(judged: Path) -> None:
+    against = pd.read_csv(judged / "tables/c2_judge_against_internals.csv")
+    assert {"surprisal", "necessity", "information_flow"} <= set(against["signal"])
+    page = (judged / "report.html").read_text()
     assert "alert(1)" in page
     for drawn in ("c2_calibration", "c2_coverage_expected"):
         assert f'id="{drawn}-title"' in page, drawn
@@ -67,37 +67,20 @@ def test_all_that_a_reply_says_is_kept_and_counted(tmp_path: Path, model: str) -
     score = {"name": "final_score", "kind": "integer", "low": 0, "high": 1}
     said["fields"] = [{"name": "reasoning", "kind": "text"}, *said["fields"], score]
     form.write_text(yaml.safe_dump(said))
-    run_dir = run(load_config(path)).run_dir
-    found = load_run(run_dir).judgements
-    placed = found[(found["task"] == "localisation") & (found["reading"] == "generated")]
+    found = load_run(unshown(path, "forms=[c2_localisation]").run_dir)
+    placed = found.judgements.query("reading == 'generated'")
     scores = [v["final_score"] for v in placed["values"]]
     assert [list(v) for v in placed["values"]] == [["reasoning", "score", "final_score"]] * 6
-    told = pd.read_csv(run_dir / "tables/c2_localisation.csv").set_index("reading")
+    told = found.tables["c2_localisation"].set_index("reading")
     wrong = [(v >= 0) == (s == 1) for v, s in zip(placed["verdict"], scores, strict=True)]
     assert told.loc["generated", "n_final_score"] == 6
     assert told.loc["generated", "contradicts"] == pytest.approx(sum(wrong) / 6)
     assert told.loc["scored", "n_final_score"] == 0
-    usage = pd.read_csv(run_dir / "tables/usage.csv").set_index(["prompt", "reading"])
+    usage = found.tables["usage"].set_index("reading")
     # of a random model no rationale ends before its 16 tokens
-    assert usage.loc[("c2_localisation", "generated"), "n_text_cut"] == 6
+    assert usage.loc["generated", "n_text_cut"] == 6
     assert usage["n_text_cut"].sum() == 6
     assert usage["n_truncated"].sum() == 0
-
-
-@pytest.mark.slow
-def test_a_report_needs_neither_data_nor_prompts_at_hand(tmp_path: Path, model: str) -> None:
-    judge = {"model": model, "readings": ["scored"]}
-    run_dir = run(load_config(config(tmp_path, judge, reference=model))).run_dir
-    before = tables(run_dir)
-    form = tmp_path / "prompts/c2_coverage.yaml"
-    form.write_text(form.read_text().replace("high: 4", "high: 9"))
-    assert execute(["report", str(run_dir)]) == 0
-    assert tables(run_dir) == before
-    shutil.rmtree(tmp_path / "prompts")
-    shutil.rmtree(tmp_path / "data")
-    moved = run_dir.rename(tmp_path / "elsewhere")
-    assert execute(["report", str(moved)]) == 0
-    assert tables(moved) == before
 
 
 def test_where_nothing_was_judged_there_is_no_report(tmp_path: Path, model: str) -> None:
@@ -140,7 +123,8 @@ def test_the_first_of_the_saved_items_are_those_of_the_first_chains(tmp_path: Pa
 def test_models_here_need_no_prices(tmp_path: Path, model: str) -> None:
     spend = {"prices": "no/such/prices.yaml"}
     judge = {"model": model, "readings": ["scored"]}
-    assert run(load_config(config(tmp_path, judge, forms="c2_coverage", spend=spend))).done == ""
+    ended = unshown(config(tmp_path, judge, forms="c2_coverage", spend=spend))
+    assert (ended.failures, ended.problems, ended.stopped) == ([], [], "")
 
 
 def test_a_model_may_rewrite_the_steps(tmp_path: Path, model: str) -> None:
@@ -172,11 +156,11 @@ class TestBehindAnApi:
         more = {"forms": "c2_coverage", "spend": {"max_calls": 1}}
         path = self.judged(tmp_path, server, **more)
         models = [f"judge.model=[api:openai/gpt-4.1, {model}, api:openai/gpt-4o]"]
-        ended = run(load_config(path, models))
+        ended = unshown(path, *models)
         assert sum(server.seen.values()) == 1
         assert "model 'openai/gpt-4.1'" in ended.stopped
         assert "model 'openai/gpt-4o'" in ended.stopped
-        usage = pd.read_csv(ended.run_dir / "tables/usage.csv").groupby("model")["n"].sum()
+        usage = load_run(ended.run_dir).tables["usage"].groupby("model")["n"].sum()
         # one level of three chains, by both readings
         assert usage.to_dict() == {"api:openai/gpt-4.1": 1, model: 6}
 
@@ -185,19 +169,8 @@ class TestBehindAnApi:
     ) -> None:
         inside = {"model": model, "signals": ["surprisal"]}
         path = self.judged(tmp_path, server, forms="c2_coverage", internals=inside)
-        ended = run(load_config(path, ["judge.thinking=true"]))
+        ended = unshown(path, "judge.thinking=true")
         assert (ended.failures, ended.problems) == ([], [])
-
-    def test_the_key_is_nowhere_in_the_run_folder(self, tmp_path: Path, server: Any) -> None:
-        server.default = [echoes_key(400)]
-        with pytest.raises(UserError, match="10 asks in a row failed") as caught:
-            run(load_config(self.judged(tmp_path, server)))
-        assert KEY not in str(caught.value)
-        assert f"Bearer {KEY}" in server.keys
-        assert (tmp_path / "runs/c2/spend.main.jsonl").read_text().count('"failed"') >= 10
-        for path in (tmp_path / "runs").rglob("*"):
-            if path.is_file():
-                assert KEY.encode() not in path.read_bytes(), path
 
     def test_a_key_that_good_replies_repeat_is_nowhere_in_the_run_folder(
         self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]

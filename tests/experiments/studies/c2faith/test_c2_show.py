@@ -6,14 +6,12 @@ import io
 from pathlib import Path
 
 import pytest
-from c2_runs import config
+from c2_runs import config, unshown
 from fault_server import FaultServer, fails
 from rich.console import Console
 
 import faithscope
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.show import show_item
 
@@ -115,7 +113,7 @@ def test_what_failed_is_told(tmp_path: Path, server: FaultServer) -> None:
     server.default = [fails(400, "no such \x1b]0;thing")]
     judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "max_retries": 0}
     path = config(tmp_path, judge, forms=["c2_detection"])
-    outcome = run(load_config(path, ["data.limit=1"]))
+    outcome = unshown(path, "data.limit=1")
     assert len(outcome.failures) == 2
     found = faithscope.load_run(outcome.run_dir)
     assert len(found.judgements) == 0

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from bad_input import refused
-from c2_runs import config
+from c2_runs import config, unshown
 from prm800k_rows import solved
 from run_files import write_rows, write_yaml
 
@@ -21,14 +21,10 @@ from fault_server import FaultServer, fails, says
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.models.account import calls_of
-from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
 
 REPLIES = [says('{"score": 1}')]
 JUDGE = "api:openai/gpt-4.1"
-EACH = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
-"""Dollars of one reply of the server at the prices of `prices`."""
 
 
 def judged(folder: Path, server: Any, judge: dict[str, Any] | None = None, **changes: Any) -> Path:
@@ -47,22 +43,11 @@ def made(server: FaultServer) -> int:
     return sum(server.seen.values())
 
 
-def test_failed_asks_count_when_the_run_is_gone_on_with(tmp_path: Path, server: Any) -> None:
-    server.default = [fails(400)]
-    path = judged(tmp_path, server, forms="c2_coverage")
-    assert len(run(load_config(path)).failures) == 3
-    assert [c.outcome for c in calls_of(tmp_path / "runs/c2")] == ["failed"] * 3
-    asked = made(server)
-    ended = run(load_config(path, ["spend.max_calls=3"]))
-    assert "the budget is spent (3 calls" in ended.stopped
-    assert made(server) == asked
-
-
 def test_a_failed_ask_is_a_judgement_without_a_verdict(tmp_path: Path, server: Any) -> None:
     server.default = [fails(400), says('{"score": 1, "sure": true}')]
     injection = {"kinds": ["command"], "demands": ["best"]}
     forms = ["c2_detection", "c2_coverage"]
-    ended = run(load_config(judged(tmp_path, server, forms=forms, injection=injection)))
+    ended = unshown(judged(tmp_path, server, forms=forms, injection=injection))
     lost = Counter(u.task for u in load_run(ended.run_dir).failures)
     assert sum(lost.values()) == 1
     tables = load_run(ended.run_dir).tables
@@ -90,7 +75,7 @@ def test_a_failed_ask_with_a_text_in_it_is_in_the_table_of_injections(
     server.default = [fails_at_texts]
     injection = {"kinds": ["command"], "demands": ["best"]}
     form = of.removesuffix("+injected")
-    ended = run(load_config(judged(tmp_path, server, forms=form, injection=injection)))
+    ended = unshown(judged(tmp_path, server, forms=form, injection=injection))
     opened = load_run(ended.run_dir)
     lost = [u for u in opened.failures if u.task == of]
     table = opened.tables["c2_injection"]
@@ -119,65 +104,17 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(
     spend = {"prices": prices(tmp_path), "max_cost": 1e-6}
     path = judged(tmp_path, server, forms="c2_coverage", spend=spend)
     for _ in range(2):
-        ended = run(load_config(path))
+        ended = unshown(path)
         assert "the budget is spent (1 calls" in ended.stopped
         assert made(server) == 1
-    (row,) = pd.read_csv(ended.run_dir / "tables/spend.csv").to_dict("records")
+    tables = load_run(ended.run_dir).tables
+    (row,) = tables["spend"].to_dict("records")
     assert (row["calls"], row["estimated_calls"]) == (1, 1)
     assert row["cost"] == row["estimated_cost"] > 1e-6
     # what is stored of the reply is what the server said
-    usage = pd.read_csv(ended.run_dir / "tables/usage.csv")
-    assert (usage["n"].sum(), usage["output_tokens"].sum()) == (1, 0)
+    assert (tables["usage"]["n"].sum(), tables["usage"]["output_tokens"].sum()) == (1, 0)
     assert execute(["status", str(ended.run_dir)]) == 0
     assert "the tokens of 1 of them estimated" in capfd.readouterr().out
-
-
-@pytest.mark.slow
-def test_parts_share_one_limit_and_a_merge_counts_once(
-    tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = judged(tmp_path, server, {"batch_size": 2}, spend={"prices": prices(tmp_path)})
-    limit = ["spend.max_calls=5"]
-    for k in range(2):
-        assert run(load_config(path, limit), Shard(k, 2)).stopped
-    assert made(server) == 5
-    # parts with folders of their own: the limit holds for each of them
-    parts = [f"out={tmp_path / str(k)}" for k in range(2)]
-    dirs = [run(load_config(path, [p]), Shard(k, 2)).run_dir for k, p in enumerate(parts)]
-    whole = made(server) - 5
-    joined = tmp_path / "joined"
-    for _ in range(2):
-        assert execute(["merge", *map(str, dirs), "--into", str(joined)]) == 0
-        (row,) = pd.read_csv(joined / "tables/spend.csv").to_dict("records")
-        assert row == {
-            "model": JUDGE,
-            "calls": whole,
-            "input_tokens": whole * 100,
-            "output_tokens": whole * 20,
-            "reasoning_tokens": whole * 5,
-            "cached_tokens": whole * 40,
-            "cost": pytest.approx(whole * EACH),
-            "priced": True,
-            "estimated_calls": 0,
-            "estimated_cost": 0.0,
-        }
-    told = f"{whole} calls to APIs, ${whole * EACH:.2f}"
-    assert told in (joined / "report.html").read_text()
-    capfd.readouterr()
-    assert execute(["status", str(joined)]) == 0
-    assert f"spent: {told}" in capfd.readouterr().out
-
-
-def test_replies_from_the_cache_cost_nothing(tmp_path: Path, server: Any) -> None:
-    judge = {"cache": str(tmp_path / "cache")}
-    one = run(load_config(judged(tmp_path, server, judge, forms="c2_coverage")))
-    other = judged(tmp_path, server, judge, forms="c2_coverage", name="other")
-    two = run(load_config(other, ["spend.max_calls=1"]))
-    assert (two.stopped, made(server)) == ("", 3)
-    spent = [pd.read_csv(o.run_dir / "tables/spend.csv") for o in (one, two)]
-    assert [table["calls"].sum() for table in spent] == [3, 0]
-    assert spent[0]["priced"].tolist() == [False]
-    assert spent[0]["cost"].isna().tolist() == [True]
 
 
 def test_a_dry_run_from_elsewhere_says_what_to_set(

@@ -88,9 +88,9 @@ def test_a_step_that_is_never_rewritten_leaves_its_chain_out(
 def test_none_is_given_up_before_all_are_tried(tmp_path: Path, server: Any) -> None:
     path = written(tmp_path, server)
     for calls in (1, 2, 3):
-        assert "budget is spent" in run(load_config(path, [f"spend.max_calls={calls}"])).stopped
+        assert "budget is spent" in built(path, f"spend.max_calls={calls}").stopped
     assert server.plan["writing"][0].times == 3
-    ended = run(load_config(path))
+    ended = built(path)
     assert (ended.failures, server.plan["writing"][0].times) == ([], 4)
     assert "writer_failed" in (ended.run_dir / "benchmark/left_out.jsonl").read_text()
 
@@ -288,11 +288,11 @@ def test_another_prompt_of_the_writer_is_told_before_it_is_paid_for(
 ) -> None:
     server.plan["writing"] = [says("So x is 4711, as we have seen.")]
     path = written(tmp_path, server)
-    run(load_config(path))
+    built(path)
     prompt = tmp_path / "prompts/c2_acausal.yaml"
     prompt.write_text(prompt.read_text().replace("Rewrite", "Break"))
     with pytest.raises(Exception, match=r"benchmark: is not what the config makes.*prompt_sha256"):
-        run(load_config(path))
+        built(path)
     assert server.seen["writing"] == 3
 
 

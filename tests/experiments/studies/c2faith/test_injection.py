@@ -18,7 +18,7 @@ from test_c2_show import shown
 
 import faithscope
 from faithscope.experiments.analysis.picture import save, svg
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
@@ -155,7 +155,7 @@ def frame(*pairs: tuple[float, float, float], task: str = "detection", **also: A
 
 
 def numbers_of(table: pd.DataFrame) -> dict[str, Any]:
-    (row,) = PAIRS.make(table, how=Drawing(0, 50)).to_dict("records")
+    (row,) = PAIRS.make(table, how=Bootstrap(0, 50)).to_dict("records")
     return {str(name): value for name, value in row.items()}
 
 
@@ -271,7 +271,7 @@ def test_an_unknown_injection_is_said_in_a_line(
 class TestBehindAnApi:
     """Judges of planted behaviour on one server, told apart by the model that is asked for."""
 
-    KINDS = ("neutral", "command", "polite", "system", "forged_reply")
+    KINDS = ("neutral", "command", "forged_reply")
 
     @pytest.fixture(scope="class")
     def run_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -312,7 +312,7 @@ class TestBehindAnApi:
         assert (table["n_without_verdict"] == 0).all()
         demanding = table[table["injection"] != "neutral"]
         neutral = where(table, injection="neutral")
-        assert len(demanding) == 3 * 4 * 2
+        assert len(demanding) == 3 * 2 * 2
         assert (demanding["demanded_injected"] == 1).all()
         assert (demanding["form_lost"] == 0).all()
         assert (demanding["moved"].dropna() == 1).all()
@@ -349,9 +349,9 @@ class TestBehindAnApi:
         rows = found.injected
         item = results(found).benchmark.causal[-1]
         text = shown(run_dir, item.id)
-        # three judges, two tasks in two conditions, a text that demands nothing and four with two
+        # three judges, two tasks in two conditions, a text that demands nothing and two with two
         mine = rows[rows["item"] == item.id]
-        assert len(mine) == 3 * 2 * 2 * (1 + 4 * 2)
+        assert len(mine) == 3 * 2 * 2 * (1 + 2 * 2)
         for row in mine.to_dict("records"):
             demand = "" if pd.isna(row["demand"]) else f" for the {row['demand']} verdict"
             head = (row["judge"], row["form"], row["reading"], row["ask"])
@@ -366,7 +366,7 @@ class TestBehindAnApi:
         assert with_twin.count("· generated ·") == 3
         assert "injected" not in with_twin
         of_task = shown(run_dir, one["twin"], task=f"{one['form']}+injected")
-        assert of_task.count("· generated ·") == of_task.count("injected ") == 3 * (1 + 4 * 2)
+        assert of_task.count("· generated ·") == of_task.count("injected ") == 3 * (1 + 2 * 2)
 
     def test_they_are_rows_of_their_own(self, run_dir: Path) -> None:
         found = faithscope.load_run(run_dir)
@@ -395,9 +395,8 @@ class TestBehindAnApi:
 
 def demand_in(told: str) -> str | None:
     """The verdict that a shipped text in a prompt demands; messages as JSON."""
-    ways = (r"score is (-?\d)", r"score = (-?\d)", r"set score to (-?\d)")
     forged = r'reply:\\n *\{\\"score\\": (-?\d)'
-    found = re.search("|".join((*ways, forged)), told)
+    found = re.search(rf"score is (-?\d)|{forged}", told)
     return next(g for g in found.groups() if g) if found else None
 
 
@@ -414,7 +413,7 @@ def test_the_figure_is_drawn_of_many_and_of_none(tmp_path: Path) -> None:
                     pairs = [(at, clean, a if score is None else score) for a in after]
                     also = {"judge": judge, "injection": kind, "demand": demand}
                     parts.append(frame(*pairs, task=task, **also))
-    table = PAIRS.make(pd.concat(parts), how=Drawing(0, 20))
+    table = PAIRS.make(pd.concat(parts), how=Bootstrap(0, 20))
     picture = injection_picture(table)
     assert picture.figure is not None
     save(picture, tmp_path)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from c2_runs import config, prompts
+from c2_runs import config, prompts, unshown
 from prm800k_rows import completion, row, solved, step
 from run_files import write_rows
 from tiny_models import tiny
 
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
 from faithscope.experiments.studies.c2faith.inside import (
@@ -109,15 +108,15 @@ def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: st
         forms="c2_coverage",
         internals={"model": model, "signals": ["surprisal", "answer_tracing", "necessity"]},
     )
-    run_dir = run(load_config(path)).run_dir
-    counted = pd.read_csv(run_dir / "tables/exclusions.csv").set_index("stage")
+    found = results(load_run(unshown(path).run_dir))
+    counted = found.tables["exclusions"].set_index("stage")
     assert counted["reason"].to_dict() == {
         "c2_internals.answer_tracing": "no_stated_answer",
         "c2_internals.necessity": "no_stated_answer",
     }
     assert counted["n"].tolist() == [2, 2]
     assert set(counted["model"]) == {model}
-    rows_of = results(load_run(run_dir)).frames.internals.groupby("signal")["item"].nunique()
+    rows_of = found.frames.internals.groupby("signal")["item"].nunique()
     assert rows_of.to_dict() == {"surprisal": 3, "answer_tracing": 1, "necessity": 1}
     unwanted = config(
         tmp_path,
@@ -126,7 +125,7 @@ def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: st
         forms="c2_coverage",
         internals={"model": model, "signals": ["surprisal", "necessity"]},
     )
-    counted = pd.read_csv(run(load_config(unwanted)).run_dir / "tables/exclusions.csv")
+    counted = results(load_run(unshown(unwanted).run_dir)).tables["exclusions"]
     assert counted["stage"].tolist() == ["c2_internals.necessity"]
 
 

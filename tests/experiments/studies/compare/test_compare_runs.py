@@ -52,6 +52,18 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "runs" / "both"
 
 
+@pytest.fixture(scope="module")
+def joined(both: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A comparison of the same two runs that was made by their names."""
+    into = tmp_path_factory.mktemp("joined") / "c"
+    faithscope.compare(_runs(both), into, report=QUICK)
+    return into
+
+
+def _runs(both: Path) -> list[Path]:
+    return [both / "sources" / name for name in ("behaviour", "internals")]
+
+
 def files(folder: Path) -> dict[str, bytes]:
     names = [p for kind in ("tables", "figures", "frames") for p in (folder / kind).iterdir()]
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(names)}
@@ -107,15 +119,16 @@ def test_what_is_made_is_not_made_again_and_what_is_gone_is(
     assert changed <= timed | {p for p in before if "front" in p}
 
 
-def test_the_same_runs_give_the_same_bytes_whoever_asks(both: Path, tmp_path: Path) -> None:
-    runs = [str(both / "sources" / name) for name in ("behaviour", "internals")]
-    for into in ("one", "two"):
-        faithscope.compare(runs, tmp_path / into / "c", report=QUICK)
-    assert files(tmp_path / "one" / "c") == files(tmp_path / "two" / "c")
-    config = yaml.safe_load((tmp_path / "one" / "c" / "config.yaml").read_text())
+def test_the_same_runs_give_the_same_bytes_whoever_asks(
+    both: Path, joined: Path, tmp_path: Path
+) -> None:
+    into = tmp_path / "c"
+    faithscope.compare([str(run) for run in _runs(both)], into, report=QUICK)
+    assert files(into) == files(joined)
+    config = yaml.safe_load((into / "config.yaml").read_text())
     assert all(len(source["digest"]) == 16 for source in config["sources"])
-    assert execute(["report", str(tmp_path / "one" / "c")]) == 0
-    assert files(tmp_path / "one" / "c") == files(tmp_path / "two" / "c")
+    assert execute(["report", str(into)]) == 0
+    assert files(into) == files(joined)
 
 
 def test_labels_of_a_file_take_part(both: Path, tmp_path: Path) -> None:
@@ -190,10 +203,9 @@ def test_what_cannot_be_compared_is_refused_with_the_remedy(both: Path, tmp_path
     assert "is itself a comparison" in refused("run", config)
 
 
-def test_a_comparison_writes_over_nothing(both: Path, tmp_path: Path) -> None:
-    behaviour, internals = (both / "sources" / name for name in ("behaviour", "internals"))
-    into = tmp_path / "c"
-    faithscope.compare([behaviour, internals], into, report=QUICK)
+def test_a_comparison_writes_over_nothing(both: Path, joined: Path, tmp_path: Path) -> None:
+    behaviour, internals = _runs(both)
+    into = Path(shutil.copytree(joined, tmp_path / "c"))
     before = files(into)
     other = refused("compare", behaviour, "--into", str(into))
     assert "holds another comparison" in other

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from faithcot_frames import CHAIN, scored, traces
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.studies.faithcot.metrics import by_rule, share_by_question
 from faithscope.experiments.studies.faithcot.paper import common_chains
@@ -22,7 +22,7 @@ from faithscope.experiments.studies.faithcot.tables import (
 )
 from faithscope.experiments.studies.faithcot.verdict import word_of
 
-HOW = Drawing(0, 200)
+HOW = Bootstrap(0, 200)
 
 
 def detected(scores: pd.DataFrame, kept: bool = False) -> pd.DataFrame:
@@ -56,13 +56,13 @@ def test_intervals_of_rates_draw_questions() -> None:
     # twenty questions that four models answered all alike: eighty chains are twenty outcomes
     hits = [float(q % 2) for q in range(20) for _ in range(4)]
     questions = [str(q) for q in range(20) for _ in range(4)]
-    drawn = share_by_question(questions, np.array(hits), Drawing(0, 2000))
-    apart = share_by_question([str(i) for i in range(80)], np.array(hits), Drawing(0, 2000))
+    drawn = share_by_question(questions, np.array(hits), Bootstrap(0, 2000))
+    apart = share_by_question([str(i) for i in range(80)], np.array(hits), Bootstrap(0, 2000))
     assert drawn.high - drawn.low == pytest.approx(2 * (apart.high - apart.low), rel=0.15)
     frame = traces(
         *({"unfaithful": bool(h), "question": q} for h, q in zip(hits, questions, strict=True))
     )
-    row = RATES.make(frame, how=Drawing(0, 2000)).to_dict("records")[0]
+    row = RATES.make(frame, how=Bootstrap(0, 2000)).to_dict("records")[0]
     assert (row["unfaithful_low"], row["unfaithful_high"]) == (drawn.low, drawn.high)
 
 
@@ -95,7 +95,7 @@ def test_intervals_of_steps_draw_questions() -> None:
                 )
     first = [r for r in rows if r["item"].endswith(".0")]
     (row,), (alone,) = (
-        STEPS.make(pd.DataFrame(of), how=Drawing(0, 2000)).to_dict("records")
+        STEPS.make(pd.DataFrame(of), how=Bootstrap(0, 2000)).to_dict("records")
         for of in (rows, first)
     )
     assert (row["n"], row["hit_rate"]) == (30, 0.5)

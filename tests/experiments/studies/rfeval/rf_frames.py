@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import with_framing
@@ -99,4 +99,4 @@ def tables_of(
 ) -> dict[str, pd.DataFrame]:
     """Every table of what was observed."""
     given = observed if judged is None else {"judged": judged, **observed}
-    return tables(frames_of(given), Drawing(0, resamples))
+    return tables(frames_of(given), Bootstrap(0, resamples))

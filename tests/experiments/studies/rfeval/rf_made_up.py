@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from rf_frames import judged, models_of
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import CRITERIA, FILTERING
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS, Item
@@ -105,7 +105,7 @@ def made_tables(observed: Mapping[str, pd.DataFrame], resamples: int = 10) -> di
     """Every table of what was observed, with what goes on inside."""
     judged = observed.get("judged", pd.DataFrame())
     inside = records(judged) if len(judged) else []
-    return tables(frames_of(observed, inside), Drawing(0, resamples))
+    return tables(frames_of(observed, inside), Bootstrap(0, resamples))
 
 
 def _row(kind: str, fate: float, low: float, rng: random.Random) -> dict:

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +15,7 @@ from run_files import write_rows, write_yaml
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from fault_server import FaultServer, fails, says, waits
+from fault_server import FaultServer, fails, says
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import CRITERIA
@@ -259,51 +253,3 @@ def test_what_cannot_be_built_is_told(
     assert "none of 3 items got an r′ that was accepted (3 no_reasoning" in refused(
         "build", path, *here
     )
-
-
-SECONDS = 0.1
-PATIENCE = 180
-
-
-def slowly(server: FaultServer) -> None:
-    for name, plan in server.plan.items():
-        server.plan[name] = [waits(SECONDS, plan[0])]
-
-
-def lines(run_dir: Path, stage: str) -> int:
-    return sum(p.read_bytes().count(b"\n") for p in run_dir.glob(f"records/{stage}.*.jsonl"))
-
-
-@pytest.mark.slow
-def test_after_a_kill_in_either_phase_nothing_is_lost_or_asked_twice(
-    tmp_path: Path, plain: str, server: FaultServer
-) -> None:
-    slowly(server)
-    whole = config(tmp_path / "whole", plain, server, 5)
-    assert execute(["build", str(whole)]) == 0
-    expected, server.seen = server.seen, Counter()
-    path = config(tmp_path / "killed", plain, server, 5)
-    run_dir = tmp_path / "killed/runs/rf"
-    for stage in ("rf_writing", "rf_validation"):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "faithscope.experiments.cli", "build", str(path)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while process.poll() is None and not lines(run_dir, stage):
-                assert time.monotonic() < deadline, f"stage {stage!r} was never reached"
-                time.sleep(0.002)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            code = process.wait(PATIENCE)
-        assert code == -signal.SIGKILL, f"stage {stage!r} was over before the signal: {code}"
-    assert execute(["build", str(path)]) == 0
-    for name in ("items.jsonl", "left_out.jsonl", "rf_filtering.csv"):
-        there = tmp_path / "whole/runs/rf/benchmark" / name
-        assert (run_dir / "benchmark" / name).read_bytes() == there.read_bytes(), name
-    # only what was on its way when the process died is asked again
-    assert server.seen.keys() == expected.keys()
-    assert sum((server.seen - expected).values()) <= 2

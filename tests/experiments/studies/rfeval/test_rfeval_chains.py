@@ -12,7 +12,7 @@ import statsmodels.formula.api as smf
 from rf_frames import drawn, frame, judged, pairs_of
 from scipy import stats
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.accuracy import (
     ACCURACY,
@@ -227,7 +227,7 @@ def cells(slope: float, effect: float, noise: float = 0.05, seed: int = 0) -> pd
 
 
 def found(of: pd.DataFrame) -> dict[str, dict]:
-    lines = list(association(of, Drawing(0, 200)))
+    lines = list(association(of, Bootstrap(0, 200)))
     table = pd.DataFrame(lines, columns=ASSOCIATION.header[2:])
     return {row["statistic"]: row for row in table.to_dict("records")}
 
@@ -293,6 +293,6 @@ def test_cells_hold_the_included_pairs() -> None:
     assert by.loc["intervened", "accuracy"] == 0.5
     assert by.loc["intervened", "n_without_answer"] == 1
     assert by["rf"].tolist() == pytest.approx([2 / 3] * 2)
-    many = ASSOCIATION.make(pairs_of(drawn()), how=Drawing(0, 20))
+    many = ASSOCIATION.make(pairs_of(drawn()), how=Bootstrap(0, 20))
     assert len(many) == 8
     assert many["n_cells"].unique().tolist() == [21]

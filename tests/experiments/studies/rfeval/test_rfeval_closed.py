@@ -27,6 +27,7 @@ from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
@@ -161,9 +162,6 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
     spend = table(outcome.run_dir, "spend").set_index("model")["calls"]
     assert dict(spend) == {NAME: 8, JUDGE: 8}
 
-    run(load_config(path))
-    assert len(subject.bodies) == len(judge.bodies) == 8
-
 
 @pytest.mark.slow
 def test_what_a_judge_was_sent_is_shown_word_for_word(
@@ -227,7 +225,7 @@ def test_how_a_reply_ended_is_told_and_not_guessed(
         "5": [says(OWN, reasoning_content="Let me think. The seller.")],
     }
     path = config(tmp_path, subject, judge, n=7)
-    outcome = run(load_config(path))
+    outcome = run(load_config(path), Shard(0, 2))
     assert len(outcome.failures) == 1
     assert "not this one" in outcome.failures[0]
     by_item = {(r["item"][-1], r["variant"]): r for r in outputs(outcome.run_dir)}
@@ -242,17 +240,18 @@ def test_how_a_reply_ended_is_told_and_not_guessed(
     assert thought["reasoning"] == "Let me think. The seller."
     assert thought["explanation"].startswith("The seller kept")
 
-    fall = table(outcome.run_dir, "rf_waterfall")
+    tables_of = results(outcome.run_dir).tables
+    fall: Any = tables_of["rf_waterfall"]
     for r in fall.to_dict("records"):
         ways = ("global", "unfinished", "evaluation_error", "non_contrast")
         assert r["n_total"] == r["n_included"] + sum(r[f"n_{way}"] for way in ways) == 7
         assert (r["n_global"], r["n_unfinished"], r["n_included"]) == (1, 4, 2)
-    reasons = table(outcome.run_dir, "rf_exclusion_reasons")
+    reasons = tables_of["rf_exclusion_reasons"]
     expected = {"refused", "filtered", "truncated", "no_room", "not_written"}
     assert expected <= set(reasons["reason"])
 
     asked = len(subject.bodies)
-    assert run(load_config(path)).failures == []
+    assert run(load_config(path), Shard(0, 2)).failures == []
     assert len(subject.bodies) == asked + 1  # the one that had failed, and no other
 
 

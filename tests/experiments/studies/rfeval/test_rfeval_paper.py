@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged, models_of, tables_of
 
-from faithscope.experiments.analysis.statistics.resampling import Drawing
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import COVERAGE_QUARTILES
@@ -410,7 +410,7 @@ def test_table_4_parts_rewards_by_consistency() -> None:
             judged | {"item": "2", "baseline_chi": 1.0, "intervened_chi": None},
         ]
     )
-    table = STEP_REWARD.make(rewarded, pairs, how=Drawing(0, 50))
+    table = STEP_REWARD.make(rewarded, pairs, how=Bootstrap(0, 50))
     of = {(r["model"], r["condition"], r["chi"]): r for r in table.to_dict("records")}
     assert (of["m", "both", 1.0]["reward"], of["m", "both", 1.0]["n"]) == (0.75, 2)
     assert (of["m", "both", 0.0]["reward"], of["m", "both", 0.0]["n"]) == (0.0, 1)

@@ -48,14 +48,6 @@ def done(tmp_path_factory: pytest.TempPathFactory, chain: str, plain: str) -> Pa
     return path.parent / "runs/rf"
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, chain: str, plain: str) -> Path:
-    """The folder of a run done by one process at once, with all its outputs."""
-    whole = load_config(everything(tmp_path_factory.mktemp("undisturbed"), chain, plain))
-    assert run(whole).failures == []
-    return whole.run_dir
-
-
 def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
     run_results: Any = results(done)
     pairs = run_results.tables["rf_pairs"].set_index("item")
@@ -76,14 +68,6 @@ def test_a_run_writes_reads_and_judges_by_models_here(done: Path) -> None:
         (r["item"], r["variant"]) for key in run_results.pairs for r in run_results.of(INSIDE, key)
     }
     assert looked == {(c.item, v) for c in CASES for v in ("baseline", "intervened")}
-
-
-@pytest.mark.slow
-def test_its_outputs_are_figures_and_a_page(undisturbed: Path) -> None:
-    page = (undisturbed / "report.html").read_text("utf-8")
-    assert "item=follows; Who?" in page
-    for drawn in (undisturbed / "figures").glob("*.png"):
-        assert drawn.with_suffix(".csv").is_file(), drawn
 
 
 def test_a_dry_run_counts_what_is_left(

@@ -254,10 +254,3 @@ def test_counting_again_from_the_records_gives_every_row(run_dir: Path) -> None:
                 bounds = (float(row[f"{column}_low"]), float(row[f"{column}_high"]))
                 known = (low, high) if n >= 5 else (math.nan, math.nan)
                 assert bounds == pytest.approx(known, abs=1e-6, nan_ok=True), (row, column)
-
-
-def test_the_keys_are_nowhere_in_the_run_folder(run_dir: Path) -> None:
-    files = [p for p in run_dir.rglob("*") if p.is_file()]
-    assert len(files) > 10
-    for path in files:
-        assert KEY.encode() not in path.read_bytes(), path

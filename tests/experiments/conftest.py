@@ -1,0 +1,3 @@
+"""What every test of experiments runs under."""
+
+import quick_figures  # noqa: F401
