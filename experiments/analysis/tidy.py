@@ -154,7 +154,7 @@ def renamed(row: Mapping[str, Any], name: str, to: str) -> dict[str, float]:
 
 
 def columns_of(statistics: Mapping[str, Any]) -> dict[str, Any]:
-    """Every statistic: an estimate as the columns of `with_interval`, what is none as it is."""
+    """Columns of named statistics: those of `with_interval` for an estimate, else a single one."""
     table_columns: dict[str, Any] = {}
     for name, x in statistics.items():
         table_columns |= columns(name, x) if isinstance(x, Estimate) else {name: x}

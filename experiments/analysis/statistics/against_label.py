@@ -1,8 +1,7 @@
-"""How far what is said of items agrees with a label of them: scores and flags against yes or no.
+"""Statistics of scores and flags against a yes-or-no label of items.
 
-Judges, detectors, measures and monitors are all held against labels here. AUROC and average
-precision are of a score, which is higher where the label is expected to be true; κ, AC2, accuracy
-and F1 are of flags.
+Judges, detectors, measures and monitors are all evaluated here. AUROC and average precision take a
+score, which should be higher if the label is true; κ, AC2, accuracy and F1 take flags.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ from faithscope.experiments.analysis.statistics.stats import (
 )
 
 OF_SCORES = ("auroc", "pooled", "average_precision")
-"""Area under the ROC curve, of pairs of items inside one stratum; of all pairs; and the average
-precision of the items that the label is true of."""
+"""Statistics of scores: AUROC over pairs of items inside one stratum, AUROC over all pairs, and the
+average precision for the items whose label is true."""
 OF_FLAGS = ("kappa", "ac2", "accuracy", "f1", "f1_of_rest")
-"""Cohen's κ, Gwet's AC2 (of two classes AC1), the share of flags that are the label, and F1 of the
-items that the label is true of, and of the rest."""
+"""Statistics of flags: Cohen's κ, Gwet's AC2 (AC1 with two classes), the share of flags that equal
+the label, and F1 of the class of true labels and of the other class."""
 SATURATED = "saturated"
-"""Whether nearly all labels and flags are one and the same (`raters.saturated`)."""
+"""Statistic: whether nearly all labels and flags are the same (`raters.saturated`)."""
 Totals = Callable[[Int[np.ndarray, "clusters 4"], Bootstrap], np.ndarray]
-"""Counts of clusters -> (draws, 4) their sums over the clusters drawn."""
+"""Computes from the counts of clusters their sums over the drawn clusters, (draws, 4)."""
 
 
 def drawn_together(counts: Int[np.ndarray, "clusters 4"], how: Bootstrap) -> np.ndarray:
-    """Sums over clusters in the draws that intervals of AUROC and of means have, too."""
+    """Sums over clusters in the same draws as the intervals of AUROC and means."""
     return np.concatenate([w.astype(float) @ counts for w in weights(len(counts), how)])
 
 
 def drawn_by_one(counts: Int[np.ndarray, "clusters 4"], how: Bootstrap) -> np.ndarray:
-    """Sums over clusters that are drawn one by one: other random numbers, the same distribution."""
+    """Sums over clusters drawn one by one: the same distribution by other random numbers."""
     return resampled_totals(counts, np.random.default_rng(how.seed), how.resamples)
 
 
@@ -63,19 +62,19 @@ def against_label(
     strata: np.ndarray | None = None,
     totals: Totals = drawn_together,
 ) -> dict[str, Any]:
-    """Statistics of scores or flags against a label, each over the items that have what it needs.
+    """Statistics of scores or flags against a label, each over the items with the needed values.
 
     Args:
-        statistics: of `OF_SCORES`, `OF_FLAGS` and `SATURATED`.
-        clusters: what intervals draw: a question, a chain.
-        score: NaN where there is none.
-        flag: 1 or 0, NaN where there is none.
-        strata: what `auroc` compares items inside of; all of one without.
+        statistics: names from `OF_SCORES`, `OF_FLAGS` and `SATURATED`.
+        clusters: the units drawn for intervals, such as questions or chains.
+        score: NaN for an item without a score.
+        flag: 1 or 0, NaN for an item without a flag.
+        strata: the groups inside which `auroc` compares items; by default one group.
 
     Returns:
-        By name an `Estimate`, without an interval of fewer than `stats.FEWEST` clusters; average
-        precision is a number, and `saturated` true or false, or None of no item. All but this are
-        NaN where they are not defined.
+        Name -> `Estimate`, without an interval for fewer than `stats.FEWEST` clusters; average
+        precision is a number, and `saturated` true or false, or None without items. All others are
+        NaN if undefined.
     """
     names = np.asarray(clusters, dtype=str)
     result: dict[str, Any] = {}
@@ -119,8 +118,8 @@ def _of_flags(
 
 
 def agreement_of(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Each of `OF_FLAGS` from (…, 4) counts: true and flagged, false and flagged, true and not,
-    false and not; NaN where it is not defined."""
+    """The statistics `OF_FLAGS` from (…, 4) counts of items: true and flagged, false and flagged,
+    true and not flagged, false and not flagged; NaN if undefined."""
     both, wrongly, missed, neither = (counts[..., i].astype(float) for i in range(4))
     n = both + wrongly + missed + neither
     crossed = (both, both + wrongly, both + missed, n)
