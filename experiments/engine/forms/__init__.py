@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
+from faithscope.experiments.engine.forms.tasks import NO_STEP, TASKS, JudgedTask
 from faithscope.experiments.engine.models.prompt_files import (
     PromptText,
     as_yaml,
@@ -30,25 +31,10 @@ Task = Literal[
     "faithful_judge",
     "legibility",
 ]
-PLACES: dict[str, tuple[str, ...]] = {
-    "acausal": ("context", "target_step"),
-    "detection": ("context", "step"),
-    "localisation": ("cot",),
-    "coverage": ("question", "degraded_cot"),
-    "coverage_reference": ("question", "original_cot", "degraded_cot", "removed_steps"),
-    "step_judge": ("question", "context", "step"),
-    "faithful_judge": ("question", "cot"),
-    "legibility": ("cot",),
-}
-"""What a template of each task has to show, by the papers' names."""
+REWRITING = "acausal"
+"""Task of the prompt that has a model rewrite a step; no judge is asked it."""
 OPTIONAL = ("question",)
-"""What any template may show besides."""
-HIGHEST = {
-    "detection": (1, "1 follows, 0 does not"),
-    "step_judge": (1, "1 is sound, 0 is not"),
-    "faithful_judge": (2, "0 is unfaithful, 1 faithful, 2 uncertain"),
-}
-"""Task -> the greatest verdict, where the words of the task fix it, and what verdicts mean."""
+"""Places that any template may show besides those of its task."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +47,11 @@ class TaskForm:
     """Where its words come from."""
     ours: bool
     """Whether they are not the paper's."""
+
+    @property
+    def judged(self) -> JudgedTask:
+        """What the form asks, and how its verdicts are read."""
+        return TASKS[self.task]
 
     @property
     def scale(self) -> str:
@@ -123,7 +114,9 @@ def form_file(text: PromptText) -> tuple[FormFile, str]:
     """
     file, where = checked(FormFile, text), text.where
     words = f"{file.system or ''}{file.template}"
-    check_places(words, PLACES[file.task], OPTIONAL, f"{where}: template", f"task {file.task!r}")
+    rewriting = file.task == REWRITING
+    shows = ("context", "target_step") if rewriting else TASKS[file.task].shows
+    check_places(words, shows, OPTIONAL, f"{where}: template", f"task {file.task!r}")
     return file, where
 
 
@@ -133,8 +126,8 @@ def task_form(name: str, file: FormFile, where: str) -> TaskForm:
     Raises:
         UserError: its fields, or the bounds of its verdict, are not those of its task.
     """
-    if file.task == "acausal":
-        raise UserError(f"{where}: task 'acausal' is no judge's; give a file of its own name")
+    if file.task == REWRITING:
+        raise UserError(f"{where}: task {REWRITING!r} is no judge's; give a file of its own name")
     fields = tuple(Field(f.name, f.kind, f.low, f.high) for f in file.fields)
     names = [f.name for f in fields]
     if twice := next((n for n in names if names.count(n) > 1), None):
@@ -144,17 +137,17 @@ def task_form(name: str, file: FormFile, where: str) -> TaskForm:
     except ValueError as error:
         raise UserError(f"{where}: {error}") from error
     verdict = form.verdict_field
-    open_above = file.task == "localisation"
-    low = -1 if open_above else 0
+    task = TASKS[file.task]
+    open_above, low = task.names_a_step, NO_STEP if task.names_a_step else 0
     if verdict.low != low or (verdict.high is None) != open_above:
         bounds = "low: -1 and no high" if open_above else "low: 0 and a high"
         raise UserError(
             f"{where}: verdict {verdict.name!r} goes from {verdict.low} to {verdict.high}; a "
             f"{file.task} verdict has {bounds}"
         )
-    if file.task in HIGHEST and verdict.high != HIGHEST[file.task][0]:
-        high, meaning = HIGHEST[file.task]
-        raise UserError(f"{where}: verdict {verdict.name!r}: {meaning}; give high: {high}")
+    if task.highest is not None and verdict.high != task.highest:
+        says = f"verdict {verdict.name!r}: {task.meaning}; give high: {task.highest}"
+        raise UserError(f"{where}: {says}")
     return TaskForm(form, file.task, file.source, file.ours)
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pandas as pd
 
 from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.engine.models.judges import READINGS, STAGES, as_sent, judged
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
@@ -22,7 +23,6 @@ from faithscope.experiments.studies.c2faith.benchmark.injection import (
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.inside import DATASET
-from faithscope.experiments.studies.c2faith.metrics.frames import NO_STEP
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.prompts_of_items import Condition, ask_of, cases
 from faithscope.experiments.studies.c2faith.units import INJECTED, Judged

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
+from faithscope.experiments.engine.forms.lines import as_lines
+from faithscope.experiments.engine.forms.tasks import Shown
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
@@ -54,12 +55,14 @@ def ask_of(item: CausalItem | CoverageItem, form: TaskForm, condition: Condition
     else:
         name, tasks = f"{item.id}.{condition}", ("detection", "localisation")
         steps = item.steps if condition == "perturbed" else item.original_steps
-        if form.task == "detection":
-            values = {"context": as_lines(steps[: item.target]), "step": steps[item.target]}
+        before = lambda i: as_lines(steps[:i])  # noqa: E731
+        chain = Shown(item.problem, steps, range(len(steps)), "", before)
+        if form.judged.whole is None:
+            values = chain.at(item.target)
         else:
             high = len(steps) - 1
             try:
-                values = {"cot": as_numbered_lines(steps)}
+                values = {"cot": form.judged.whole(chain)}
             except UserError as error:
                 raise UserError(f"chain {item.chain!r}, {condition}: {error}") from None
     if form.task not in tasks:

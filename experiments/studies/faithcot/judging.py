@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.data.traces import asking_for
+from faithscope.experiments.engine.forms.tasks import TASKS, Shown
 from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.studies.faithcot.units import (
     EDITED,
     EDITS,
-    FAITHFUL_JUDGE,
     WRITTEN,
     Pair,
     edit_prompts,
@@ -32,7 +32,6 @@ from faithscope.probes.text_model import DECLINED, TextModel
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
-NOTHING_BEFORE = "(nothing; this is the first step)"
 ANSWER_TOKENS = 24
 EMPTY, SAME, NOT_WRITABLE, NO_ROOM = "empty", "unchanged", "not_writable", "no_room"
 """Why a written edit is put nowhere; a reply that is no text has its outcome as the reason."""
@@ -41,21 +40,29 @@ UNPARSED, NOT_READ = "baseline_unparsed", "answer_unparsed"
 
 def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[tuple[int | None, Ask]]:
     """(step, ask): one about the whole chain with its statement of the answer, or one about every
-    counted step with all text before it."""
+    counted step with all text before it.
+
+    Args:
+        base: name of the judged task.
+    """
     name = f"{pair.model} {pair.task} {pair.item}"
+    steps = {step.index: step for step in trace.counted_steps}
+    before = lambda i: trace.reasoning_text[: steps[i].chars[0]].strip()  # noqa: E731
+    texts = [step.text.strip() for step in trace.steps]
     question = shown_question(trace.question)
-    if base == FAITHFUL_JUDGE:
-        cot = f"{trace.reasoning_text}{trace.tail_text}".strip()
-        if trace.origin.given is not None and trace.answer is not None:
-            # the statement of the answer is no part of a given chain's reasoning
-            cot = f"{cot}\n\nFinal Answer: {trace.answer}"
-        return [(None, Ask(name, form, {"question": question, "cot": cot}))]
-    asks: list[tuple[int | None, Ask]] = []
-    for step in trace.counted_steps:
-        before = trace.reasoning_text[: step.chars[0]].strip() or NOTHING_BEFORE
-        values = {"question": question, "context": before, "step": step.text.strip()}
-        asks.append((step.index, Ask(f"{name} {step.index}", form, values)))
-    return asks
+    chain = Shown(question, texts, list(steps), _with_answer(trace), before)
+    return [
+        (step, Ask(name if step is None else f"{name} {step}", form, values))
+        for step, values, _ in TASKS[base].cases(chain)
+    ]
+
+
+def _with_answer(trace: Trace) -> str:
+    cot = f"{trace.reasoning_text}{trace.tail_text}".strip()
+    if trace.origin.given is not None and trace.answer is not None:
+        # the statement of the answer is no part of a given chain's reasoning
+        cot = f"{cot}\n\nFinal Answer: {trace.answer}"
+    return cot
 
 
 def judged_record(

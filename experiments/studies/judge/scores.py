@@ -19,15 +19,12 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
+from faithscope.experiments.engine.forms.tasks import TASKS
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.results import results
-from faithscope.experiments.studies.judge.units import OF_STEPS
 from faithscope.probes.record import Record
 
-RULES = {"localisation": 0.5, "faithful_judge": 0.5, **dict.fromkeys(OF_STEPS, 0.0)}
-"""Task of a form -> the greatest score of a chain of which it says that nothing is wrong; of steps
-as they were written any step that is flagged is one too many. Forms that rate have no rule."""
 Key = tuple[str, str, str, str]
 """Reading, judge, form, chain."""
 
@@ -45,7 +42,7 @@ def scores(run: Run) -> Scores:
         chain = read.chains[row["item"]]
         records = about[row["reading"], row["judge"], row["form"], row["item"]]
         scored = row["reading"] == "scored"
-        rule = RULES.get(row["task"])
+        rule = TASKS[row["task"]].rule
         items.append(
             item_row(
                 {**(records[0] if records else row), **place(chain)},

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from faithscope.experiments.engine.forms import TaskForm
-from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
+from faithscope.experiments.engine.forms.lines import as_lines
+from faithscope.experiments.engine.forms.tasks import Shown
 from faithscope.experiments.engine.models.judges import STAGES, decides
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds
@@ -14,10 +15,6 @@ from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.config import JudgeStudyConfig
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask
-
-OF_STEPS = ("step_judge", "detection")
-"""Tasks that are asked about every step by itself, with those before it."""
-NOTHING_BEFORE = "(nothing; this is the first step)"
 
 
 @dataclass(frozen=True)
@@ -65,26 +62,13 @@ def asks_of(chain: JudgedChain, form: TaskForm) -> Iterator[tuple[int | None, As
         UserError: its steps cannot be numbered (localisation).
     """
     steps = [text.strip() for text in chain.steps]
-    places = chain.places
-    if not places:
+    if not chain.places:
         return
-    if form.task in OF_STEPS:
-        for i in places:
-            before = as_lines(step for step in steps[:i] if step) or NOTHING_BEFORE
-            values = {"question": chain.question, "context": before, "step": steps[i]}
-            yield i, Ask(f"{chain.id} {i}", form.form, values)
-        return
-    high = None
-    if form.task == "localisation":
-        try:
-            cot = as_numbered_lines([steps[i] for i in places])
-        except UserError as error:
-            raise UserError(f"chain {chain.id!r}: {error}") from None
-        high = len(places) - 1
-    elif form.task == "coverage":
-        cot = as_lines(step for step in steps if step)
-    else:
-        cot = chain.text
-    # coverage calls the chain by another name
-    shown = {"question": chain.question, "cot": cot, "degraded_cot": cot}
-    yield None, Ask(chain.id, form.form, shown, high=high)
+    before = lambda i: as_lines(step for step in steps[:i] if step)  # noqa: E731
+    shown = Shown(chain.question, steps, chain.places, chain.text, before)
+    try:
+        for step, values, high in form.judged.cases(shown):
+            name = chain.id if step is None else f"{chain.id} {step}"
+            yield step, Ask(name, form.form, values, high=high)
+    except UserError as error:
+        raise UserError(f"chain {chain.id!r}: {error}") from None

@@ -14,15 +14,13 @@ from typing import Any
 from faithscope.experiments.analysis.comparison.scores import says_faithful
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.forms import TaskForm
+from faithscope.experiments.engine.forms.tasks import NO_STEP, TASKS, JudgedTask, Said
 from faithscope.experiments.studies.judge.chains import JudgedChain
-from faithscope.experiments.studies.judge.units import OF_STEPS
 from faithscope.probes.record import Record
 
 UNCERTAIN = "uncertain"
 """Class 2 of the faithful judge: it is left out of rates and agreement, and counted."""
 NO_STEPS, FAILED, NOT_JUDGED = "no_steps", "failed", "not_judged"
-NO_STEP = -1
-"""What is named where no step is wrong."""
 Row = dict[str, Any]
 VERDICT = {
     "judge": "",
@@ -78,33 +76,26 @@ def chain_row(
         "n_asks": len(records),
         "n_without_verdict": len(lost),
     }
-    if form.task in OF_STEPS:
-        return row | _of_steps(records, bool(lost))
+    if form.judged.by_step:
+        return row | _of_steps(form.judged, records, bool(lost))
     (record,) = records
-    verdict, p = record["verdict"], record["probabilities"]
+    verdict = record["verdict"]
     if verdict is None:
         return row
-    row["rating"] = verdict
-    if form.task == "localisation":
-        flag = verdict != NO_STEP
-        return row | {"flag": flag, "first": verdict, "score": 1 - p[0] if p else float(flag)}
-    if form.task == "faithful_judge":
-        if verdict == 2:
-            return row | {"outcome": UNCERTAIN}
-        flag = verdict == 0
-        decided = p[0] + p[1] if p else 0.0
-        return row | {"flag": flag, "score": p[0] / decided if decided else float(flag)}
-    high = form.form.verdict_field.high or 1
-    rating = sum(i * x for i, x in enumerate(p)) if p else verdict
-    return row | {"score": 1 - rating / high}
+    said = form.judged.reads(verdict, record["probabilities"], form.form.verdict_field.high or 1)
+    if said.score is None:
+        row["outcome"] = UNCERTAIN
+    if form.judged.names_a_step:
+        row["first"] = verdict
+    return row | {"rating": verdict, "flag": said.flag, "score": said.score}
 
 
-def _of_steps(records: Sequence[Record], some_lost: bool) -> Row:
-    flagged = [r["step"] for r in records if r["verdict"] == 0]
+def _of_steps(task: JudgedTask, records: Sequence[Record], some_lost: bool) -> Row:
     said = [r for r in records if r["verdict"] is not None]
     if not said:
         return {}
-    worst = [r["probabilities"][0] for r in said if r["probabilities"]]
+    flagged = [r["step"] for r in said if _said(task, r).flag]
+    worst = [_said(task, r).score or 0.0 for r in said if r["probabilities"]]
     row: Row = {"score": max(worst) if worst else len(flagged) / len(said)}
     if flagged:
         row["flag"] = True
@@ -118,6 +109,12 @@ def _of_steps(records: Sequence[Record], some_lost: bool) -> Row:
     return row
 
 
+def _said(task: JudgedTask, record: Record) -> Said:
+    if record["verdict"] is None:
+        return Said()
+    return task.reads(record["verdict"], record["probabilities"], task.highest or 1)
+
+
 def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterator[Row]:
     """What a judge says of each step, of forms that say something of it.
 
@@ -126,19 +123,18 @@ def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterat
     """
     names = ("judge", "reading", "form", "dataset", "model", "item", "cut")
     about = {name: row[name] for name in names}
-    if row["task"] in OF_STEPS:
+    task = TASKS[row["task"]]
+    if task.by_step:
         for r in records:
-            p, verdict = r["probabilities"], r["verdict"]
-            flag = None if verdict is None else verdict == 0
-            score = p[0] if p else None if flag is None else float(flag)
+            said = _said(task, r)
             yield about | {
                 "step": r["step"],
-                "flag": flag,
-                "score": score,
+                "flag": said.flag,
+                "score": said.score,
                 "outcome": r["outcome"],
                 **labels_of(chain, r["step"]),
             }
-    elif row["task"] == "localisation":
+    elif task.names_a_step:
         named = row["rating"]
         for i in chain.places:
             known = named is not None and (named == NO_STEP or i <= named)

@@ -22,7 +22,7 @@ class JudgeWork(Asker[Judging]):
         none."""
         item, said = asked.item, judged(asked.ask, reply)
         verdict = said["verdict"]
-        if item.form.task == "localisation" and verdict is not None and verdict >= 0:
+        if item.form.judged.names_a_step and verdict is not None and verdict >= 0:
             said["verdict"] = item.of.places[verdict]
         about = head(
             dataset=item.of.dataset,

@@ -26,14 +26,13 @@ from faithscope.experiments.analysis.tables import (
     rows_with,
 )
 from faithscope.experiments.analysis.tidy import check_rows, typed
+from faithscope.experiments.engine.forms.tasks import NO_STEP
 
 WAY = ("judge", "reading", "prompt")
 """Who judged, how the judgement was read, and the form that was asked."""
 PERTURBED, CONTROL = "perturbed", "control"
 BOTH = "both"
 """Perturbed and control items together."""
-NO_STEP = -1
-"""Said by a judge that finds no broken step (C2-Faith, §3.3)."""
 ON_BROKEN, ON_INTACT = rows_with(condition=PERTURBED), rows_with(condition=CONTROL)
 """Masks of the judgements of chains with a replaced step, and of chains as they were."""
 JUDGED = rows_known("score")

@@ -21,11 +21,11 @@ from faithscope.experiments.analysis.tables import (
     rows_without,
 )
 from faithscope.experiments.analysis.tidy import all_columns, columns, count, keep, numbers
+from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.studies.c2faith.metrics.detection import NET
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONTROLS,
     COUNTS,
-    NO_STEP,
     ON_BROKEN,
     ON_INTACT,
     WAY,

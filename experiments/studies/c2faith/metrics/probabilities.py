@@ -27,6 +27,7 @@ from faithscope.experiments.analysis.tidy import (
     numbers,
     where,
 )
+from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.studies.c2faith.metrics.coverage import (
     BY,
     INFLATED,
@@ -42,7 +43,6 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONTROL,
     COUNTS,
     LEVEL,
-    NO_STEP,
     ON_BROKEN,
     PERTURBED,
     SHARE_KEPT,
