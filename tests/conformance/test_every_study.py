@@ -142,8 +142,7 @@ def test_its_scores_can_be_compared(study: str, undisturbed: Path, tmp_path: Pat
         assert all(len(of["values"]) <= len(record["steps"]) for of in record["credits"])
 
 
-every_page = pytest.mark.parametrize("study", [s for s in CASES if s != "toy"])
-"""The toy has tables alone."""
+every_page = pytest.mark.parametrize("study", list(CASES))
 
 
 @every_page
