@@ -1,8 +1,8 @@
-"""Tables over steps have a row per unit of removal, and no row pools two.
+"""Tables over steps, split by unit of removal (sentence, list item, paragraph, step as given).
 
-Taking a paragraph from a chain takes more than taking a sentence, so a share over steps of both
-would say how long the chains are. Every table over steps is therefore made once for each unit
-(`Trace.unit`), of the records of that unit alone, and has the column `unit`.
+Removing a paragraph removes more than removing a sentence, so a share that pools steps of both
+would mainly tell how long the chains are. Every table over steps is therefore made once for each
+unit (`Trace.unit`), from the records of that unit alone, and has the column `unit`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PLACE = ("model", "task")
 def by_unit(
     records: Iterable[Record], build: Callable[[Sequence[Record]], Mapping[str, pd.DataFrame]]
 ) -> dict[str, pd.DataFrame]:
-    """The tables that `build` makes of the records of each unit, joined by name.
+    """The tables that `build` makes from the records of each unit, joined by name.
 
-    A record that does not say its unit, as those of old runs, counts as `given`.
+    A record without a unit, as in old runs, counts as `given`.
     """
     of_unit: dict[str, list[Record]] = {}
     for r in records:
@@ -42,7 +42,8 @@ def by_unit(
 
 
 def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The tables of several units as one: `unit` stands after model and task, and orders them."""
+    """The tables of several units as one, with the column `unit` after model and task; rows are
+    sorted by model and task, then in the order of the units."""
     filled = {u: t for u, t in parts.items() if len(t)} or dict(list(parts.items())[:1])
     tables = []
     for unit, table in filled.items():
@@ -58,7 +59,7 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def units_apart(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], list[str]]:
-    """The units of each (model, task) that has more than one in the tables over steps."""
+    """(model, task) -> its units, for those with more than one unit in the tables over steps."""
     units_of: dict[tuple[str, str], set[str]] = {}
     for name, table in tables.items():
         # `steps` also counts the traces that are excluded from every other table
@@ -73,10 +74,12 @@ def units_apart(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[str, str], lis
 
 
 def told_apart(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The tables for readers that know one row per model and task: `gsm8k (paragraphs)`.
+    """The tables for figures and pages that expect one row per model and task, with the unit put
+    into a name: `gsm8k (paragraphs)`.
 
-    The unit joins the name of the task where its model has more than one unit there; in a table
-    that knows no tasks, the name of the model or of the measure where the table has several.
+    The unit is added to the name of the task where the model has more than one unit on that task.
+    In a table without tasks it is added to the name of the model (or measure) where the table has
+    more than one unit.
     """
     apart = units_apart(tables)
     renamed = {}

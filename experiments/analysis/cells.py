@@ -1,11 +1,13 @@
-"""Cells of tables that are made of records, and how records are put into rows.
+"""Cells and groupings for tables that are made of records instead of frames.
 
     item_table("peaks", grouped(probe), COUNTED, means({PEAK_DEPTH: "peak_depth"}))
 
-is a table with a row per model and task: how many items, and the mean of their `peak_depth` with
-its bootstrap interval. Every item counts once; intervals of means are percentile bootstraps over
-items. Records, not frames: a run of 5,000 items has 900,000 branches, of which a frame would take
-longer to build, and 100 kB of memory an item, than all tables take.
+This table has one row per model and task, with the number of items and the mean of their
+`peak_depth` with its bootstrap interval. Every item counts once; intervals of means are percentile
+bootstraps over items.
+
+These tables use records because a run of 5,000 items has 900,000 branches: building a frame of them
+would take longer than all tables do, and 100 kB of memory per item.
 """
 
 from __future__ import annotations
@@ -35,45 +37,47 @@ from faithscope.experiments.analysis.tidy import columns, mean, mean_present
 from faithscope.probes import PROBES, Settings
 
 RECORDS = "records"
-"""What `Table.of` calls the records of a run."""
+"""Name of a run's records in `Table.of`."""
 PLACES = 5
-"""Equal parts of the reasoning into which steps are pooled by their relative place."""
+"""Number of equal parts of the reasoning, in which steps are pooled by their relative position."""
 Score = Callable[[Record], Any]
+"""Function that computes a value from one record."""
 Fields = Mapping[Column, str | Score] | Sequence[Column]
-"""Column -> the field of a record, or what is computed of the record; None where it has none. Or
-columns that are called as the fields are."""
+"""Column -> name of a field of the records, or a function of the record; the value is None where a
+record has none. A sequence of columns means the fields of the same names."""
 
 
 @dataclass(frozen=True)
 class Analysis(Bootstrap):
-    """What tables are made with, besides records."""
+    """Bootstrap settings with access to a run's arrays and probe settings, passed to every cell."""
 
     arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]] = lambda probe: ()
-    """Probe -> the raw numbers of each item, sorted by model and task."""
+    """Maps a probe to the stored arrays of each item, sorted by model and task."""
     settings: Callable[[str], Settings] = lambda probe: PROBES[probe].settings()
-    """Probe -> what the run asked it with."""
+    """Maps a probe to the settings that the run used for it."""
 
     def estimates(
         self, values: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]
     ) -> list[Estimate]:
-        """`stats.bootstrapped` with the draws of this analysis."""
+        """Bootstrap estimates of a statistic, with the seed and number of resamples of this
+        analysis (`stats.bootstrapped`)."""
         return stats.bootstrapped(values, statistic, seed=self.seed, resamples=self.resamples)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Columns of as many rows as a group has points, layers say."""
+    """Cell of a `curve_table`: columns with one value per point (a layer, for example)."""
 
     columns: tuple[Column, ...]
     of: Callable[[Sequence[Record], Analysis], Sequence[Mapping[str, Any]]]
-    """Records of a group -> at each point column name -> number."""
+    """Maps the records of a group to a list with, for each point, column name -> number."""
 
 
 def item_table(name: str, groups: Groups, *cells: Cell, **look: Any) -> Table:
-    """A row per group.
+    """A table of records with one row per group.
 
     Args:
-        look: what the table says of itself on the page, as fields of `Table`.
+        look: fields of `Table` that say how the page shows it (`caption`, `folded`, `draw`).
     """
     return Table(name, RECORDS, groups, cells, **look)
 
@@ -86,13 +90,15 @@ def curve_table(
     *cells: Cell | Curve,
     **look: Any,
 ) -> Table:
-    """A row per group and point.
+    """A table of records with one row per group and point of a curve.
 
     Args:
-        points: the columns that tell points apart.
-        at: the values of `points`, given a record of the group: all have the same.
-        cells: what does not change from point to point stands in every row.
-        look: what the table says of itself on the page, as fields of `Table`.
+        points: the columns that identify a point (layer and depth, for example).
+        at: maps a record to the values of `points`, one tuple per point; all records of a group
+            must have the same points.
+        cells: columns of the table; a `Curve` has a value per point, the value of any other cell is
+            repeated in every row of its group.
+        look: fields of `Table` that say how the page shows it (`caption`, `folded`, `draw`).
     """
 
     def compute(same: Sequence[Record], analysis: Analysis) -> Iterable[Mapping[str, Any]]:
@@ -115,16 +121,20 @@ def grouped(
     counts: Callable[[Record], bool] = lambda r: not r.get("excluded"),
     alike: tuple[str, ...] = (),
 ) -> Groups:
-    """What a probe measured, by model, task and further fields, in an order of names alone.
+    """Groups the records of a probe by model, task and further fields, sorted by model, task and
+    item.
 
     Args:
+        probe: name of the probe.
         fields: column, or the name of one of `columns.SHARED` -> field of the record.
-        rank: sorts the groups of one model and task; without it they stand as they were asked.
-        counts: which records of the probe take part.
-        alike: fields that are the same in all records of one model, as its number of layers.
+        rank: sort key of the groups of one model and task; without it groups stand in the order of
+            their first items.
+        counts: selects the records that take part; by default those that are not excluded.
+        alike: fields that must be the same in all records of a group, such as the number of layers.
 
     Raises:
-        ValueError: they are not, so that another model, or setting, stood under the name.
+        ValueError: a field of `alike` differs, so records of two models, or of two settings, are
+            mixed. Raised when the groups are made.
     """
     fields = fields or {}
 
@@ -154,14 +164,16 @@ def grouped(
 
 
 def by_place(name: str, groups: Groups, fields: Fields, **look: Any) -> Table:
-    """A row per group and fifth of the reasoning: step i of T stands at (i - 1/2) / T.
+    """A table with one row per group and fifth of the reasoning; step i of T stands at
+    (i - 1/2) / T.
 
-    `position` is the middle of the fifth. An item counts once in it, with the mean of its steps
-    there: `n` items with `n_steps`.
+    The column `position` is the middle of the fifth. An item counts once per fifth, with the mean
+    over its steps there; `n` counts the items and `n_steps` their steps.
 
     Args:
-        fields: column -> a value per step, None where a step has none.
-        look: what the table says of itself on the page.
+        fields: columns with their fields, each a list with one value per step (None where a step
+            has none).
+        look: fields of `Table` that say how the page shows it (`caption`, `folded`, `draw`).
     """
 
     def split(records: Sequence[Record]) -> Iterable[Group]:
@@ -184,17 +196,19 @@ def by_place(name: str, groups: Groups, fields: Fields, **look: Any) -> Table:
 
 
 def steps_in(n_steps: int, part: int) -> list[int]:
-    """The steps, from 0, that stand in one of the `PLACES` parts of a reasoning of so many."""
+    """Indices of the steps that lie in one of the `PLACES` parts of a reasoning of `n_steps`
+    steps; steps and parts count from 0."""
     return [i for i in range(n_steps) if int((i + 0.5) / n_steps * PLACES) == part]
 
 
 def first(*columns: Column) -> Numbers:
-    """Fields that all records of a row have alike, as the number of layers."""
+    """Cell: fields copied from the first record, for fields in which all records of a group agree
+    (the number of layers, for example)."""
     return Numbers(columns, lambda same, analysis: {c.name: same[0][c.name] for c in columns})
 
 
 def averages(fields: Fields) -> Numbers:
-    """Means over the items that have the number, without intervals."""
+    """Cell: mean of each field over the items that have it, without an interval."""
     return Numbers(
         tuple(fields),
         lambda same, analysis: {
@@ -207,11 +221,11 @@ def averages(fields: Fields) -> Numbers:
 def means(
     fields: Fields, then: Callable[[float], float] | None = None, *, median: bool = False
 ) -> Numbers:
-    """Means over the items that have the number, with bootstrap intervals.
+    """Cell: mean of each field over the items that have it, with bootstrap intervals.
 
     Args:
-        then: what is done to the mean and its bounds: exp of a mean of logarithms.
-        median: medians in the place of means.
+        then: applied to the mean and to the ends of its interval (exp, for a mean of logarithms).
+        median: whether to take medians instead of means.
     """
     statistic = np.median if median else np.mean
 
@@ -229,7 +243,13 @@ def drawn(
     values: Callable[[Sequence[Record]], np.ndarray],
     statistic: Callable[[np.ndarray], np.ndarray],
 ) -> Numbers:
-    """Numbers that a statistic makes of (items, …) values, with bootstrap intervals."""
+    """Cell: numbers that a statistic computes from an array of values, with bootstrap intervals.
+
+    Args:
+        of: columns, one per number that `statistic` gives.
+        values: maps the records of a group to an array whose first axis is the items.
+        statistic: maps such an array, or one with resampled items, to the numbers.
+    """
 
     def compute(same: Sequence[Record], analysis: Analysis) -> dict[str, float]:
         estimates = zip(of, analysis.estimates(values(same), statistic), strict=True)
@@ -243,7 +263,14 @@ def curve(
     values: Callable[[Sequence[Record]], np.ndarray],
     statistic: Callable[[np.ndarray], np.ndarray] = lambda x: x.mean(0),
 ) -> Curve:
-    """One number per point, that a statistic makes of (items, …) values, with its interval."""
+    """Curve: one number per point, with its bootstrap interval.
+
+    Args:
+        of: the column of the numbers.
+        values: maps the records of a group to an array whose first axis is the items.
+        statistic: maps such an array, or one with resampled items, to one number per point; by
+            default the mean over items.
+    """
     return Curve(
         with_intervals(of),
         lambda same, analysis: [
@@ -253,7 +280,12 @@ def curve(
 
 
 def mean_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
-    """Means over items of lists with a value per point: column -> field."""
+    """Curves with intervals: mean over items, at each point, of fields that hold one value per
+    point.
+
+    Args:
+        fields: column -> field of the records.
+    """
     return tuple(
         curve(column, lambda same, field=field: np.array([r[field] for r in same]))
         for column, field in fields.items()
@@ -261,7 +293,12 @@ def mean_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
 
 
 def average_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
-    """Means over items of lists with a value per point, without intervals: column -> field."""
+    """Curves without intervals: mean over items, at each point, of fields that hold one value per
+    point.
+
+    Args:
+        fields: column -> field of the records.
+    """
     return tuple(
         Curve(
             (column,),
@@ -274,7 +311,8 @@ def average_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
 
 
 def among(select: Callable[[Sequence[Record]], Sequence[Record]], *cells: Cell) -> Numbers:
-    """Cells of a part of the group's records, or of others that belong to them."""
+    """Cell: other cells computed on `select(records)`: a part of the group's records, or records
+    that belong to them."""
 
     def part(same: Sequence[Record], analysis: Analysis) -> dict[str, Any]:
         chosen = select(same)
@@ -284,23 +322,24 @@ def among(select: Callable[[Sequence[Record]], Sequence[Record]], *cells: Cell) 
 
 
 def total(name: str, label: str, meaning: str) -> Number:
-    """Sum over the items of the field that is called as the column is."""
+    """Cell: sum over the items of the field that has the column's name."""
     return Number(name, lambda same: sum(r[name] for r in same), label, meaning)
 
 
 def with_intervals(*columns: Column) -> tuple[Column, ...]:
-    """The columns with the ends of an interval beside each."""
+    """The given columns, each with an interval."""
     return tuple(replace(column, interval=True) for column in columns)
 
 
 def of_fields(record: Record, fields: Fields) -> dict[str, Any]:
-    """Name of the column -> its value of one record."""
+    """Column name -> value in one record, for each of `fields`."""
     by_column = fields if isinstance(fields, Mapping) else {c: c.name for c in fields}
     return {c.name: record[f] if isinstance(f, str) else f(record) for c, f in by_column.items()}
 
 
 def layers(record: Record) -> list[tuple[int, float]]:
-    """Every layer, from 1, and its depth: the layer over the number of layers."""
+    """(layer, depth) of every layer of a record's model: layers count from 1, depth is the layer
+    over the number of layers."""
     n = record["n_layers"]
     return [(layer, layer / n) for layer in range(1, n + 1)]
 
@@ -308,7 +347,7 @@ def layers(record: Record) -> list[tuple[int, float]]:
 DEPTH = Column("depth", meaning="The layer over the number of layers.")
 LAYER_AND_DEPTH = (SHARED["layer"], DEPTH)
 LAYERS_OF_ALL = (LAYER_AND_DEPTH, layers)
-"""The points of `curve_table` where a record has a value for every layer."""
+"""`points` and `at` of a `curve_table` whose records have a value for every layer."""
 POSITION = Column("position", meaning="Relative place in the reasoning, 0 to 1.")
 N_LAYERS = Column("n_layers", "layers", "Number of layers of the model.")
 COUNTED = Count("n", label="items", meaning="Items that the row is of.")

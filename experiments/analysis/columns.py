@@ -1,4 +1,4 @@
-"""A column of tables, declared once: CSV header, headings, tooltip and documentation have it."""
+"""Columns of tables, each declared once for CSV header, heading, tooltip and documentation."""
 
 from __future__ import annotations
 
@@ -10,55 +10,58 @@ from faithscope.probes.record import KEYS
 
 @dataclass(frozen=True)
 class Column:
-    """What a column is called, and what stands in it."""
+    """Declaration of one column of a table: its names, meaning and unit."""
 
     name: str
-    """In code and in CSV."""
+    """Name in code and in the CSV header."""
     label: str = ""
-    """For people; the name with spaces where empty."""
+    """Heading for readers; empty takes the name with spaces for underscores."""
     meaning: str = ""
-    """One line: how the number is made, and what it says."""
+    """One line that says how the number is computed and what it tells."""
     unit: str = ""
-    """Empty for a share from 0 to 1, a count, and a text."""
+    """Unit of the numbers; empty for a share from 0 to 1, a count, or text."""
     interval: bool = False
-    """Whether `<name>_low` and `<name>_high`, the ends of its 95 % interval, stand beside it."""
+    """Whether the table also has `<name>_low` and `<name>_high`, the ends of a 95 % interval."""
 
     @property
     def names(self) -> list[str]:
-        """Its names in CSV: its own, and those of the ends of its interval."""
+        """Names in the CSV header: the column itself, then the ends of its interval if it has
+        one."""
         return [self.name, *(f"{self.name}_{end}" for end in ("low", "high") if self.interval)]
 
     @property
     def heading(self) -> str:
+        """Heading on the page: the label, with the unit in brackets."""
         label = self.label or self.name.replace("_", " ")
         return f"{label} ({self.unit})" if self.unit else label
 
 
 Columns = Mapping[str, Column]
-"""By name."""
+"""Column name -> declaration."""
 
 
 def by_name(columns: Iterable[Column]) -> dict[str, Column]:
+    """The given columns as a mapping from their names."""
     return {column.name: column for column in columns}
 
 
 def plain(meanings: Mapping[str, str]) -> dict[str, Column]:
-    """Columns that are called as their names say: name -> meaning."""
+    """Columns without a label of their own, from name -> meaning."""
     return by_name(Column(name, meaning=meaning) for name, meaning in meanings.items())
 
 
 Words = str | tuple[str, str] | tuple[str, str, str]
-"""What a column means; or its label, its meaning and, as the third, its unit."""
+"""Texts of a column: its meaning alone, or (label, meaning), or (label, meaning, unit)."""
 
 
 def described(**words: Words) -> tuple[Column, ...]:
-    """Columns in order: name -> what it means, or label, meaning and unit."""
+    """Columns in the order of the arguments, from column name -> `Words`."""
     said = {name: ("", x) if isinstance(x, str) else x for name, x in words.items()}
     return tuple(Column(name, x[0], x[1], "".join(x[2:])) for name, x in said.items())
 
 
 def estimates(**words: Words) -> tuple[Column, ...]:
-    """Columns as of `described`, of which each has the ends of its interval beside it."""
+    """Columns as `described` makes them, each with an interval."""
     return tuple(replace(column, interval=True) for column in described(**words))
 
 
@@ -93,9 +96,10 @@ SHARED = plain(
         "estimated_cost": "Dollars of the calls whose tokens are estimates.",
     }
 )
-"""Columns that say the same in all studies; only the documentation says what, not every page."""
+"""Columns with one meaning in all studies. Tables name them by a bare string; their meaning stands
+in the documentation and is not repeated on every page."""
 
 
 def named(columns: Columns, name: str) -> Column:
-    """A column that was declared, or one that has nothing but its name."""
+    """The declaration of a column, or one made from the name alone where there is none."""
     return columns.get(name) or Column(name)

@@ -11,9 +11,13 @@
         ),
     )
 
+This table has one row per reader, model and task, and further rows that pool all tasks, all models,
+or both. Its columns are the three keys, `n_included`, and `rf` with the ends of its interval.
+
 A column is declared where its number is computed: the header of the CSV file, the headings and
-tooltips of the page, Markdown, LaTeX and `docs/columns.md` are made from the declaration. A cell
-gets the rows of one group and gives the numbers of one row of the table; `Lines` give several.
+tooltips of the page, Markdown, LaTeX and `docs/columns.md` are made from the declaration. A `Cell`
+maps the rows of one group to the numbers of one row of the table; `Lines` yield several rows per
+group. `make_tables` makes a study's tables in order, so a table may be made of one before it.
 """
 
 from __future__ import annotations
@@ -44,18 +48,20 @@ OVERALL = "overall"
 Mask = Callable[[Any], Any]
 """Frame -> (rows,) whether each row takes part."""
 Values = str | Callable[[Any], Any]
-"""A column of the frame, or what is computed from its rows: as a rule one value for each."""
+"""Name of a column of the frame, or a function that maps the rows to values, as a rule one each."""
 Group = tuple[dict[str, Any], Any]
-"""The keys of a row of the table, and the rows of the frame, or the records, that it is of."""
+"""Key column -> value for one row of the table, and the rows of the frame (or the records) of that
+group."""
 
 
 def every_row(rows: Any) -> np.ndarray:
-    """Mask of all rows."""
+    """Mask that selects all rows."""
     return np.ones(len(rows), dtype=bool)
 
 
 def rows_with(**values: Any) -> Mask:
-    """Mask of the rows in which every named column has the value, or one of a tuple of values."""
+    """Mask of the rows in which every named column has the given value, or one of a tuple of
+    values."""
 
     def mask(frame: pd.DataFrame) -> np.ndarray:
         of = np.ones(len(frame), dtype=bool)
@@ -67,7 +73,8 @@ def rows_with(**values: Any) -> Mask:
 
 
 def rows_without(**values: Any) -> Mask:
-    """Mask of the rows in which none of the named columns has its value."""
+    """Mask of the rows in which none of the named columns has the given value (or one of a tuple
+    of values)."""
     masks = [rows_with(**{name: value}) for name, value in values.items()]
     return lambda frame: ~np.any([mask(frame) for mask in masks], axis=0)
 
@@ -78,12 +85,12 @@ def rows_known(*names: str) -> Mask:
 
 
 def all_of(*masks: Mask) -> Mask:
-    """Mask of the rows that are under every one of the masks."""
+    """Mask of the rows that every one of the given masks selects."""
     return lambda frame: np.all([mask(frame) for mask in masks], axis=0)
 
 
 class Cell(Protocol):
-    """Columns of a table, and the numbers in them for one group of rows."""
+    """One or several columns of a table, with the computation of their numbers for one group."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -91,24 +98,30 @@ class Cell(Protocol):
         ...
 
     def of(self, rows: Any, how: Any) -> Mapping[str, Any]:
-        """Column name -> number, for the rows of one group; a column with an interval has its
-        `_low` and `_high` beside it."""
+        """Name in the CSV header -> number, computed from the rows of one group.
+
+        A column with an interval gives three numbers: `<name>`, `<name>_low`, `<name>_high`.
+
+        Args:
+            rows: the rows of the frame, or the records, of the group.
+            how: the bootstrap settings (`Bootstrap`), for cells with a bootstrap interval.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Groups:
-    """How records, which are no frame, are put into rows of a table."""
+    """Grouping of records, for a table that is made of records and not of a frame."""
 
     by: tuple[str | Column, ...]
-    """The columns of the keys; a name alone is one of `columns.SHARED`."""
+    """Key columns; a bare name is one of `columns.SHARED`."""
     of: Callable[[Any], Iterable[Group]]
-    """Records -> the groups in the order of the table."""
+    """Maps the records to groups, in the order of the table's rows."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """Number of rows under a mask."""
+    """Cell: number of rows that a mask selects."""
 
     name: str
     among: Mask = every_row
@@ -125,9 +138,10 @@ class Count:
 
 @dataclass(frozen=True)
 class Share:
-    """Share of the rows under a mask whose value is 1, with its Wilson interval.
+    """Cell: share of the selected rows whose value is 1, with its Wilson interval.
 
-    An unknown value (NaN) counts as not 1; leave such rows out by the mask where that is wrong.
+    An unknown value (NaN) counts as not 1. Where that is wrong, let the mask `among` leave such
+    rows out (`rows_known`).
     """
 
     name: str
@@ -147,9 +161,9 @@ class Share:
 
 @dataclass(frozen=True)
 class Mean:
-    """Statistic of the known values of the rows under a mask, without an interval.
+    """Cell: mean, or another statistic, of the known values of the selected rows, without interval.
 
-    A sum of no rows is 0, any other statistic of no rows is NaN.
+    The sum of no values is 0; any other statistic of no values is NaN.
     """
 
     name: str
@@ -159,7 +173,7 @@ class Mean:
     meaning: str = ""
     unit: str = ""
     statistic: str = "mean"
-    """A method of `pandas.Series`: mean, median, std, min, max, sum."""
+    """Name of a method of `pandas.Series`: mean, median, std, min, max or sum."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -172,12 +186,14 @@ class Mean:
 
 @dataclass(frozen=True)
 class Boot:
-    """Mean of the known values under a mask, with the interval of a bootstrap over clusters."""
+    """Cell: mean of the known values of the selected rows, with a bootstrap interval that resamples
+    clusters."""
 
     name: str
     values: Values
     cluster: str
-    """Column that names the cluster of each row (an item, a chain): clusters are drawn whole."""
+    """Column that names the cluster of each row (an item, a chain); all rows of a cluster are
+    drawn together."""
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
@@ -204,26 +220,32 @@ _WORDS = (
 AUROC, KAPPA, AC2, ACCURACY, F1 = (Column(*words, interval=True) for words in _WORDS)
 AVERAGE_PRECISION = Column("average_precision", "AP", "Average precision where the label is true.")
 SATURATED = Column("saturated", meaning="One class is 90 % of labels and flags: read AC2, not κ.")
-"""Columns of statistics against a label, by the names of `statistics.against_label`."""
+"""Columns of statistics of a score or flag against a label, named as in
+`statistics.against_label`."""
 
 
 @dataclass(frozen=True)
 class AgainstLabel:
-    """How far a score, or flags, agree with a label (`statistics.against_label`)."""
+    """Cell: statistics of a score, or of flags, against a label (`statistics.against_label`)."""
 
     columns: tuple[Column, ...]
-    """Named for the statistics that stand in them."""
+    """Columns to fill; each has the name of its statistic, unless `named` says otherwise."""
     label: Values
-    """1 or 0, NaN where there is none: such rows take no part."""
+    """True label of each row, 1 or 0; rows whose label is unknown (NaN) are left out."""
     cluster: str
-    """Column that names the cluster of each row (a question, a chain): clusters are drawn whole."""
+    """Column that names the cluster of each row (a question, a chain); all rows of a cluster are
+    drawn together."""
     score: Values | None = None
+    """Score of each row, for statistics such as AUROC."""
     flag: Values | None = None
+    """Verdict of each row, 1 or 0, for statistics such as κ and accuracy."""
     strata: str | None = None
+    """Column that names the stratum of each row; None compares all rows with each other."""
     among: Mask = every_row
     named: Mapping[str, str] = field(default_factory=dict)
-    """Column -> the statistic in it, where it has another name."""
+    """Column name -> statistic in it, for columns that are not named after their statistic."""
     totals: Totals = drawn_together
+    """Bootstrap totals that intervals are computed from (`statistics.against_label`)."""
 
     def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         label = values_of(rows, self.label)
@@ -250,8 +272,8 @@ class AgainstLabel:
 
 @dataclass(frozen=True)
 class Kept:
-    """Columns that are taken over from the frame, where a group is one row, or all its rows have
-    the same."""
+    """Cell: columns copied from the first row of a group, for groups of one row or of rows that
+    agree in these columns."""
 
     columns: tuple[Column, ...]
 
@@ -262,7 +284,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Number:
-    """One number, or text, without an interval, that a function computes from a group."""
+    """Cell: one number or text, without an interval, that a function computes from a group."""
 
     name: str
     compute: Callable[[Any], Any]
@@ -280,11 +302,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Several columns that one function computes from the rows of a group."""
+    """Cell: several columns that one function computes from the rows of a group."""
 
     columns: tuple[Column, ...]
     compute: Callable[[Any, Any], Mapping[str, Any]]
-    """Group and bootstrap settings -> column name -> number; a name that is missing is empty."""
+    """Maps the rows of a group and the bootstrap settings to column name -> number; columns that
+    it does not return stay empty."""
 
     def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         return self.compute(rows, how)
@@ -292,22 +315,23 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Lines:
-    """Several rows of the table for each group, which one function computes."""
+    """Several rows of a table for each group, computed by one function."""
 
     columns: tuple[Column, ...]
     compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]]
-    """Rows of a group and bootstrap settings -> rows of the table, without the group's keys."""
+    """Maps the rows of a group and the bootstrap settings to rows of the table, without the group's
+    keys."""
     among: Mask = every_row
-    """Rows that take part; a group without any has no line."""
+    """Rows of the frame that take part; a group without such a row has no lines."""
 
 
 def waterfall(fate: str, columns: tuple[Column, ...]) -> Lines:
-    """A line for all rows of a group (`total`), one for each fate that is not `included`, by name,
-    and one for the rows that are `included`: they add up.
+    """Lines that count where the rows of a group went: `total`, each reason for leaving a row out
+    (sorted by name), and `included`; the reasons and `included` add up to `total`.
 
     Args:
-        fate: column that says what became of each row.
-        columns: `reason` and `n`, as the table declares them.
+        fate: column that says what became of each row: `included`, or why it was left out.
+        columns: the columns `reason` and `n`, as the table declares them.
     """
 
     def compute(rows: pd.DataFrame, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
@@ -320,11 +344,12 @@ def waterfall(fate: str, columns: tuple[Column, ...]) -> Lines:
 
 
 def levels(values: Values, known: Iterable[Any], statistic: str, among: Mask = every_row) -> Lines:
-    """A line for each value of a column: how many rows have it, and their share.
+    """Lines that count the values of a column: for each value, how many rows have it and their
+    share.
 
     Args:
-        known: the values that have a line, in order, whether or not a row has them.
-        statistic: what the column `statistic` says of these lines.
+        known: the values that get a line, in order, whether or not a row has them.
+        statistic: text of the column `statistic` in these lines.
     """
 
     def compute(rows: pd.DataFrame, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
@@ -344,46 +369,52 @@ LEVELS = (
     Column("n", meaning="Rows that have the value."),
     Column("share", meaning="Share of the rows that have the value.", interval=True),
 )
-"""Columns of the lines of `levels`."""
+"""Columns of the lines that `levels` makes."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """`tables/<name>.csv`: one row for each group of the rows of a frame, or several `lines`.
+    """Specification of `tables/<name>.csv`: the frame it is made of, how rows are grouped, and the
+    columns.
 
-    Where frames would be too large, a study makes its tables of records: `by` are then `Groups`.
+    Each group of the frame's rows gives one row of `cells`, or several rows of `lines`. A study
+    whose frames would be too large makes its tables of records; `by` is then a `Groups`.
     """
 
     name: str
+    """Name of the CSV file, without its ending."""
     of: str | tuple[str, ...]
-    """The frame that it is made of: one of the run's frames, or a table before it. Several are put
-    together by `prepare`."""
+    """Name of the frame that the table is made of: a frame of the run, or an earlier table. Several
+    frames are combined by `prepare`."""
     by: Sequence[str | Column] | Groups = ()
-    """The columns that rows are grouped by; a name alone is one of `columns.SHARED`. Without any,
+    """Key columns that rows are grouped by; a bare name is one of `columns.SHARED`. Without keys
     the whole frame is one group."""
     cells: Sequence[Cell] = ()
+    """Columns after the keys, each computed from the rows of one group."""
     lines: Sequence[Lines] = ()
-    """In the place of `cells`; those of one kind stand together, over all groups."""
+    """Several rows per group, as a rule in place of `cells`. The rows of one `Lines` stand
+    together, over all groups, before those of the next."""
     prepare: Callable[..., pd.DataFrame] | None = None
-    """Frames -> the one frame that is grouped."""
+    """Maps the frames named in `of` to the one frame that is grouped."""
     among: Mask = every_row
-    """Rows of the frame that take part; a group without any has no row."""
+    """Rows of the frame that take part; a group without such a row has no row in the table."""
     pool: Sequence[str] = ()
-    """Columns of `by` that are also pooled: rows under `OVERALL` take all rows together, in each of
-    these columns and in all of them."""
+    """Columns of `by` that are also pooled. For each of them, and for every combination of them,
+    the table has further rows with `OVERALL` in place of the pooled value."""
     apart: str = ""
-    """Column whose values are grouped and pooled each by itself, one below the other."""
+    """Column that splits the frame into parts, which are grouped and pooled separately and stand
+    one below the other in the table."""
     layout: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    """The table as a paper prints it: text under the paper's headings."""
+    """Maps the table to text under a paper's own headings, as the paper prints it."""
     dtypes: Mapping[str, str] = field(default_factory=dict)
-    """Column -> the type of its values, where they do not tell: whole numbers, some of them
-    unknown."""
+    """Column -> pandas dtype, where the values alone do not give it: whole numbers of which some
+    are unknown, for example."""
     caption: str = ""
     """Caption on the page; a table without a caption is not on the page."""
     folded: str = ""
-    """Words that it is folded under on the page; a table without them lies open."""
+    """Summary line under which the page folds the table away; empty shows the table open."""
     draw: Callable[[pd.DataFrame], Picture] | None = None
-    """The table -> the figure that is drawn of it."""
+    """Draws a figure from the finished table."""
 
     @property
     def _by(self) -> Sequence[str | Column]:
@@ -391,15 +422,15 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of the columns that rows are grouped by."""
+        """Names of the key columns, by which rows are grouped."""
         return tuple(x if isinstance(x, str) else x.name for x in self._by)
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Every column as it is declared, in the order of the header.
+        """Every declared column, keys first, in the order of the header.
 
         Raises:
-            KeyError: a key that is neither declared here nor shared by all studies.
+            KeyError: a key is neither declared here nor one of `columns.SHARED`.
         """
         keys = [SHARED[x] if isinstance(x, str) else x for x in self._by]
         declared = [c for part in (*self.cells, *self.lines) for c in part.columns]
@@ -411,10 +442,11 @@ class Table:
         return [name for column in self.columns for name in column.names]
 
     def make(self, *sources: Any, how: Bootstrap | None = None) -> pd.DataFrame:
-        """The table; without a row it has its columns all the same.
+        """The finished table; an empty one still has all columns.
 
         Args:
-            sources: the frames, or the records, that `of` names, in that order.
+            sources: the frames (or the records) that `of` names, in that order.
+            how: bootstrap settings; None takes the defaults of `Bootstrap`.
         """
         how = how or Bootstrap()
         whole = self.prepare(*sources) if self.prepare else sources[0]
@@ -446,10 +478,12 @@ def computed_table(
     compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]],
     **more: Any,
 ) -> Table:
-    """A table whose rows one function computes from the whole of what the table is made of.
+    """A table without keys, whose rows one function computes from the whole frame.
 
     Args:
-        more: other fields of `Table`.
+        of: name of the frame.
+        compute: maps the frame and the bootstrap settings to rows.
+        more: further fields of `Table`.
     """
     return Table(name, of, lines=[Lines(columns, compute)], **more)
 
@@ -463,11 +497,16 @@ def excerpt(
     among: Mask = every_row,
     layout: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
 ) -> Table:
-    """Rows of another table as a paper prints them.
+    """A table that selects rows and columns of another table, for a paper's layout.
 
     Args:
-        columns: those beside the keys, without their intervals; nothing takes all, with intervals.
-        keys: columns that together differ in every row; nothing takes the keys of the table.
+        name: name of the new table.
+        table: the table to select from.
+        columns: columns to keep beside the keys, without their intervals; none given keeps all
+            columns, with intervals.
+        keys: columns whose values together identify a row; none given takes the keys of `table`.
+        among: selects rows of `table`.
+        layout: maps the selection to the paper's text.
     """
     declared, by = by_name(table.columns), [*(keys or table.keys)]
     own = [replace(declared[column], interval=False) for column in columns]
@@ -478,16 +517,18 @@ def excerpt(
 
 @dataclass(frozen=True)
 class Computed:
-    """`tables/<name>.csv` of rows that a function computes, where no grouping of one frame gives
-    them: every two measures, tests that correct for all rows, what is fitted on other rows."""
+    """Columns of a `tables/<name>.csv` whose rows are computed elsewhere, because no grouping of
+    one frame gives them: rows per pair of measures, tests corrected over all rows, scores fitted on
+    other rows."""
 
     name: str
+    """Name of the CSV file, without its ending."""
     declared: Sequence[str | Column]
-    """The columns; a name alone is one of `columns.SHARED`."""
+    """All columns in order; a bare name is one of `columns.SHARED`."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Every column as it is declared, in the order of the header."""
+        """Every declared column, in the order of the header."""
         return tuple(SHARED[x] if isinstance(x, str) else x for x in self.declared)
 
     @property
@@ -496,7 +537,7 @@ class Computed:
         return [name for column in self.columns for name in column.names]
 
     def table(self, rows: Iterable[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-        """The rows under the header; what a row does not say of a column is missing there."""
+        """The given rows as a frame with the declared header; columns that a row lacks are NaN."""
         ready = isinstance(rows, pd.DataFrame)
         return pd.DataFrame(rows if ready else list(rows), columns=self.header)
 
@@ -504,11 +545,17 @@ class Computed:
 def make_tables(
     tables: Iterable[Table], frames: Mapping[str, Any], how: Bootstrap | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Every table by its name, in order; a table may be made of one before it."""
+    """Makes every table, in order, and returns them by name.
+
+    Args:
+        tables: specifications; a table may be made of an earlier one.
+        frames: name -> frame (or records), for the names in `Table.of`.
+        how: bootstrap settings of all tables.
+    """
     made: dict[str, pd.DataFrame] = {}
     for table in tables:
         needed = (table.of,) if isinstance(table.of, str) else table.of
-        # a frame and a table may share a name: the table is then made of the frame
+        # where a frame and an earlier table share a name, the frame is meant
         sources = (frames[name] if name in frames else made[name] for name in needed)
         made[table.name] = table.make(*sources, how=how)
     return made
@@ -517,7 +564,8 @@ def make_tables(
 def in_layout(
     specifications: Iterable[Table | Computed], tables: Mapping[str, pd.DataFrame]
 ) -> list[PaperTable]:
-    """The tables of a run that have a paper's layout: numbers, and what the paper prints."""
+    """The tables of a run whose specification has a paper's layout: their numbers, and the text
+    that the paper prints."""
     return [
         PaperTable(table.name, tables[table.name], table.layout(tables[table.name]))
         for table in specifications
@@ -526,16 +574,17 @@ def in_layout(
 
 
 def declared(tables: Iterable[Table | Computed]) -> tuple[Columns, dict[str, Columns]]:
-    """The columns of a study's tables for readers: what its page and the documentation show.
+    """The column declarations of a study's tables, as its page and `docs/columns.md` show them.
 
     Returns:
-        By name the declaration that most tables have of it; and by table those that differ. What
-        all studies share is in neither, unless most tables of the name declare something else.
+        Column name -> the declaration that most tables use; and table name -> the columns that
+        this table declares differently. A column whose common declaration is the one in
+        `columns.SHARED` is not in the first mapping.
     """
     declarations: dict[str, Counter[Column]] = {}
     every = list(tables)
     for column in (c for table in every for c in table.columns):
-        # whether it has an interval is a matter of the table
+        # declarations are compared without `interval`, which each table chooses for itself
         declarations.setdefault(column.name, Counter())[replace(column, interval=False)] += 1
     common = {name: counts.most_common(1)[0][0] for name, counts in declarations.items()}
     own = {
@@ -549,9 +598,10 @@ def declared(tables: Iterable[Table | Computed]) -> tuple[Columns, dict[str, Col
 
 
 def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFrame:
-    """The frame, and all of it again `under` one value in each of the named columns (and in all).
+    """The frame with copies of all its rows, in which named columns have the value `under`.
 
-    Grouped by these columns, every row then counts once in its own group and once in each pool.
+    There is a copy for each combination of the named columns. Grouped by these columns, every row
+    then counts once in its own group and once in each pool.
     """
     parts = [frame]
     for name in names:
@@ -560,7 +610,7 @@ def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFra
 
 
 def values_of(rows: Any, values: Values) -> np.ndarray:
-    """(values,) as floats, NaN where unknown; of rows of a frame, or of records."""
+    """The values of rows of a frame, or of records, as an array of floats; NaN where unknown."""
     if not isinstance(values, str):
         return np.asarray(values(rows), dtype=float)
     if isinstance(rows, pd.DataFrame):
@@ -569,10 +619,12 @@ def values_of(rows: Any, values: Values) -> np.ndarray:
 
 
 def _under(mask: Mask, rows: Any) -> Any:
-    """The rows under a mask; records, which are no frame, have none but `every_row`."""
+    """The rows that a mask selects. Records, which are no frame, support no mask but
+    `every_row`."""
     return rows if mask is every_row else keep(rows, mask(rows))
 
 
 def _apart(frame: Any, name: str) -> list[Any]:
-    """The rows of each value of a column, in the order of their first rows."""
+    """The frame split by the values of a column, in the order of their first rows; unsplit without
+    a column name."""
     return [part for _, part in groups(frame, [name])] if name else [frame]

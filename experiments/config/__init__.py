@@ -1,1 +1,1 @@
-"""What a run is told to do: typed, checked before any weights are read."""
+"""Run configs: typed sections, all checked before any weights are read."""

@@ -1,4 +1,4 @@
-"""What a config says of a model that is asked over the network."""
+"""Config sections for models behind an API: how they are asked, and what that may cost."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, f
 from faithscope.experiments.config.base import Section
 
 API = "api:"
-"""The prefix of a model that is asked over the network; any other name is a model here."""
+"""Prefix in the name of a model that is asked over the network; any other model runs here."""
 HOW_FAST = ("max_connections", "max_retries", "timeout", "cache")
 """Config keys that leave a model's replies as they are, so they are no part of a unit's id."""
 DECIDES = ("temperature", "top_p", "max_tokens", "attempts")
 DECIDES_API = ("base_url", "reasoning_effort", "reasoning_tokens", "extra_body")
-"""Config keys that change an API model's replies, so they are part of a unit's id; `DECIDES` also
-change those of a judge whose weights are here."""
+"""Config keys that change an API model's replies, so they are part of a unit's id. The keys in
+`DECIDES` also change the replies of a judge whose weights are here."""
 
 
 _SECRET = re.compile(
@@ -25,7 +25,8 @@ _SECRET = re.compile(
     r"^(key|token)$",
     re.I,
 )
-"""Names of what must not stand in a file that goes into the run folder and its page."""
+"""Pattern of names under which a key or password stands; such an entry must not be written into
+the run folder and its page."""
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -39,7 +40,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def _no_key_in(url: str) -> str:
-    # with it comes torch, which most configs need not wait for
+    # imported here because it imports torch, which most configs need not wait for
     from faithscope.probes.judge.providers import secret_in_address
 
     if secret := secret_in_address(url):
@@ -48,7 +49,7 @@ def _no_key_in(url: str) -> str:
 
 
 Address = Annotated[StrictStr, AfterValidator(_no_key_in)]
-"""The address of a server. It holds nothing that may be a key, since the run folder keeps it."""
+"""Address of a server. An address that may hold a key is refused, since the run folder keeps it."""
 
 
 def service_of(name: str) -> str:
@@ -58,9 +59,9 @@ def service_of(name: str) -> str:
 
 
 def one_address_problem(key: str, url: str | None, names: Iterable[str]) -> str | None:
-    """Why one `base_url` will not do for these models, if it will not.
+    """Why one `base_url` cannot serve these models; None if it can.
 
-    Each would be sent the key of its own service at the one address.
+    Models of several services cannot share an address: it would be sent the key of each service.
     """
     services = dict.fromkeys(service_of(name) for name in names if name.startswith(API))
     if not url or len(services) < 2:
@@ -72,7 +73,8 @@ def one_address_problem(key: str, url: str | None, names: Iterable[str]) -> str 
 
 
 def no_temperature_problem(temperature: float | None, names: Iterable[str]) -> str | None:
-    """Why these models cannot be asked without a temperature, if it is left to a provider."""
+    """Why these models cannot run with `temperature: null`; None if they can, or have a
+    temperature."""
     here = next((name for name in names if not name.startswith(API)), None)
     if temperature is not None or here is None:
         return None
@@ -83,33 +85,35 @@ def no_temperature_problem(temperature: float | None, names: Iterable[str]) -> s
 
 
 class ApiSection(Section):
-    """How a model behind an API is asked; some of it holds for models here, too."""
+    """Settings for asking a model behind an API; some also apply to models here."""
 
     max_tokens: StrictInt = Field(default=4096, ge=16)
-    """Most tokens of a reply, thinking included; a thinking model wants thousands."""
+    """Maximum number of tokens of a reply, thinking included; a thinking model needs thousands."""
     temperature: StrictFloat | None = Field(default=0.0, ge=0)
-    """0 is greedy; null, of models behind APIs alone, sends none and leaves it to the provider, as
-    the authors of C2-Faith did. Models that know no temperature are not sent any."""
+    """Sampling temperature; 0 is greedy. null, for models behind APIs only, sends no temperature
+    and leaves it to the provider, as the authors of C2-Faith did. Models that accept no temperature
+    are never sent one."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
-    """The nucleus that is sampled from where the temperature is above 0."""
+    """Probability mass of nucleus sampling, used where the temperature is above 0."""
     attempts: StrictInt = Field(default=3, ge=1)
-    """How often one is asked while its replies are not of the form, or empty."""
+    """Maximum number of times that a prompt is sent while replies are empty or not of the form."""
     base_url: Address | None = None
-    """The address of an OpenAI-compatible server. Keys come from the environment and are never
+    """Address of an OpenAI-compatible server. Keys come from the environment and are never
     written."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    """How hard an API model that thinks is to think."""
+    """Reasoning effort that is requested of an API model that thinks."""
     reasoning_tokens: StrictInt | None = Field(default=None, ge=1)
-    """The most tokens that an API model may think in, where its provider takes such a limit."""
+    """Maximum number of thinking tokens of an API model, where its provider accepts such a
+    limit."""
     max_connections: StrictInt = Field(default=10, ge=1)
-    """Calls to an API at the same time."""
+    """Maximum number of API calls at the same time."""
     max_retries: StrictInt = Field(default=5, ge=0)
     """How often a call is repeated after rate limits, server errors and lost connections."""
     timeout: StrictInt = Field(default=300, ge=1)
-    """Seconds until a call without an answer is made again; a provider may bill both."""
+    """Seconds until a call without an answer is made again; a provider may bill both calls."""
     cache: StrictStr | None = None
-    """A folder in which API replies are kept and found again, also by other runs: in a folder of
-    their own, `faithscope-replies`, that is open to its owner alone."""
+    """Folder in which API replies are kept for reuse, also by other runs. They lie in its
+    subfolder `faithscope-replies`, which only its owner can read."""
     extra_body: dict[str, Any] | None = None
     """Further fields of the request to an OpenAI-compatible server."""
 
@@ -118,7 +122,7 @@ class ApiSection(Section):
     def _no_key_in_the_body(cls, body: dict[str, Any] | None) -> dict[str, Any] | None:
         if body is None:
             return None
-        # with it comes torch, which most configs need not wait for
+        # imported here because it imports torch, which most configs need not wait for
         from faithscope.probes.judge.providers import redact
 
         if redact(str(body)) != str(body):
@@ -135,30 +139,32 @@ class ApiSection(Section):
 
 
 class SubjectConfig(ApiSection):
-    """How the models of a run that are behind APIs are asked."""
+    """Settings for asking the subject models of a run that are behind APIs."""
 
     steps_from: Literal["reply", "thinking"] = "reply"
-    """What is taken for their reasoning: the reply up to where it states its answer, or the
-    thinking before it, of models that show all of it."""
+    """Text that counts as the reasoning of an API model: the reply up to where it states its
+    answer, or the thinking before the reply (for models that show all of it)."""
 
 
 class SpendConfig(Section):
-    """What asking by API may cost; a run that reaches a limit ends cleanly and goes on later.
+    """Limits on the cost of API calls; a run that reaches a limit ends cleanly and can go on later.
 
-    The limits hold for the run folder as a whole, whoever works in it and however often it is
-    started: every call is kept in spend.*.jsonl as it ends. Parts at work together (`--shard`) look
-    up each other's calls every two seconds, and can pass a limit by what the others were asking
-    and were answered meanwhile; parts in folders of their own know nothing of each other.
+    The limits hold for the run folder as a whole, for all its workers and all starts of the run
+    together: every call is recorded in spend.*.jsonl as it ends. Shards that work in one folder at
+    the same time (`--shard`) read each other's calls every two seconds, so they can pass a limit by
+    the calls that the others made meanwhile. Shards in separate folders know nothing of each other.
 
-    A call whose server tells no usage is charged an estimate, and so is one that was stopped or
-    timed out, with `max_tokens` for its reply: `estimated_calls` of `tables/spend.csv`. What a
-    provider's client repeats by itself after a lost connection is not seen and not counted.
+    A call is charged an estimate where the server reports no usage, and where it was stopped or
+    timed out (with `max_tokens` for its reply); `estimated_calls` in `tables/spend.csv` counts
+    such calls. Calls that a provider's client repeats by itself after a lost connection are not
+    seen and not counted.
     """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)
-    """The most US dollars that the run may cost."""
+    """Maximum cost of the run in US dollars."""
     max_calls: StrictInt | None = Field(default=None, ge=0)
-    """The most calls, those repeated for a malformed reply or after `timeout` included."""
+    """Maximum number of calls, including those repeated for a malformed reply or after
+    `timeout`."""
     prices: StrictStr | None = None
-    """A YAML file of prices, which max_cost needs; null knows none. `shipped:prices.yaml` comes
-    with faithscope."""
+    """YAML file of prices, which `max_cost` needs; null gives no prices. `shipped:prices.yaml`
+    comes with faithscope."""

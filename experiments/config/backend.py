@@ -1,4 +1,4 @@
-"""Who writes the texts of models whose weights are at hand."""
+"""Config section for the generation backend of models whose weights are at hand."""
 
 from __future__ import annotations
 
@@ -11,31 +11,35 @@ from faithscope.experiments.config.api import API, Address
 from faithscope.experiments.config.base import AnyNumber, Section
 
 WHERE = ("endpoints", "served_as", "in_flight", "timeout")
-"""Keys of `BackendSection` that decide nothing of what is written."""
+"""Keys of `BackendSection` that do not change the generated text."""
 
 
 class BackendSection(Section):
-    """Who writes token ids after token ids; models behind APIs write in words (section `api`)."""
+    """Backend that continues token ids for models whose weights are at hand. Models behind APIs
+    exchange text and have the section `api`."""
 
     backend: Literal["here", "vllm", "vllm-server"] = "here"
-    """`here`: transformers in this process; `vllm`: in this process, where it is installed;
-    `vllm-server`: servers at `endpoints`, over the completions API."""
+    """Software that generates: `here` is transformers in this process, `vllm` is vLLM in this
+    process (where installed), `vllm-server` is the servers at `endpoints`, over the completions
+    API."""
     endpoints: Annotated[list[Address], *AnyNumber] = Field(default=[])
-    """Of servers that all serve the model, each as `http://HOST:PORT/v1`."""
+    """Addresses of vLLM servers that all serve the model, each as `http://HOST:PORT/v1`."""
     served_as: StrictStr | None = None
-    """What the servers call the model, where that or the folder of its weights there is not called
-    as the model is here."""
+    """Name of the model on the servers, where they list neither its name here nor a folder of
+    weights of that name."""
     batch_size: StrictInt = Field(default=16, ge=1)
-    """Items whose texts are written in lockstep here. Batches are cut from the whole list of items,
-    so a resumed run writes in the same company and gives the same tokens."""
+    """Number of items whose texts are generated together by `here`. Batches are cut from the whole
+    list of items, so a resumed run generates in the same batches and gives the same tokens."""
     tensor_parallel_size: StrictInt | None = Field(default=None, ge=1)
-    """Devices of `vllm` that share each layer; null is what the model's file says, or one."""
+    """Number of devices over which `vllm` splits each layer; null is what the model's file says,
+    or one."""
     max_model_len: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens of a prompt and its continuation, of `vllm`; null is the model's own."""
+    """Maximum number of tokens of prompt and continuation in `vllm`; null is the model's own
+    limit."""
     in_flight: StrictInt = Field(default=64, ge=1)
-    """Requests at once to each server."""
+    """Maximum number of open requests to each server."""
     timeout: StrictInt = Field(default=3600, ge=1)
-    """Seconds until a server's continuation is given up."""
+    """Seconds after which a server's continuation is given up."""
 
     @model_validator(mode="after")
     def _endpoints_where_they_are_needed(self) -> Self:
@@ -49,13 +53,13 @@ class BackendSection(Section):
         return self
 
     def decides(self) -> dict[str, Any]:
-        """What of it decides the tokens that are written."""
+        """The keys, with their values, that decide which tokens are generated."""
         if self.backend == "here":
             return {"batch_size": self.batch_size}
         return {"backend": self.backend, "max_model_len": self.max_model_len}
 
     def several_models_problem(self, section: str, names: Iterable[str]) -> str | None:
-        """Why these models cannot all be written by the servers, if they cannot."""
+        """Why the servers cannot generate for all these models; None if they can."""
         n = sum(not name.startswith(API) for name in names)
         if not self.endpoints or n < 2:
             return None

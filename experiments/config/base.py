@@ -1,4 +1,4 @@
-"""What all sections of a run config share, and what all run configs do."""
+"""Base classes of config sections (`Section`) and of whole run configs (`FolderConfig`)."""
 
 from __future__ import annotations
 
@@ -34,19 +34,21 @@ class ConfigError(UserError):
 
 
 def expanded(path: str | None) -> Path | None:
-    """A path of a config, if it gives one, with `~` for the home folder."""
+    """A path from a config, with `~` replaced by the home folder; None stays None."""
     return None if path is None else Path(path).expanduser()
 
 
 def named(key: str, what: str, names: Collection[str], known: Mapping[str, T]) -> dict[str, T]:
-    """Name -> thing, of the names that a config gives.
+    """The entries of `known` that a config names.
 
     Args:
-        key: that gives them.
-        what: the things are, for the message.
+        key: the config key that holds the names, for the error.
+        what: noun for one entry (`probe`), for the error.
+        names: the names that the config gives.
+        known: every name -> entry.
 
     Raises:
-        ConfigError: there is none of a name.
+        ConfigError: a name is not in `known`.
     """
     for name in names:
         if name not in known:
@@ -56,10 +58,12 @@ def named(key: str, what: str, names: Collection[str], known: Mapping[str, T]) -
 
 
 MOST = 10**15
-"""The largest number that a config may hold: above every count of parameters."""
+"""Largest whole number that a config may hold; larger than any parameter count."""
 
 
 class Section(BaseModel):
+    """Base of every config section: immutable, refuses unknown keys, infinite numbers and NaN."""
+
     model_config = ConfigDict(
         extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
     )
@@ -73,27 +77,27 @@ class Section(BaseModel):
 
 
 AnyNumber = (BeforeValidator(as_several), AfterValidator(without_repeats))
-"""Validators of a list that may be written as its one entry, or be empty."""
+"""Validators of a list that may be empty, and in which one entry may be written without a list."""
 OneOrMany = (*AnyNumber, Field(min_length=1))
-"""Validators of a list that may be written as its one entry."""
+"""Validators of a list with at least one entry; a single entry may be written without a list."""
 
 
 class FolderConfig(Section):
-    """What every run has, whatever it measures: a folder and a seed."""
+    """Base of every run config: the run folder and the seed."""
 
     FREE: ClassVar[tuple[str, ...]] = ("out", "name")
-    """Keys, or sections with a dot behind, that decide nothing of what is in the run folder: a
-    run may be gone on with under others."""
+    """Config keys, or sections (with a dot at the end), that do not change what is stored. A run
+    can be resumed with other values of them."""
     SHOWN: ClassVar[tuple[str, ...]] = ("report",)
-    """Of these, keys and whole sections that tables and page are made by: a run folder takes the
-    newest."""
+    """Config keys and sections that affect only tables and page. Changing them does not invalidate
+    stored records; the stored config takes the newest values."""
 
     name: StrictStr
-    """Names the run folder."""
+    """Name of the run folder."""
     seed: StrictInt = Field(default=0, ge=0, le=2**32 - 1)
-    """The seed of the data, sampling, shuffles, corruptions and intervals."""
+    """Seed of the data, sampling, shuffles, corruptions and intervals."""
     out: StrictStr = "runs"
-    """The folder that holds run folders."""
+    """Folder that holds the run folders."""
 
     @field_validator("name")
     @classmethod
@@ -108,25 +112,30 @@ class FolderConfig(Section):
     def as_asked(
         cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """The values of a config before they are checked, changed where what the user set would
-        else have no effect.
+        """The values of a config, adjusted before they are checked.
+
+        Subclasses override this to drop values that would cancel what the user set with `--set`.
 
         Args:
-            asked: the keys that the user set beside the file, `("data", "path")`.
-            shipped: whether the file is one of ours, whose values are no choice of the user's.
+            values: the config as read, overrides included.
+            asked: the keys that the user overrode with `--set`, such as `("data", "path")`.
+            shipped: whether the file comes with faithscope, so that its values are not the user's
+                choice.
         """
         return values
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know before it runs, a line each."""
+        """Notes that a person should read before the run starts, one line each."""
         return []
 
     @property
     def made_of(self) -> Mapping[str, Path]:
-        """Title -> folder of each run that this one only reads; none where it measures itself."""
+        """Title -> folder of each finished run that this run reads; empty for a run that measures
+        items itself."""
         return {}
 
     @property
     def run_dir(self) -> Path:
+        """The run folder: `name` below `out`."""
         return Path(self.out).expanduser() / self.name

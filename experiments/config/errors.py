@@ -1,4 +1,4 @@
-"""pydantic's complaints about a config as lines that a person can act on."""
+"""Translates pydantic's validation errors of a config into lines that a person can act on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from faithscope.interp.errors import did_you_mean
 
 
 def shown(value: Any) -> str:
-    """A value as a config's reader would write it."""
+    """A value as it would be written in a config."""
     return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
 def without_empty_sections(values: dict[str, Any], section: type[BaseModel]) -> dict[str, Any]:
-    """`slrc:` with nothing under it means its defaults."""
+    """The values of a config without empty sections: `slrc:` with nothing under it means its
+    defaults."""
     out = {}
     for key, value in values.items():
         inner = _section_of(section, key)
@@ -38,12 +39,12 @@ def _section_of(section: type[BaseModel], key: str) -> type[BaseModel] | None:
 
 
 def explain(tree: Tree, error: ValidationError, root: type[BaseModel]) -> list[str]:
-    """A line per problem: where the value came from, its key, what is wrong, the remedy."""
-    # a default that hangs on a field with an error of its own is no problem by itself
+    """One line per problem: source of the value (file or `--set`), key, what is wrong, remedy."""
+    # a default computed from a field that has an error itself is not a problem of its own
     own = [e for e in error.errors() if e["type"] != "default_factory_not_called"]
     kinds: dict[tuple[str | int, ...], list[str]] = {}
     for e in own:
-        # each kind that a value may be of is tried, and stands behind the key as if it were one
+        # pydantic reports each type of a union as a further part of the location; it is cut off
         section, value = e["loc"][:-1], e["input"]
         if e["type"] != "missing" and section and value is tree.at(section) is not None:
             e["loc"] = section
@@ -94,7 +95,8 @@ def _section_at(root: type[BaseModel], loc: tuple[str | int, ...]) -> type[BaseM
 
 
 def _elsewhere(root: type[BaseModel], key: str) -> str:
-    """`; did you mean data.limit?` where sections have a key of this name, the first of them."""
+    """`; did you mean data.limit?` for the first section that has a key of this name; empty if none
+    has."""
     sections = {name: _section_of(root, name) for name in root.model_fields}
     (first, *_) = [n for n, s in sections.items() if s and key in s.model_fields] or [""]
     return f"; did you mean {first}.{key}?" if first else ""

@@ -1,4 +1,4 @@
-"""The section of a config that names judges."""
+"""Config section for judges: which models judge, and their settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from faithscope.experiments.config.model import StatedMarks, checked_name
 from faithscope.probes.settings import Reading
 
 ENOUGH_TO_THINK = 2000
-"""Tokens of a reply below which a model that thinks seldom gets to the form."""
+"""Number of reply tokens below which a model that thinks seldom reaches the required form."""
 _PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "openai-api")
 
 
@@ -38,8 +38,7 @@ def _judge(name: str, info: ValidationInfo) -> str:
 
 
 JudgeName = Annotated[StrictStr, AfterValidator(_judge)]
-
-
+"""Name of a judge: a model here, or one behind an API."""
 JUDGING_FREE = (
     *FolderConfig.FREE,
     "report.",
@@ -48,47 +47,48 @@ JUDGING_FREE = (
     "token_budget",
     *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
 )
-"""Keys that decide nothing of what is stored of a run in which judges are asked
-(`FolderConfig.FREE`)."""
+"""`FolderConfig.FREE` of runs that ask judges: config keys that do not change what is stored."""
 
 
 class JudgeConfig(ApiSection, BackendSection):
-    """Who judges, and how each is asked.
+    """The judges of a run, and the settings by which all of them are asked.
 
-    `backend` is who writes the replies of models whose weights are at hand; the log-probs of a
-    verdict (reading `scored`) are read here whoever writes.
+    `backend` generates the replies of judges whose weights are at hand. The log-probs of a verdict
+    (reading `scored`) are always computed in this process, whatever the backend.
     """
 
     model: Annotated[list[JudgeName], *OneOrMany]
-    """One or several of: a model here as in `model.name`, or `api:PROVIDER/MODEL`."""
+    """One or several judges: a model here as in `model.name`, or `api:PROVIDER/MODEL`."""
     readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated", "scored"])
-    """How the verdict is got: from what is written, or (models here) from its log-probs."""
+    """Sources of the verdict: `generated` parses the written reply, `scored` (models here only)
+    compares the log-probs of the verdicts."""
     max_tokens: StrictInt = Field(default=1024, ge=16)
-    """Most tokens of a reply, thinking included; a thinking model wants thousands."""
+    """Maximum number of tokens of a reply, thinking included; a thinking model needs thousands."""
     attempts: StrictInt = Field(default=3, ge=1)
-    """How often an ask is put while its replies do not parse; once where a model here is greedy."""
+    """Maximum number of times that a prompt is sent while its replies do not parse; a greedy model
+    here is asked once."""
     structured: Literal["auto", "schema", "prompt"] = "auto"
-    """Whether replies are held to the form while they are written, or it is asked for in the
-    prompt; `auto` holds those of providers that can, and of models that do not think and that
-    transformers writes here."""
+    """Means of getting replies of the right form: `schema` constrains decoding, `prompt` only asks
+    for the form. `auto` constrains providers that can do so, and models here that do not think and
+    that transformers runs."""
     thinking: StrictBool | None = None
-    """Ask a hybrid model here to think, or not to; null leaves it to its template."""
+    """Whether a hybrid model here is asked to think; null leaves it to the chat template."""
     batch_size: StrictInt = Field(default=8, ge=1)
-    """Asks that a model here answers together."""
+    """Number of prompts that a model here answers together."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """The number format of a model here; `auto` is float32 on a CPU, bfloat16 on an accelerator."""
+    """Number format of a model here; `auto` is float32 on a CPU, bfloat16 on an accelerator."""
     device: StrictStr = "auto"
-    """The device of a model here; `auto` takes cuda, then mps, then cpu."""
+    """Device of a model here; `auto` takes cuda, then mps, then cpu."""
     revision: StrictStr | None = None
-    """The revision that a hub repository is pinned to."""
+    """Revision to which a hub repository is pinned."""
     quantize: Literal["8bit", "4bit"] | None = None
-    """Whether weights are held in 8 or 4 bits, through bitsandbytes."""
+    """Quantisation of the weights to 8 or 4 bits, through bitsandbytes; null does not quantise."""
     device_map: StrictStr | None = None
-    """`auto` spreads the layers over the devices of a node."""
+    """Placement of the layers; `auto` spreads them over the devices of a node."""
     marks: StatedMarks | None = None
-    """How a model here marks its reasoning, where its chat template does not show that: a name
-    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads it off
-    the template."""
+    """Marks around the reasoning of a model here, where its chat template does not show them: a
+    name (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads
+    them off the template."""
 
     @model_validator(mode="after")
     def _a_temperature_where_one_is_needed(self) -> Self:
@@ -107,19 +107,24 @@ class JudgeConfig(ApiSection, BackendSection):
         return self
 
     def readings_of(self, name: str) -> list[Reading]:
-        """An API gives no log-probs of whole verdicts: what it writes is all there is."""
+        """The readings of one judge: only `generated` for an API, which gives no log-probs of whole
+        verdicts."""
         return ["generated"] if name.startswith(API) else list(self.readings)
 
     def misfit(self, others: Iterable[str | None] = ()) -> str | None:
-        """Why these judges, and others who are asked as they are, cannot all be asked by one
-        section, if they cannot."""
+        """Why one section cannot serve all judges of a run; None if it can.
+
+        Args:
+            others: further models that are asked with these settings; None entries are ignored.
+        """
         names = list(dict.fromkeys([*self.model, *filter(None, others)]))
         return one_address_problem(
             "judge.base_url", self.base_url, names
         ) or self.several_models_problem("judge", names)
 
     def short_of_thought(self, names: Iterable[str]) -> list[str]:
-        """A note for each of those behind an API that could not think in so few tokens."""
+        """A note for each of the named API models if `max_tokens` is too low for a model that
+        thinks."""
         if self.max_tokens >= ENOUGH_TO_THINK:
             return []
         return [

@@ -1,7 +1,6 @@
-"""Read a config file into the kind of run that it asks for.
+"""Reads a YAML config, with `--set key=value` applied, into the config class of its study.
 
-A YAML file, with `--set key=value` applied; every problem is reported, one line each: file, key,
-value, remedy.
+All problems of a config are reported together, one line each: file, key, value, remedy.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ def load_config(
 
     Args:
         path: a YAML file, or the name of a shipped config (`config.shipped`).
-        overrides: `key.sub=value` each, the value in YAML.
-        must_be: the kind of run that the caller can serve.
-        at_hand: whether models that it names must be there; of a run that is only read they need
-            not.
+        overrides: entries `key.sub=value`, with the value in YAML.
+        must_be: the config class that the caller can handle.
+        at_hand: whether the models that the config names must exist on this machine; false to read
+            a finished run.
 
     Raises:
-        ConfigError: with a line per problem.
+        ConfigError: the config cannot be used; one line per problem.
     """
     try:
         tree = read_tree(config_path(path), overrides or [])

@@ -1,4 +1,4 @@
-"""Names of models in a config: here, packaged, planted, or behind an API."""
+"""Names of models in a config: local files, hub ids, packaged, planted, or behind an API."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED
 
 AT_HAND = "at_hand"
-"""In the context of a validation: whether the models that a config names must be there."""
+"""Key of the validation context: whether the models that a config names must exist."""
 
 
 def model_names() -> list[str]:
-    """Every model that has a name of its own here."""
+    """Every built-in model name: those of the schemes (`planted:…`) and the packaged models."""
     of_schemes = [f"{scheme}:{name}" for scheme, s in SCHEMES.items() for name in s.models()]
     return [*of_schemes, *(f"bundled:{name}" for name in PACKAGED)]
 
 
 def model_problem(name: str, api: bool = False) -> str | None:
-    """Why `name` cannot be a model, as far as can be said without loading it.
+    """Why `name` cannot be a model; None if nothing speaks against it before it is loaded.
 
     Args:
-        api: whether one behind an API will do.
+        api: whether a model behind an API is accepted.
     """
     if name.startswith(API):
         if not api:
@@ -49,14 +49,15 @@ def model_problem(name: str, api: bool = False) -> str | None:
 
 
 def checked_name(name: str, info: ValidationInfo, api: bool = False, hint: str = "") -> str:
-    """`name`, if it can be a model, or is one of a config that is only read.
+    """`name`, if it can be a model; in a config that is only read it is not checked.
 
     Args:
-        api: as of `model_problem`.
-        hint: put behind the problem.
+        info: the validation context, which may hold `AT_HAND`.
+        api: whether a model behind an API is accepted.
+        hint: text to append to the error.
 
     Raises:
-        ValueError: why it cannot be one.
+        ValueError: `name` cannot be a model; says why.
     """
     is_read = info.context is not None and not info.context[AT_HAND]
     if not is_read and (problem := model_problem(name, api)):
@@ -73,9 +74,9 @@ def _subject(name: str, info: ValidationInfo) -> str:
 
 
 ModelName = Annotated[StrictStr, AfterValidator(_model_here)]
-"""The name of a model whose weights are at hand."""
+"""Name of a model whose weights are at hand."""
 SubjectName = Annotated[StrictStr, AfterValidator(_subject)]
-"""The name of any model that can be measured, those behind APIs included."""
+"""Name of any model that can be measured, including those behind APIs."""
 
 
 def _marks(marks: str | list[str]) -> str | list[str]:
@@ -85,11 +86,12 @@ def _marks(marks: str | list[str]) -> str | list[str]:
 
 
 StatedMarks = Annotated[StrictStr | list[StrictStr], AfterValidator(_marks)]
-"""How a model marks its reasoning, as a user states it."""
+"""Marks around a model's reasoning, as a user states them: a name, or opener and closer."""
 
 
 def model_rows() -> list[tuple[str, str]]:
-    """Models with a name of their own, and what each is."""
+    """(name, description) of every built-in model and of every form of name, for
+    `faithscope list models`."""
     return [
         *(
             (f"{scheme}:{name}", summary)

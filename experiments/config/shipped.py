@@ -1,4 +1,4 @@
-"""What comes with faithscope: run configs by their names, and files that configs can name."""
+"""Shipped files: run configs by their names, and files that configs can refer to."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from faithscope.interp.errors import UserError, did_you_mean
 
 FOLDER = Path(__file__).parents[2] / "configs"
 PREFIX = "shipped:"
+"""Prefix of a path in a config that is relative to `FOLDER`."""
 NOT_RUNS = ("prices", "models/")
-"""Of what lies there, what is no config of a run."""
+"""Beginnings of the names of files in `configs/` that are not run configs."""
 
 
 def located(path: str) -> Path:
-    """The file or folder that a config names; with `shipped:` before it, one that comes with us."""
+    """The file or folder that a path in a config means; `shipped:` refers to a shipped file."""
     if path.startswith(PREFIX):
         return FOLDER / path.removeprefix(PREFIX)
     return Path(path).expanduser()
 
 
 def names() -> list[str]:
-    """The shipped run configs: `quickstart`, `paper/rfeval`, …"""
+    """Names of the shipped run configs: `quickstart`, `paper/rfeval`, …"""
     paths = (p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.yaml"))
     return sorted((n for n in paths if not n.startswith(NOT_RUNS)), key=lambda n: ("/" in n, n))
 
 
 def config_path(given: str | Path) -> Path:
-    """The config that is meant: a file, or the name of a shipped one where no such file is.
+    """Path of a config given as a file or, where no such file exists, by a shipped config's name.
+
+    A path that is neither is returned as it is.
 
     Raises:
-        UserError: neither, of a word that is nearly the name of a shipped one.
+        UserError: it is neither, but close to the name of a shipped config.
     """
     path, name = Path(given), str(given)
     if path.is_file():
@@ -42,16 +45,16 @@ def config_path(given: str | Path) -> Path:
 
 
 def is_shipped(path: Path) -> bool:
-    """Whether a config is one that comes with us, not a user's."""
+    """Whether a config lies in the shipped folder, so is not a user's own."""
     return path.resolve().is_relative_to(FOLDER.resolve())
 
 
 def summary(name: str) -> str:
-    """The first line of a shipped config, a comment that says what it is."""
+    """Summary of a shipped config: its first line, which is a comment."""
     with (FOLDER / f"{name}.yaml").open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").strip()
 
 
 def rows() -> list[tuple[str, str]]:
-    """Name and summary of each."""
+    """(name, summary) of every shipped run config."""
     return [(name, summary(name)) for name in names()]

@@ -1,4 +1,8 @@
-"""Studies as data: what each declares of itself, and which one a config asks for."""
+"""Studies as data: what a study declares, and the choice of a study by a config's `benchmark:` key.
+
+To add a study, write a `Study` object and pass it to `register`. The engine, the command line and
+comparisons reach a study only through this object; none of them names one.
+"""
 
 from __future__ import annotations
 
@@ -13,42 +17,50 @@ if TYPE_CHECKING:
     from faithscope.experiments.config.yaml_source import Tree
 
 KEY = "benchmark"
-"""The key of a config that names its study."""
+"""Name of the config key that selects the study."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One kind of work on an item, of which each item has at most one unit for each model."""
+    """One kind of work on an item: writing its trace, one probe of it, one judge's verdict.
+
+    For each item and model a stage has at most one unit of work, which is stored as a whole.
+    """
 
     name: str
-    """As in the keys of units; of a stage that every judge has for itself (`rf_judged.JUDGE`), what
-    stands before the dot."""
+    """Name of the stage, which is the first part of the keys of its units. A stage that exists once
+    per judge (`rf_judged.JUDGE`) is declared without the dot and the judge."""
     needs: tuple[str, ...] = ()
-    """Stages whose exclusion of an item leaves the item out of this stage, too."""
+    """Names of earlier stages; an item that one of them excluded is left out of this stage, too."""
     measures: bool = True
-    """False where text is only written or edited: an item of which nothing else is stored is not
-    measured."""
+    """Whether the stage measures something. False for stages that only write or edit text: an item
+    with units of such stages alone does not count as measured."""
     makes: str = ""
-    """What it makes, in the plural, where other stages need it: a column of `faithscope status`."""
+    """Plural noun for the products that other stages need (`traces`); heads a column of
+    `faithscope status`. Empty where no stage needs them."""
     remedies: Callable[[Any, Any, Mapping[str, Any]], Mapping[str, str]] = lambda *run: {}
-    """From the stored items of a run, its `Index` and its stored config to a setting for each
-    reason of exclusion that the setting would change."""
+    """Maps the stored items of a run, its `Index` and its stored config to reason of exclusion ->
+    config setting that would keep such items."""
 
 
 Stages = Mapping[str, Stage]
-"""By name."""
+"""Stages of a study by their names."""
 
 
 def by_name(*stages: Stage) -> Stages:
-    """Stages by their names."""
+    """The given stages as a mapping from their names."""
     return {stage.name: stage for stage in stages}
 
 
 def declared(stages: Stages, name: str) -> Stage:
-    """The declaration of a stage, by the name that units have.
+    """The declaration of the stage of a unit.
+
+    Args:
+        stages: all stages of the study.
+        name: the stage in the unit's key, with the judge after a dot where there is one.
 
     Raises:
-        ValueError: its study declares none of that name.
+        ValueError: the study declares no stage of that name.
     """
     try:
         return stages[name.partition(".")[0]]
@@ -59,50 +71,57 @@ def declared(stages: Stages, name: str) -> Stage:
 
 @dataclass(frozen=True)
 class Study:
-    """A study, as the engine, the command line and comparisons know it.
+    """Everything that the engine, the command line and comparisons know of a study.
 
-    It is made whenever a command starts, so what takes long to import stands behind functions.
+    All studies are registered whenever a command starts. Fields are therefore functions where the
+    value takes long to import (pydantic, torch, pandas): only the study that is used is loaded.
     """
 
     name: str
-    """The value of `benchmark:` in its configs."""
+    """Value of `benchmark:` in the configs of this study."""
     config: Callable[[], type[FolderConfig]]
-    """Gives the class of its configs."""
+    """Returns the class of the study's configs."""
     plan: Callable[[Any], Any]
-    """From a config to the plan of its run, an `engine.plan.RunPlan`: its items, what is said of
-    them before anyone is asked, and who does the work."""
+    """Maps a config to the plan of its run, an `engine.plan.RunPlan`: the items, the lines of a dry
+    run, and the worker that does the items."""
     stages: Callable[[], Stages]
-    """Gives every stage that a unit of its runs may be of."""
+    """Returns every stage that units of the study's runs can have."""
     report: Callable[[], Any]
-    """Gives what a reader gets of its runs, an `analysis.run.Report`."""
+    """Returns the study's `analysis.run.Report`: frames, tables, figures and page of a run."""
     unnamed: bool = False
-    """Whether configs without `benchmark:` are its."""
+    """Whether a config without the key `benchmark:` belongs to this study; true of one study."""
     reads_runs: bool = False
-    """Whether its runs only read those of other studies (`FolderConfig.made_of`)."""
+    """Whether runs of this study measure nothing and only read runs of other studies
+    (`FolderConfig.made_of`)."""
     forms: Callable[[], Mapping[str, Any]] = dict
-    """Gives judge forms that only this study has, by name (`faithscope list prompts`)."""
+    """Returns judge forms that only this study has, by name (`faithscope list prompts`)."""
     commands: Callable[[], Mapping[str, Any]] = dict
-    """Gives commands that it adds to `faithscope`, a Typer for each group of `cli.GROUPS` that they
-    are listed after."""
+    """Returns the commands that the study adds to `faithscope`: name of a group in `cli.GROUPS` ->
+    Typer whose commands are listed after that group."""
 
 
 STUDIES: dict[str, Study] = {}
+"""All registered studies by name, in the order of registration."""
 
 
 def register(study: Study) -> None:
-    """Let configs ask for a study."""
+    """Make a study available to configs."""
     STUDIES[study.name] = study
 
 
 def study_of(values: Mapping[str, Any], tree: Tree | None = None) -> Study:
-    """The study of a config, by its `benchmark` key.
+    """The study that a config selects by its `benchmark` key.
+
+    Args:
+        values: the config as read from YAML.
+        tree: the same config with the source of each value, to name the source in an error.
 
     Raises:
-        ConfigError: a study that there is not.
+        ConfigError: `benchmark` names no registered study.
     """
     if KEY not in values:
         return next(study for study in STUDIES.values() if study.unnamed)
-    # Not at the top: pydantic comes with them, and listing commands need not wait for it.
+    # Imported here because both import pydantic, which `faithscope --help` need not wait for.
     from faithscope.experiments.config.base import ConfigError
     from faithscope.experiments.config.errors import shown
 

@@ -11,6 +11,7 @@ import yaml
 from faithscope.interp.errors import UserError, did_you_mean
 
 Key = tuple[str | int, ...]
+"""Path of a value in a config: mapping keys and list indices."""
 
 
 @dataclass(frozen=True)
@@ -20,17 +21,17 @@ class Tree:
     path: Path
     values: dict[str, Any]
     overridden: dict[Key, str]
-    """Key path -> the `--set` that gave it."""
+    """Key path -> text of the `--set` option that set it."""
 
     def source_of(self, key: Key) -> str:
-        """The file or the option that a reader who wants to mend `key` has to look at."""
+        """Where the value of `key` was set: a `--set` option, or the file."""
         for n in range(len(key), 0, -1):
             if option := self.overridden.get(tuple(map(str, key[:n]))):
                 return f"--set {option}"
         return str(self.path)
 
     def at(self, key: Key) -> Any:
-        """The value at `key`, None where there is none."""
+        """The value at `key`; None if there is none."""
         value: Any = self.values
         for part in key:
             value = value.get(part) if isinstance(value, dict) else None
@@ -38,11 +39,11 @@ class Tree:
 
 
 MOST_VALUES = 100_000
-"""Of a config."""
+"""Maximum number of values in a config, counting repeats through aliases."""
 
 
 def plural_path(key: Key) -> str:
-    """`("probes", 2)` as `probes[2]`, `("slrc", "edits")` as `slrc.edits`."""
+    """A key as text: `("probes", 2)` is `probes[2]`, `("slrc", "edits")` is `slrc.edits`."""
     out = ""
     for part in key:
         out += f"[{part}]" if isinstance(part, int) else f".{part}" if out else str(part)
@@ -52,10 +53,12 @@ def plural_path(key: Key) -> str:
 def read_tree(
     path: Path, overrides: list[str], needs: str = "a run needs at least name, model and tasks"
 ) -> Tree:
-    """Read `path` and lay the overrides over it.
+    """Read a YAML file and apply the overrides.
 
     Args:
-        needs: what an empty file lacks, in a sentence.
+        path: the file.
+        overrides: entries `key.sub=value`, with the value in YAML.
+        needs: clause for the error about an empty file that says what it needs.
 
     Raises:
         UserError: the file is missing or not YAML (with line and column), or an override
@@ -106,7 +109,7 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
 
 
 class _TooMuch(yaml.YAMLError):
-    """What no config is: it is nested too deeply, or its aliases multiply it."""
+    """YAML that cannot be a config: nested too deeply, or multiplied by aliases."""
 
 
 def _loaded(text: str) -> Any:
@@ -114,7 +117,7 @@ def _loaded(text: str) -> Any:
         value = yaml.load(text, Loader=_Loader)
     except RecursionError:
         raise _TooMuch("it is nested too deeply") from None
-    # what an alias names again counts again, as for whoever reads it
+    # a value that an alias repeats counts at every place
     left, n = [value], 0
     while left:
         found = left.pop()
@@ -164,7 +167,7 @@ def _put(values: dict[str, Any], key: tuple[str, ...], value: Any, option: str) 
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which a key may stand once: PyYAML silently keeps the last."""
+    """Safe YAML loader that refuses a repeated key; PyYAML would silently keep the last value."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
