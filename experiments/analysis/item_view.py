@@ -1,8 +1,8 @@
-"""The items of a run that a person names, in a terminal: page blocks as plain text.
+"""Prints items of a run in a terminal (`faithscope show`): page blocks as plain text.
 
-What an item looks like is said once, as the blocks of `analysis.page`; the page shows them as HTML
-and `print_item` prints them. Colour only repeats what a mark already says, and nothing that a
-model, a judge or a data set wrote reaches the terminal as anything but text.
+A study describes an item once, as blocks of `analysis.page`; the page shows them as HTML and
+`print_item` prints them. Colour only repeats what a mark already says, and nothing that a model, a
+judge or a data set wrote reaches the terminal as anything but text.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from faithscope.interp.plain import visible
 from faithscope.probes.record import Record
 
 LISTED = 8
-"""Names that an error lists."""
-# Blue and orange stay apart for colour-blind readers, on dark grounds and on light ones.
+"""Maximum number of names that an error lists."""
+# Colour-blind readers can tell blue and orange apart, on dark and on light backgrounds.
 COLOURS = {"all": "bold dark_orange3", "some": "dark_orange3", "none": "blue", "unknown": "dim"}
 _DIM = ("quiet", "tail")
 P = TypeVar("P")
 
 
 Names = tuple[Sequence[str], Sequence[str], Sequence[str]]
-"""What a place can be asked for by: names of its model, of its task, of its item."""
+"""Names by which a place can be selected: those of its model, of its task, and of its item."""
 
 
 def narrowed(
@@ -57,14 +57,20 @@ def narrowed(
     task: str | None,
     names: Callable[[Any], Names] = lambda at: (at[-3:-2], at[-2:-1], at[-1:]),
 ) -> list[P]:
-    """The places that go by every name asked for, as it is or as the terminal shows it.
+    """The places that match the given model, task and item, as stored or as the terminal shows
+    them.
 
     Args:
-        names: what a place goes by; a tuple by its last three.
+        places: all places to choose from.
+        what_they_are: plural noun for the places (`traces`), for errors.
+        item: name of the item.
+        model: name of the model; None matches all.
+        task: name of the task; None matches all.
+        names: maps a place to its `Names`; by default the last three entries of a tuple.
 
     Raises:
-        UserError: there are no places; or nothing is left: names the first of model, task and item
-            that fits nothing, and what was meant.
+        UserError: there are no places, or none matches; the error names the first of model, task
+            and item without a match, and likely alternatives.
     """
     if not places:
         raise UserError(
@@ -85,10 +91,10 @@ def narrowed(
 def print_records(
     console: Console, index: Index, key: Key, block: Callable[[Record], Fold | None]
 ) -> None:
-    """Print the records of a unit, or why there are none.
+    """Print the records of a unit, or the error of a failed unit.
 
     Args:
-        block: how a record looks; None of one that is not shown.
+        block: maps a record to its block on the page; None skips the record.
     """
     unit = index.get(key)
     if unit is not None and unit.failed is not None:
@@ -101,12 +107,13 @@ def print_records(
 def reply_block(
     record: Record, parts: Sequence[str], chances: str = "", above: Sequence[Block] = ()
 ) -> Fold:
-    """One judgement: its verdict, what the judge was told and asked, thought and replied.
+    """Block of one judgement: outcome, verdict, system message, prompt, thinking and reply.
 
     Args:
-        parts: of its title, before outcome and verdict.
-        chances: how likely it held each verdict, in words.
-        above: what is shown first.
+        record: the record of the judgement.
+        parts: beginning of the title, before outcome and verdict.
+        chances: probabilities of the verdicts, as text; empty leaves them out.
+        above: blocks to show first.
     """
     texts = {
         "Told": record["system"],
@@ -152,10 +159,10 @@ def _group(blocks: Sequence[Block]) -> Group:
 
 
 def _lines(block: Block) -> list[RenderableType]:
-    """One block, line by line.
+    """The lines of one block.
 
     Raises:
-        TypeError: a block that belongs on a page alone: a drawing, counts, a table by its name.
+        TypeError: the block can only be shown on a page: a drawing, counts, a table by its name.
     """
     match block:
         case str():
@@ -213,5 +220,5 @@ def _cell(cell: Cell) -> Text:
 
 
 def _text(text: str, style: str = "") -> Text:
-    """Text as it may be shown in a terminal; of HTML of ours, what it says."""
+    """Text made safe for a terminal; markup that faithscope wrote loses its HTML tags."""
     return Text(visible(text.striptags() if isinstance(text, Markup) else text), style)

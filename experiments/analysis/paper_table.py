@@ -11,28 +11,30 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One table of the paper, twice: as data, and as the paper prints it."""
+    """One table of a paper, both as numbers and as the text that the paper prints."""
 
     name: str
     data: pd.DataFrame
-    """Fractions, one column per number."""
+    """The numbers, one per column; shares are fractions of 1."""
     printed: pd.DataFrame
-    """Text, under the paper's headings."""
+    """The cells as text, under the paper's headings."""
 
 
 def percent(value: float) -> str:
-    """`14.8`: percent with one decimal."""
+    """A share as percent with one decimal, `14.8`; `—` for NaN."""
     return or_dash(lambda v: f"{100 * v:.1f}", value)
 
 
 def fraction(value: float) -> str:
-    """`.146`: three decimals, no leading zero."""
+    """A number with three decimals and no leading zero, `.146`; `—` for NaN."""
     return or_dash(lambda v: f"{v:.3f}".removeprefix("0") if v < 1 else f"{v:.3f}", value)
 
 
 def whole(value: float) -> str:
+    """A number without decimals, `15`; `—` for NaN."""
     return or_dash(lambda v: f"{v:.0f}", value)
 
 
 def or_dash(say: Callable[[float], str], value: float) -> str:
+    """The text that `say` gives for a number; `—` for NaN."""
     return "—" if math.isnan(value) else say(value)

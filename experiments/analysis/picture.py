@@ -39,14 +39,19 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure with its numbers, or the reason why there is none."""
+    """One figure with its numbers, or the reason why it was not drawn."""
 
     name: str
+    """Name of the saved files, without their endings."""
     title: str
+    """Title on the page, as a rule the question that the figure answers."""
     caption: str
     data: pd.DataFrame
+    """The numbers that are drawn, saved as CSV."""
     figure: Figure | None
+    """The drawn figure; None where there is nothing to draw."""
     absent: str = ""
+    """Why there is no figure, in a sentence for the page."""
 
 
 def save(picture: Picture, folder: Path) -> None:
@@ -58,7 +63,7 @@ def save(picture: Picture, folder: Path) -> None:
         return
     with mpl.rc_context(STYLE):
         _lay_out(picture.figure)
-        # No date and no library version in the metadata: the same numbers give the same bytes.
+        # without date and library version in the metadata the same numbers give the same bytes
         png, pdf = io.BytesIO(), io.BytesIO()
         picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
         nobody = {"CreationDate": None, "Producer": None, "Creator": None}
@@ -69,16 +74,17 @@ def save(picture: Picture, folder: Path) -> None:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Lay out the figure once; otherwise every saved file repeats the layout pass."""
+    """Lays the figure out once; otherwise every saved file would repeat the layout pass."""
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
         figure.set_layout_engine(None)
 
 
 REM_PER_INCH = 6.9
-"""Size on the page, in rem, of an inch of a figure; its letters are then as large as in tables."""
+"""Width on the page, in rem, of one inch of a figure; its text is then as large as that of
+tables."""
 LEAST_REM = 36
-"""Least width, in rem, to which a large figure shrinks; in a narrower window it is scrolled."""
+"""Minimum width, in rem, to which a large figure shrinks; in a narrower window it scrolls."""
 
 
 def svg(picture: Picture) -> str:
@@ -102,7 +108,7 @@ def svg(picture: Picture) -> str:
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
-    # nothing refers to an image, and two of the same pixels would have the same id
+    # images are numbered because two with the same pixels have the same id; nothing refers to them
     number = itertools.count()
     text = re.sub(r'\bid="image[0-9a-f]+"', lambda _: f'id="image{next(number)}"', text)
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)

@@ -1,7 +1,7 @@
-"""`Run`: the opened folder of a run, with its config, records, frames, tables and API calls.
+"""`Run`: an opened run folder, with its config, records, frames, tables and API calls.
 
-This file knows no study. Which frames a run has, and how its tables are made, its study says in its
-`Report`.
+This file knows no study. A study's `Report` says which frames its runs have and how their tables
+are made.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LABEL = "label_"
-"""Prefix of columns that hold labels which came with the measured data."""
+"""Prefix of frame columns that hold labels which came with the data."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Run:
 
     @cached_property
     def _report(self) -> Report:
-        """What its study has for a reader."""
+        """The `Report` of the run's study."""
         return study_of(stored_config(self.path)).report()
 
     @cached_property
@@ -203,7 +203,7 @@ class Run:
 
 
 class Show(Protocol):
-    """Prints one item of a run."""
+    """Function of a study that prints one item of a run (`faithscope show`)."""
 
     def __call__(
         self, run_dir: Path, item: str, *, model: str | None, task: str | None, console: Console
@@ -212,38 +212,46 @@ class Show(Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """What a reader gets of the runs of a study, as the study declares it."""
+    """Outputs of a study's runs, as the study declares them: frames, tables, figures and page.
+
+    Most fields are functions of the study's results, which `results` computes from a run.
+    """
 
     results: Callable[[Run], Any]
-    """What is read and computed of a run, once (`Run.once`); all else is made of it."""
+    """Computes the results of a run, from which tables, figures and page are made; called once per
+    run (`Run.once`)."""
     frames: Sequence[Frame]
+    """Frames that users get as attributes of a `Run`."""
     page: Callable[[Any, Sequence[Picture]], Page]
-    """The page of results, with the figures that were drawn."""
+    """Makes the page from the results and the drawn figures."""
     columns: Columns
-    """What columns of any table mean."""
+    """Declarations of the columns in the study's tables (`tables.declared`)."""
     show: Show
-    """Of `faithscope show`; one that takes `by`, too, marks steps by an edit."""
+    """Prints one item for `faithscope show`. A function with a parameter `by` supports `--by`,
+    which marks steps by an edit."""
     tables: Callable[[Any], dict[str, pd.DataFrame]] = attrgetter("tables")
-    """Every table by its file name."""
+    """Returns every table by its file name; by default the attribute `tables` of the results."""
     columns_of: Mapping[str, Columns] = field(default_factory=dict)
-    """Table -> its columns that mean something else in it."""
+    """Table name -> declarations of columns that this table declares differently from `columns`."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Reason why an item is left out -> its words, of reasons that only this study has."""
+    """Reason of exclusion -> its text for readers, for reasons that only this study has."""
     papers: Callable[[Any], Sequence[PaperTable]] = lambda results: ()
-    """Tables in the layout of a paper."""
+    """Returns the tables in the layout of a paper."""
     figures: Callable[[Any], Sequence[Picture]] = lambda results: ()
+    """Draws the figures."""
     arrays: Sequence[str] = ()
-    """Stages whose arrays are packed in one file each, beside the tables."""
+    """Stages whose arrays are packed into `arrays/<stage>.safetensors` when tables are written."""
     beside: Callable[[Any], None] = lambda results: None
-    """Writes files that only this study has."""
+    """Writes further files that only this study has."""
     scores: Callable[[Run], Scores] | None = None
-    """What comparisons read of each trace; None of a study that measures no traces."""
+    """Returns the scores and labels of each trace for comparisons; None for a study that measures
+    no traces."""
     details: Callable[[Run], Details] | None = None
-    """What the explorer of a comparison shows of each trace."""
+    """Yields the texts, curves and heat maps of each trace for the explorer of a comparison."""
 
     def write(self, run_dir: Path) -> Path:
-        """Write tables, figures and page from the stored records; gives the page's path."""
-        # not at the top: frames alone need no matplotlib
+        """Write tables, figures and page from the stored records; returns the page's path."""
+        # imported here because it imports matplotlib, which frames alone do not need
         from faithscope.experiments.analysis.write import write_outputs
 
         run = load_run(run_dir)

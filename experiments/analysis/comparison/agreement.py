@@ -1,4 +1,4 @@
-"""How far measures agree: on items, within models and across them, and on the steps of an item."""
+"""Agreement of measures: on items, within and across models and tasks, and on steps of an item."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from faithscope.experiments.analysis.tables import Computed, Count, Mean, Table,
 from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows
 
 LEAST_MODELS = 3
-"""Models and tasks below whose number their means are not correlated."""
+"""Minimum number of pairs of model and task for correlating their means."""
 CUT = Column("cut", meaning="What makes a verdict of a score: its own rule, else its median.")
 AGREEMENT = Computed("agreement", (
     *("measure", "family", "other"),
@@ -57,11 +57,12 @@ AGREEMENT = Computed("agreement", (
            "its own rule, else its median."),
     "reason",
 ))  # fmt: skip
-"""A row per two measures: `spearman` over all traces, `within` models and tasks, `across` them."""
+"""A row per pair of measures, with their correlation over all traces (`spearman`), inside models
+and tasks (`within`), and of the means of models and tasks (`across`)."""
 
 
 def _mean_of_pairs(name: str) -> Mean:
-    """The mean of a statistic over the pairs of measures of two families."""
+    """Cell: mean of a column of `AGREEMENT` over the pairs of measures of two families."""
     of_pair = by_name(AGREEMENT.columns)[name]
     return Mean(name, name, label=of_pair.label, meaning=f"Mean over pairs: {of_pair.meaning}")
 
@@ -75,7 +76,7 @@ FAMILIES = Table("families", "agreement", ("family", by_name(AGREEMENT.columns)[
           "Pairs beyond chance that are of one probe."),
     Count("n_reversed", rows_with(reversed=True), "reversed", "Pairs whose rho is reversed."),
 ))  # fmt: skip
-"""A row per two families of measures: the means of their measures' agreement."""
+"""A row per pair of families, with the mean agreement over their pairs of measures."""
 CHANCE = Column("chance", meaning="What blind choice among the steps gives.")
 N_ITEMS = Column("n_items", "items", "Traces that the row is of.")
 STEP_AGREEMENT = Computed("step_agreement", (
@@ -88,7 +89,7 @@ STEP_AGREEMENT = Computed("step_agreement", (
            "is the same step.", interval=True),
     CHANCE,
 ))  # fmt: skip
-"""A row per two measures that credit steps."""
+"""A row per pair of measures that score steps: how far they credit the same steps of an item."""
 HITS = Computed("step_hits", (
     Column("label", meaning="The label that measures are held against."),
     *("measure", "family", N_ITEMS),
@@ -96,20 +97,25 @@ HITS = Computed("step_hits", (
            "that the measure names; of k equal ones, 1 / k.", interval=True),
     CHANCE,
 ))  # fmt: skip
-"""A row per step label and measure: how often the one labelled step is the measure's own.
+"""A row per step label and measure: how often the measure names the one labelled step.
 
-A measure names the step that it credits most where the label speaks for the step, and least
-where it speaks against it.
+A measure names the step with the most credit where the label speaks for the step, and the step with
+the least credit where the label speaks against it.
 """
 DECIMALS = 6
-"""Digits to which scores are compared: what lies past them is float noise."""
+"""Number of decimals to which scores are rounded before they are compared; the rest is float
+noise."""
 
 
 def verdicts(joined: Joined) -> tuple[pd.DataFrame, dict[str, str]]:
-    """1 where a measure calls a trace faithful, 0 where not; and the cut that decides, in words.
+    """Verdict of every measure on every trace: 1 for faithful, 0 for unfaithful, NaN for no score.
 
-    The cut is the measure's own rule, else its median over all traces: above it, or where nothing
-    is above it, from it on. It is chosen without a look at any label.
+    Scores are turned so that more is more faithful. A trace is called faithful if its score reaches
+    the measure's own rule. A measure without a rule is cut at its median over all traces: faithful
+    is above the median, or at it where no score is above. No label is looked at.
+
+    Returns:
+        (traces, measures) verdicts; and measure -> its cut in words.
     """
     wide, cuts = joined.oriented, {}
     called = pd.DataFrame(np.nan, index=wide.index, columns=list(joined.measures.index))
@@ -130,20 +136,21 @@ def verdicts(joined: Joined) -> tuple[pd.DataFrame, dict[str, str]]:
 
 
 def questions(joined: Joined) -> np.ndarray:
-    """The cluster of every trace: its question, which several models may have answered."""
+    """The bootstrap cluster of every trace: its question, which several models may have
+    answered."""
     return joined.traces["question"].to_numpy(dtype=str)
 
 
 def settings(joined: Joined) -> np.ndarray:
-    """The model and task of every trace."""
+    """The setting of every trace: `MODEL on TASK`."""
     return (joined.traces["model"].astype(str) + " on " + joined.traces["task"]).to_numpy(dtype=str)
 
 
 def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame:
-    """`AGREEMENT` of a comparison.
+    """The table `AGREEMENT` of a comparison.
 
     Args:
-        rate: of false discoveries that is taken.
+        rate: accepted rate of false discoveries, for the column `discovered`.
     """
     names = list(joined.measures.index)
     values = joined.oriented[names].round(DECIMALS).to_numpy(dtype=float)
@@ -193,7 +200,10 @@ def _across(values: pd.DataFrame, strata: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def clustered(agreement: pd.DataFrame) -> tuple[list[str], np.ndarray]:
-    """Measures in the order of an average linkage on 1 − rho, and rho of every two; NaN is far."""
+    """Measures in clustered order, and the matrix of their correlations in that order.
+
+    The order is that of an average linkage on 1 − rho; an unknown rho (NaN) counts as 0.
+    """
     names = list(dict.fromkeys([*agreement["measure"], *agreement["other"]]))
     at = {name: i for i, name in enumerate(names)}
     rho = np.full((len(names),) * 2, np.nan)
@@ -207,7 +217,8 @@ def clustered(agreement: pd.DataFrame) -> tuple[list[str], np.ndarray]:
 
 
 def clusters_of(rho: np.ndarray) -> list[int]:
-    """The order of an average linkage on 1 − rho, in which measures that agree stand together."""
+    """Indices in the order of an average linkage on 1 − rho, which puts measures that agree next to
+    each other."""
     if len(rho) < 3:
         return list(range(len(rho)))
     distance = 1 - np.nan_to_num(rho)
@@ -217,7 +228,7 @@ def clusters_of(rho: np.ndarray) -> list[int]:
 
 
 def step_agreement_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
-    """`STEP_AGREEMENT` of a comparison."""
+    """The table `STEP_AGREEMENT` of a comparison."""
     steps = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
     names = sorted(set(steps["measure"]))
     sign = np.where(steps["higher_is_faithful"].astype(bool), 1.0, -1.0)
@@ -249,8 +260,15 @@ def step_agreement_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
 def _compared(
     values: np.ndarray,
 ) -> Iterator[tuple[list[int], list[int], tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-    """Of the steps of one item: measures that have the same steps, against others; the correlation
-    of every two, whether they have the same one on top, and the chance of that."""
+    """Compares measures on the steps of one item, in blocks of measures that score the same steps.
+
+    Args:
+        values: (measures, steps) credits, NaN where a measure has none.
+
+    Yields:
+        Rows of the first block; rows of the second block; and three (first, second) matrices: rank
+        correlation, whether both have the same single top step, and the chance of that.
+    """
     there = ~np.isnan(values)
     patterns: dict[bytes, list[int]] = defaultdict(list)
     for i, of in enumerate(there):
@@ -269,7 +287,7 @@ def _compared(
 
 
 def step_hits_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
-    """`HITS` of a comparison."""
+    """The table `HITS` of a comparison."""
     found: dict[tuple[str, str, str], list[tuple[str, float, float]]] = defaultdict(list)
     question = dict(zip(joined.index, questions(joined), strict=True))
     is_label = joined.steps["family"] == "label"

@@ -1,9 +1,10 @@
-"""What measures are worth together: classifiers of a label over all of them, held against the best
-single measure, on the same folds; families left out; other tasks and models.
+"""Combination of measures: classifiers of a label from all measures, compared with the best single
+measure; what each family adds; transfer to other tasks and models.
 
-Classifiers choose their own settings on inner folds, and the single measure is chosen on the same
-rows as they are fitted on. AUROC compares traces of one model and task; that over all traces
-together (`pooled`), which a classifier can earn by knowing the model, stands beside it.
+Classifier and single measure use the same folds. Classifiers choose their settings on inner folds;
+the single measure is chosen on the rows on which the classifiers are fitted. `auroc` compares
+traces of one model and task. `pooled` compares all traces, so a classifier can gain by recognising
+the model.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ CLASSIFIERS: dict[str, detection.Fit] = {
 SINGLE = "best single measure"
 GAIN, LOSS, NONE = "gain", "loss", "none"
 CROSSED = 0.005
-"""The p-value at which a classifier's own AUROC counts as more than chance. Predictions for one
-fold come from labels of the others, so that without any signal they vary more than exchanged labels
-do: on 60 traces 1.4 times as much, which makes of .005 about .03."""
+"""Maximum p-value at which a classifier's own AUROC counts as better than chance. It is strict
+because predictions for one fold come from labels of the others: without any signal they vary more
+than exchanged labels do (on 60 traces 1.4 times as much), which turns .005 into about .03."""
 TOO_FEW_KNOWN = "fewer than 2 measures that vary and whose gaps do not hang on the label"
 N_MEASURES = Column("n_measures", "measures", "Measures that the classifier was given.")
 GAINED = Column("gain", meaning="AUROC of the classifier minus that of what it is compared with.",
@@ -66,13 +67,14 @@ COMBINED = Computed("combined", (
     Column("p", meaning="How often exchanged labels give the classifier so high an AUROC."),
     *(VERDICT, "reason"),
 ))  # fmt: skip
-"""A row per label, classifier, and what it was trained and tested on.
+"""A row per label, classifier, and training and test set.
 
-`gain`: its AUROC minus that of the best single measure, chosen on the rows it was fitted on, in
-the same draws; `verdict` is `none` where the gain's interval holds 0, and no gain where the
-classifier itself is not told from chance (`p`, labels exchanged between questions). Trained on
-other questions, it was fitted fold by fold and every fold may have chosen another measure;
-trained on the other tasks or models it was fitted once.
+`gain` is the classifier's AUROC minus that of the best single measure, which is chosen on the
+training rows; both use the same bootstrap draws. `verdict` is `none` where the interval of the gain
+contains 0; it is also `none` instead of `gain` where the classifier itself is not better than
+chance (`p`, from exchanging labels between questions). A classifier trained on other questions is
+fitted fold by fold, and each fold may choose another single measure; one trained on other tasks or
+models is fitted once.
 """
 ABLATION = Computed("ablation", (
     LABEL,
@@ -80,14 +82,15 @@ ABLATION = Computed("ablation", (
     Column("added", meaning="The family whose gain over the others is given."),
     *(N_MEASURES, N, AUROC, POOLED, GAINED, VERDICT),
 ))  # fmt: skip
-"""A row per label and set of families, by logistic regression on other questions.
+"""A row per label and set of families: a logistic regression on the measures of these families.
 
-`gain` is what the family in `added` adds to the other ones of the row.
+`gain` is the AUROC that the family in `added` adds to the other families of the row. Predictions
+are for questions that the regression was not fitted on.
 """
 
 
 def combined_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
-    """`COMBINED` of labels and all measures."""
+    """The table `COMBINED`: classifiers of each label from all measures."""
     table = []
     for target in of_labels:
         names = _known(target, target.measures(), how.seed)
@@ -114,11 +117,11 @@ def combined_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
 
 
 def _known(target: Target, names: list[str], seed: int) -> list[str]:
-    """Measures that vary in every training fold, and whose gaps do not hang on the label: a
-    classifier would learn the label from which traces have no score.
+    """Measures that vary in every training fold and whose missing scores do not depend on the
+    label, since a classifier would learn the label from which traces have no score.
 
-    Where the gaps of those that are left, counted together, still hang on it, only measures without
-    gaps.
+    If the number of missing scores over the remaining measures still depends on the label, only
+    measures without missing scores are returned.
     """
     fold = target.fold if target.fold is not None else np.zeros(len(target.rows), dtype=int)
     parts = [fold != i for i in np.unique(fold)] if target.fold is not None else [fold == 0]
@@ -148,8 +151,13 @@ def _crossed(target: Target, features: np.ndarray, fit: detection.Fit) -> np.nda
 
 
 def _single(target: Target, features: np.ndarray, test: np.ndarray) -> tuple[int, np.ndarray]:
-    """The column that is best within models and tasks on the other rows, and what Platt's curve of
-    it gives the rows that are tested."""
+    """Index of the column with the best AUROC within models and tasks on the training rows, and the
+    probabilities that Platt scaling of it gives the test rows.
+
+    Args:
+        features: (traces, measures) scores.
+        test: (traces,) whether a row is tested; all others train.
+    """
     rest = ~test
     j = detection.best_column(features[rest], target.unfaithful[rest], target.settings[rest])
     column = features[:, [j]]
@@ -176,7 +184,8 @@ def _gain(
 
 
 def _verdict(gain: Estimate, p: float) -> str:
-    """`none` where the interval holds 0, or there is none, or p is that of chance."""
+    """`gain`, `loss` or `none`: `none` where the interval of the gain contains 0 or is unknown, and
+    for a gain whose classifier may be chance (p above `CROSSED`)."""
     if gain.low > 0:
         return GAIN if p <= CROSSED else NONE
     return LOSS if gain.high < 0 else NONE
@@ -185,7 +194,7 @@ def _verdict(gain: Estimate, p: float) -> str:
 def _transfers(
     target: Target, features: np.ndarray, names: list[str], how: Bootstrap
 ) -> Iterator[dict[str, Any]]:
-    """Yields what comes of it where one task, or one model, is held out whole."""
+    """Yields rows of `COMBINED` in which one task, or one model, is held out as the test set."""
     parts = [setting.rpartition(" on ") for setting in target.settings]
     model, task = (np.array([part[i] for part in parts]) for i in (0, 2))
     for word, of in (("task", task), ("model", model)):
@@ -213,7 +222,7 @@ def _transfers(
 
 
 def ablation_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
-    """`ABLATION` of labels and all families of measures."""
+    """The table `ABLATION`: every set of families of measures, for each label."""
     table = []
     for target in of_labels:
         if target.fold is None:
@@ -250,6 +259,6 @@ def ablation_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
 
 
 def _sets(families: list[str]) -> list[tuple[str, ...]]:
-    """Every set of families, the small ones first."""
+    """Every non-empty set of families, small sets first."""
     sizes = range(1, len(families) + 1)
     return [of for size in sizes for of in itertools.combinations(families, size)]

@@ -1,7 +1,7 @@
-"""What every study tells of one trace beside its scores, for the page on which traces are explored.
+"""Details of single traces (texts, curves, heat maps) that a study gives to the explorer page.
 
-A study gives it in its module `details`: `details(run)` yields, for every trace of `scores(run)`,
-its place there and a function that reads the rest when it is asked for.
+A study gives them by `Report.details`: `details(run)` yields, for every trace of `scores(run)`, its
+place and a function that reads its `Detail` when it is needed.
 """
 
 from __future__ import annotations
@@ -12,26 +12,27 @@ from dataclasses import dataclass, field
 from faithscope.experiments.analysis.page import Block
 
 Number = float | None
+"""A value to draw; None where there is none."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Lines over one axis."""
+    """A line chart: several lines over one x axis."""
 
     title: str
     x_label: str
     y_label: str
     x: Sequence[float]
-    """Ascending."""
+    """Positions on the x axis, in ascending order."""
     lines: Mapping[str, Sequence[Number]]
-    """Name -> as many numbers as `x`; None where there is none."""
+    """Name of a line -> its values, one for each entry of `x`; None where there is none."""
     words: Sequence[str] = ()
-    """What to say at each of `x`, as the token that a lens puts first; empty for nothing."""
+    """Text at each entry of `x`, such as the top token of a lens; empty shows none."""
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Numbers by row and column."""
+    """A heat map: numbers by row and column."""
 
     title: str
     row_label: str
@@ -39,7 +40,7 @@ class HeatMap:
     rows: Sequence[str]
     columns: Sequence[str]
     values: Sequence[Sequence[Number]]
-    """(rows, columns)."""
+    """The numbers, with shape (rows, columns); None where there is none."""
 
 
 Drawn = Curve | HeatMap
@@ -47,19 +48,21 @@ Drawn = Curve | HeatMap
 
 @dataclass(frozen=True)
 class Detail:
-    """One trace as a run has it."""
+    """One trace as a run stores it: question, answer, steps, and what the study shows of it."""
 
     question: str
     answer: str | None
     gold: str | None
     steps: Sequence[str]
-    """Texts by the index that `scores.STEPS` has; they tile the reasoning where it is known. Empty
-    where the run knows no steps."""
+    """Texts of the steps, indexed like `step` in `scores.STEPS`. Joined they give the reasoning,
+    where that is known. Empty where the run has no steps."""
     blocks: Sequence[Block]
-    """As the study's own page shows it: what each judge wrote, what every branch answered."""
+    """Blocks of the study's own page: replies of the judges, answers of the branches."""
     drawn: Sequence[Drawn] = field(default_factory=tuple)
+    """Charts of the trace."""
 
 
 Place = tuple[str, ...]
-"""The values of `scores.PLACE`."""
+"""Values of the columns `scores.PLACE`, which identify a trace."""
 Details = Iterator[tuple[Place, Callable[[], Detail]]]
+"""Place of each trace, with a function that reads its details."""

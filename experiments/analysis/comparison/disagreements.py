@@ -1,9 +1,10 @@
 """Four kinds of disagreement between families of evidence, and what their traces have in common.
 
-A family's say on a trace is the mean rank of the trace by the family's measures among the traces
-of the same model and task, each measure turned so that more of it says more faithful; the upper
-half of these traces is called faithful. Two families part on a trace that one has in its upper half
-and the other in its lower. What tells models or tasks apart is thus no disagreement about traces.
+There are three sides: judges, behaviour (answers and their probabilities), and the model's insides.
+A side ranks the traces of one model and task by the mean rank over its measures, each turned so
+that more is more faithful, and calls the upper half faithful. Two sides disagree on a trace that
+one has in its upper half and the other in its lower half. Since ranks are taken inside a model and
+task, a difference between models or tasks is no disagreement about traces.
 """
 
 from __future__ import annotations
@@ -30,17 +31,20 @@ SIDES = {
     "behaviour": ("behavioural", "logit"),
     "internals": ("internal",),
 }
-"""What is read off answers and off their probabilities is one side here: what the model does."""
+"""Side -> its families of measures. Answers and their probabilities are one side: behaviour."""
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Traces that one side calls faithful and the other does not."""
+    """One kind of disagreement: one side calls a trace faithful, the other unfaithful."""
 
     name: str
     faithful: str
+    """Side (a key of `SIDES`) that calls the trace faithful."""
     unfaithful: str
+    """Side that calls the trace unfaithful."""
     words: str
+    """The disagreement in a sentence, for the page."""
 
 
 KINDS = (
@@ -79,8 +83,8 @@ PARTING = Computed("parting", (
            "kinds at once.", interval=True),
     "reason",
 ))  # fmt: skip
-"""How often each kind occurs, how often by chance if the two sides knew nothing of each other in
-any model and task, and `beyond`, the difference."""
+"""A row per kind of disagreement: number of traces (`n`), number expected if the two sides were
+independent inside each model and task (`expected`), and the difference (`beyond`)."""
 LISTED = Computed("parting_items", (
     KIND,
     Column("rank", meaning="Place of the trace in its kind by the gap, from 1."),
@@ -95,7 +99,7 @@ LISTED = Computed("parting_items", (
     Column("correct", meaning="Whether the model's answer is right; empty where nobody knows."),
     Column("settled", meaning="Share of the steps after which the answer stands."),
 ))  # fmt: skip
-"""The traces of each kind on which the sides are furthest apart."""
+"""For each kind of disagreement, the traces on which the two sides are furthest apart."""
 COMMON = Computed("parting_traits", (
     KIND,
     Column("trait", meaning="The property of traces that is compared."),
@@ -105,16 +109,22 @@ COMMON = Computed("parting_traits", (
            "have a say on."),
     Column("difference", meaning="Mean of the kind minus mean of the others.", interval=True),
 ))  # fmt: skip
-"""What the traces of each kind are like beside all other traces that both sides have a say on."""
+"""A row per kind of disagreement and trait (length, correctness, …): its mean over the traces of
+the kind, compared with all other traces that both sides score."""
 
 
 def sides(joined: Joined) -> pd.DataFrame:
-    """A row per trace, a column per side: its mean rank among the traces of its model and task, as
-    a share from 0 to 1; NaN for none, and where the side has a say on that trace alone."""
+    """A row per trace and a column per side: the side's rank of the trace inside its model and
+    task, as a share from 0 to 1.
+
+    It is NaN where the side has no score of the trace, or scores no other trace of that model and
+    task.
+    """
     strata = settings(joined)
 
     def shares(scores: Any, fewest: str) -> Any:
-        """Ranks, where a model and task has two scores or more, of which `fewest` counts them."""
+        """Ranks inside each model and task as shares; NaN where the aggregation `fewest` (`count`,
+        or `nunique` for distinct scores) gives less than two."""
         inside = scores.round(DECIMALS).groupby(strata)
         ranks = (inside.rank() - 0.5) / inside.transform("count")
         return ranks.where(inside.transform(fewest) > 1)
@@ -128,10 +138,10 @@ def sides(joined: Joined) -> pd.DataFrame:
 
 
 def parting_tables(joined: Joined, how: Bootstrap, listed: int) -> dict[str, pd.DataFrame]:
-    """`PARTING`, `LISTED` and `COMMON`, by name.
+    """The tables `PARTING`, `LISTED` and `COMMON` of a comparison, by name.
 
     Args:
-        listed: traces of each kind that `LISTED` has at most.
+        listed: maximum number of traces of each kind in `LISTED`.
     """
     say, clusters, strata = sides(joined), questions(joined), settings(joined)
     counts, items, common = [], [], []
@@ -170,15 +180,17 @@ def parting_tables(joined: Joined, how: Bootstrap, listed: int) -> dict[str, pd.
 def _beyond_chance(
     halves: np.ndarray, clusters: np.ndarray, strata: np.ndarray, how: Bootstrap
 ) -> Estimate:
-    """Traces that part minus those expected by chance inside each model and task, with its interval
-    from drawing questions.
+    """Number of traces with the disagreement minus the number expected by chance inside each model
+    and task, with a bootstrap interval over questions.
 
-    The interval is that of all kinds together (Bonferroni): one in twenty comparisons of sides
-    that know nothing of each other has a kind whose interval does not hold 0.
+    The interval is corrected for all kinds together (Bonferroni): if sides were independent, one
+    comparison in twenty would have a kind whose interval does not contain 0.
 
     Args:
-        halves: (4, traces) whether the sides part, whether the one calls the trace faithful,
+        halves: (4, traces) whether the sides disagree, whether the one calls the trace faithful,
             whether the other calls it unfaithful, and 1.
+        clusters: question of each trace.
+        strata: model and task of each trace.
     """
     places = [np.unique(x, return_inverse=True)[1] for x in (clusters, strata)]
     shape = [int(place.max()) + 1 for place in places]

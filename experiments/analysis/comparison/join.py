@@ -1,9 +1,8 @@
-"""One table of runs that share items: which traces are the same, and what is missing and why.
+"""Joins the scores of several runs by trace: which traces are the same, what is missing, and why.
 
-A trace is a dataset, task, item and model. Where two runs have a trace of the same name, their
-scores stand in one row only if the traces are the same as far as the config asks (`same`): the same
-token ids, the same text, or the same question alone. Nothing is taken for the same because it has
-the same name.
+A trace is named by dataset, task, item and model. Where two runs have a trace of the same name,
+their scores are joined only if the traces agree as far as the config asks (`same`): in their token
+ids, in their text, or in the question alone. An equal name alone never joins two traces.
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ from faithscope.experiments.analysis.tidy import check_rows, count, keep, number
 from faithscope.interp.errors import UserError
 
 KEY = (*PLACE, "trace")
-"""What a row of the comparison is of; `trace` is the digest of what has to be the same."""
+"""Columns that identify a row of the comparison; `trace` is the digest of what has to be the same
+in all runs (token ids, text or question)."""
 SOURCE = Column("source", meaning="The run that it is from.")
 JOINS = Computed("joins", (
     *(SOURCE, "other"),
@@ -49,46 +49,49 @@ JOINS = Computed("joins", (
            "questions."),
     Column("n_joined", "joined", "Traces whose scores stand in one row, as the config asks."),
 ))  # fmt: skip
-"""A row per two sources: how many traces are the same, and how far."""
+"""A row per pair of source runs: how many traces they share, and how far these agree."""
 MISSING = Computed("missing", (
     *("measure", "family", SOURCE, "reason"),
     Column("n", meaning="Traces of which the measure has no score for the reason, or has one."),
     Column("n_items", "items", "All traces."),
 ))  # fmt: skip
-"""A row per measure and reason: traces without a value; `measured` counts those with one."""
+"""A row per measure and reason for having no value, with the number of traces; the reason
+`measured` counts the traces with a value."""
 OTHER_TRACE = "measured of another trace of this item"
 OTHER_MODEL = "its run has no trace by this model"
 TRAITS = ("n_steps", "n_tokens", "correct", "settled")
+"""Columns of `Joined.traces` by which traces are described (length, correctness, …)."""
 
 
 @dataclass(frozen=True)
 class Joined:
-    """All scores of some runs, by trace."""
+    """All scores of several runs, joined by trace."""
 
     items: pd.DataFrame
-    """A row per trace and measure: `KEY`, the source, and the columns of `scores.ITEMS`."""
+    """A row per trace and measure, with `KEY`, the source, and the columns of `scores.ITEMS`."""
     steps: pd.DataFrame
-    """A row per trace, measure and step; likewise."""
+    """A row per trace, measure and step, with `KEY`, the source, and the columns of
+    `scores.STEPS`."""
     traces: pd.DataFrame
-    """A row per trace: `KEY`, and what is known of it (`scores.TRACES`)."""
+    """A row per trace, with `KEY` and the columns of `scores.TRACES`."""
     joins: pd.DataFrame
-    """A row per two sources: how many traces are the same, and how far."""
+    """The table `JOINS`: how many traces each pair of sources shares."""
     features: Mapping[str, pd.DataFrame]
-    """Name -> a row per trace, a column per number."""
+    """Name of a feature vector -> a row per trace, a column per number of the vector."""
     origins: Mapping[tuple[str, tuple[str, ...]], tuple[str, ...]]
-    """(source, the place of a trace as the source has it) -> the trace, as `KEY`."""
+    """(source, place of a trace as that source names it) -> `KEY` of the joined trace."""
     n_left_out: int = 0
-    """Traces that are in none of these because not every source has them."""
+    """Number of traces that were dropped because not every source has them."""
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """A row per measure, labels not among them, by family: what measured it, which way it
-        points, its rule."""
+        """A row per measure (labels excluded), sorted by family: its probe and judge, its
+        direction, whether it is a probability, and its rule."""
         return self._of_kind(label=False)
 
     @cached_property
     def labels(self) -> pd.DataFrame:
-        """A row per label."""
+        """A row per label, with the columns of `measures`."""
         return self._of_kind(label=True)
 
     def _of_kind(self, label: bool) -> pd.DataFrame:
@@ -114,26 +117,27 @@ class Joined:
 
     @cached_property
     def index(self) -> pd.MultiIndex:
-        """Every trace, in the order of `traces`."""
+        """`KEY` of every trace, in the order of `traces`."""
         return pd.MultiIndex.from_frame(only(self.traces, KEY))
 
     def wide(self, column: str = "value") -> pd.DataFrame:
-        """A row per trace, a column per measure and label; NaN where there is none."""
+        """A row per trace and a column per measure and label, filled from a column of `items`; NaN
+        where a trace has none."""
         table = self.items.pivot(index=list(KEY), columns="measure", values=column)
         names = [*self.measures.index, *self.labels.index]
         return table.reindex(index=self.index, columns=names)
 
     @cached_property
     def oriented(self) -> pd.DataFrame:
-        """`wide` with every score turned so that more of it says more faithful."""
+        """The values of `wide`, each turned so that more is more faithful."""
         both = pd.concat([self.measures, self.labels])
         sign = np.where(both["higher_is_faithful"].astype(bool), 1.0, -1.0)
         return self.wide() * sign
 
     @cached_property
     def reasons(self) -> dict[str, list[str]]:
-        """Measure or label -> why it has no value of a trace, in the order of `index`; empty where
-        it has one."""
+        """Measure or label -> for every trace, in the order of `index`, why it has no value; empty
+        where it has one."""
         items = self.items.set_index(["measure", *KEY])["missing"].to_dict()
         named = {tuple(r[k] for k in ("measure", *PLACE)) for r in rows(self.items)}
         models = self.items.groupby("measure", sort=False)["model"].agg(set)
@@ -151,7 +155,7 @@ class Joined:
 
     @cached_property
     def missing(self) -> pd.DataFrame:
-        """`MISSING`: traces without a value, by measure and reason."""
+        """The table `MISSING`: number of traces by measure and reason for having no value."""
         table = []
         both = pd.concat([self.measures, self.labels])
         of_measures = self.items.groupby("measure", sort=False)
@@ -169,12 +173,13 @@ class Joined:
 def join(
     sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str, common: bool = False
 ) -> Joined:
-    """The scores of some runs in one table.
+    """Joins the scores of several runs by trace.
 
     Args:
-        labels: of a file, as `labels.labels_of` has them.
-        same: of `scores.SAME`.
-        common: leave out the traces that not every source has.
+        sources: name of a run -> its scores.
+        labels: labels from a file, as `labels.labels_of` gives them.
+        same: what two traces must share to be joined, one of `scores.SAME`.
+        common: whether to drop traces that not every source has.
 
     Raises:
         UserError: no trace is in two of several sources, no label is of any trace, or a label has
@@ -232,11 +237,11 @@ def _of(kept: set[tuple[str, ...]], frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:
-    """The sources, with one name for what they name in several ways.
+    """The sources with unified names of items and tasks.
 
-    A run that was given chains of several models or data sets names both in an item's id
-    (`data.given.reading`); and of traces without a task the task is the one that others know for
-    the same item by the same model, where there is just one.
+    A run that was given chains of several models or data sets has both in the item's id
+    (`data.given.reading`); they are removed. A trace without a task takes the task that other
+    sources have for the same item and model, if there is exactly one.
     """
     known: dict[tuple[str, ...], set[str]] = {}
     for scores in sources.values():
@@ -272,10 +277,10 @@ def _places(frame: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def _digests(sources: Mapping[str, Scores], same: str) -> dict[str, dict[tuple[str, ...], str]]:
-    """Source -> trace -> the digest of what has to be the same.
+    """Source -> place of a trace -> digest of what has to be the same (ids, text or question).
 
-    Where a source has no token ids of a trace, the trace's text stands for them; and where others
-    have ids of that very text, just one kind of them, it is their trace.
+    Where a source has no token ids for a trace, those that other sources have for the same place
+    and text are used if they agree with each other, and the digest of the text otherwise.
     """
     every = pd.concat([scores.traces for scores in sources.values()])
     with_ids = keep(every, every["ids"] != "").groupby([*PLACE, "text"])
@@ -293,21 +298,22 @@ def _digests(sources: Mapping[str, Scores], same: str) -> dict[str, dict[tuple[s
 
 
 def _measured(scores: Scores) -> dict[str, set[tuple[str, ...]]]:
-    """Measure -> the traces that it scores. A label is the same whoever holds it."""
+    """Measure -> places of the traces that it scores; labels are left out, since a label is the
+    same in all sources."""
     scored = keep(scores.items, scores.items["family"] != "label")
     return {str(m): set(_places(of)) for m, of in scored.groupby("measure", sort=False)}
 
 
 def _read(scores: Scores) -> dict[str, set[tuple[str, ...]]]:
-    """What monitors are trained on -> the traces that it was read of."""
+    """Name of a feature vector -> places of the traces that have it."""
     return {name: set(vectors) for name, vectors in scores.features.items()}
 
 
 def _names(
     sources: Mapping[str, Scores], places_of: Callable[[Scores], dict[str, set[tuple[str, ...]]]]
 ) -> dict[tuple[str, str], str]:
-    """(source, name) -> the name with its source, where two sources have it of the same traces and
-    so have different numbers of one name."""
+    """(source, name) -> name with the source added, for names that two sources use for the same
+    traces, so that different numbers do not share a name."""
     of: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(dict)
     for source, scores in sources.items():
         for name, places in places_of(scores).items():
@@ -331,7 +337,7 @@ def _joins(
     for one, other in itertools.combinations(sources, 2):
         both = traces[one].merge(traces[other], on=list(PLACE), suffixes=("", "_other"))
         equal = {level: both[level] == both[f"{level}_other"] for level in (*SAME, "joined")}
-        # ids that are not there are the same as none
+        # two empty digests are equal, but say nothing about the traces
         known = [equal[level] & (both[level] != "") for level in SAME]
         finest = Counter(np.select(known, SAME, "nothing").tolist())
         row = {"source": one, "other": other, "n_common": len(both)}
@@ -365,7 +371,7 @@ def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str)
 
 
 def _one_per_trace(traces: pd.DataFrame) -> pd.DataFrame:
-    """What is known of each trace, by the first source that knows it."""
+    """One row per trace; each column has the value of the first source that knows it."""
     columns = [c for c in TRACES if c not in PLACE]
     table = traces.replace({c: {"": None} for c in ("ids", "text", "question", "excluded")})
     first = table.groupby(list(KEY), sort=False, dropna=False)[columns].first().reset_index()
@@ -375,7 +381,8 @@ def _one_per_trace(traces: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
-    """A row per label and trace that it is of: the keys that a label leaves empty are any."""
+    """A row per label and matching trace; a key column that a label leaves empty matches any
+    value."""
     traces = only(traces, KEY).astype(str)
     found = [
         of.drop(columns=[name for name in PLACE if name not in named]).merge(traces, on=named)
@@ -396,9 +403,13 @@ def _labelled(labels: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_labels(items: pd.DataFrame, same: str) -> None:
-    """Raise where one label has two values for a trace, of which one would be lost.
+    """Checks that no label has two values for one trace, since one of them would be lost.
 
-    Runs that are joined by their questions alone may have labels of different reasoning.
+    In runs that are joined by question alone, labels may differ because they are about different
+    reasoning; then a label is checked only where a file gives one of its values.
+
+    Raises:
+        UserError: a label has two values for a trace.
     """
     known = items.loc[(items["family"] == "label") & (items["missing"] == "")]
     of_trace = known.assign(file=known["source"] == "labels").groupby([*KEY, "measure"], sort=False)
@@ -419,7 +430,8 @@ def _check_labels(items: pd.DataFrame, same: str) -> None:
 
 
 def _tables(features: Mapping[str, Mapping[tuple[str, ...], np.ndarray]]) -> dict[str, Any]:
-    """Vectors of one length stand in one table; those of other models in one of their own."""
+    """Title -> table of feature vectors, a row per trace; vectors of different lengths, as
+    different models have them, get separate tables."""
     tables = {}
     for name, of in features.items():
         for width in sorted({len(vector) for vector in of.values()}):

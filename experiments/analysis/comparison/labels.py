@@ -1,4 +1,4 @@
-"""Labels of traces that stand in a file, by the keys of records."""
+"""Reads labels of traces from a CSV or JSONL file whose columns are the keys of records."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from faithscope.interp.errors import UserError
 
 
 def labels_of(path: Path) -> pd.DataFrame:
-    """The labels of a file, a row per line and label (`scores.ITEMS`); "" where the file does not
-    name dataset, task or model.
+    """The labels of a file as a frame (`scores.ITEMS`), a row per line and label.
+
+    Dataset, task and model are "" where the file does not give them.
 
     Raises:
-        UserError: the file cannot be read, has no column `item` or no label, or a label that is
-            neither 1 nor 0; names the line and the column.
+        UserError: the file cannot be read, has no column `item` or no label, or has a label that is
+            neither 1 nor 0; the error names line and column.
     """
     rows = []
     for line, values in _lines(path):

@@ -1,8 +1,9 @@
-"""What every study says of its runs so that they can be compared: one long frame, item × measure.
+"""`Scores`: the scores and labels that a study's run gives to comparisons, one row per trace and
+measure.
 
-A study gives it in its module `scores`: `scores(run)` returns `Scores`. Directions are fixed there,
-before any data is seen. What is missing stays in the frame as a row without a value and with the
-reason.
+A study gives them by `Report.scores`: `scores(run)` returns `Scores`. The direction of each measure
+is fixed in the study's code, before any data is seen. A missing score stays in the frame as a row
+with a reason and without a value.
 """
 
 from __future__ import annotations
@@ -28,30 +29,33 @@ from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
 Family = Literal["behavioural", "logit", "internal", "judged", "label"]
-"""What a score is read off: answers, their probabilities, the insides of the model, the words of a
-judge; or a label, which is what the others are held against."""
+"""Source of a score: answers (behavioural), their probabilities (logit), hidden states and
+attention (internal), or a judge's verdict (judged). The family `label` holds the labels that all
+others are compared with."""
 FAMILIES: tuple[Family, ...] = get_args(Family)
 STEP_LABEL = "step label"
-"""Family, of steps alone, of a label that every step of a trace may have; one that names a single
-step of a trace is of the family `label`."""
+"""Family, in `Scores.steps` only, of labels that any step of a trace may have. A label that marks a
+single step of a trace has the family `label`."""
 LABELS = ("label", STEP_LABEL)
+"""Families of labels in `Scores.steps`."""
 PLACE = ("dataset", "task", "item", "model")
-"""What a trace is about, `model` the one that wrote it; with the digest of the trace, the row of
-every comparison. A task that is empty is not known: any task that has the item is meant."""
+"""Columns that name a trace; `model` is the one that wrote it. Together with the digest of the
+trace they identify a row of a comparison. An empty task means that the task is not known and
+matches any task with the item."""
 COSTS = {
     "forwards": "model calls for this measure alone, without the shared forest",
     "tokens": "tokens that models read and wrote for the whole probe or judgement",
     "seconds": "of the whole probe or judgement, as it was timed",
     "dollars": "paid to an API for the whole judgement",
 }
-"""Of one item; NaN where nobody counted them."""
+"""Cost of a score for one item -> its meaning; NaN where it was not counted."""
 COST_COLUMNS = (
     Column("forwards", "model calls", "Model calls of a trace, for this measure alone, mean."),
     Column("tokens", meaning="Tokens of a trace, for the whole probe or judgement, mean."),
     Column("seconds", meaning="Seconds of a trace, for the whole probe or judgement.", unit="s"),
     Column("dollars", meaning="Dollars that a trace cost at an API, mean.", unit="$"),
 )
-"""Columns of tables with the mean of each of `COSTS`."""
+"""Table columns with the mean of each of `COSTS`."""
 ITEMS = {
     **KEYS,
     "measure": "its name, unique among those of one run, judge and all",
@@ -64,6 +68,7 @@ ITEMS = {
     "measures without one, which are cut at their median",
     **COSTS,
 }
+"""Columns of `Scores.items` -> their meaning."""
 STEPS = {
     **{name: "" for name in PLACE},
     "measure": "",
@@ -72,8 +77,9 @@ STEPS = {
     "value": "",
     "higher_is_faithful": "whether a greater value means that more hangs on the step",
 }
+"""Columns of `Scores.steps` -> their meaning."""
 OPTIONS = re.compile(r"\nA\. (?:(?!\nA\. ).)*\nB\. (?:(?!\nA\. ).)*\Z", re.DOTALL)
-"""A list of lettered options that ends a question (`studies.judge.chains`)."""
+"""Pattern of a list of lettered options at the end of a question (`studies.judge.chains`)."""
 SAME = ("ids", "text", "question")
 """Criteria for joining two traces, strictest first."""
 TRACES = {
@@ -87,16 +93,18 @@ TRACES = {
     "settled": "share of the steps after which the answer no longer changes",
     "excluded": "why no probe edits the trace; empty for the others",
 }
+"""Columns of `Scores.traces` -> their meaning."""
 NO_VALUE, NOT_RUN, FAILED = "no_value", "not_run", "failed"
-"""Reasons: the record has no such number; the item was never measured; its unit of work failed."""
+"""Reasons for a missing score: the record lacks the number; the item was never measured; its unit
+of work failed."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What a run says of its traces.
+    """All scores, labels and feature vectors of a run's traces.
 
     Raises:
-        ValueError: a column is missing, or two rows are of one item and measure.
+        ValueError: a frame lacks a column, or has two rows for one trace, measure and step.
     """
 
     items: pd.DataFrame
@@ -106,7 +114,8 @@ class Scores:
     steps: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(STEPS)))
     """A row per trace, measure and step (`STEPS`)."""
     features: Mapping[str, Mapping[tuple[str, ...], np.ndarray]] = field(default_factory=dict)
-    """Name -> place -> a vector read inside the model, for monitors that are trained on them."""
+    """Name -> place of a trace -> vector from the model's hidden states, for training monitors
+    (`scores_vs_labels`)."""
 
     def __post_init__(self) -> None:
         check_rows("scores of items", self.items, list(ITEMS), [*PLACE, "measure"])
@@ -126,15 +135,18 @@ def item_row(
     rule: float | None = None,
     **costs: float | None,
 ) -> dict[str, Any]:
-    """A row of `Scores.items`.
+    """One row of `Scores.items`.
 
     Args:
-        about: a record, or its keys; what it lacks stands empty.
-        missing: why there is no value, where there is none.
-        costs: of `COSTS`.
+        about: a record, or its keys; keys that it lacks are left empty.
+        measure: name of the measure.
+        value: the score; None or NaN where it is missing.
+        missing: why there is no value; without a reason `NO_VALUE` is stored.
+        rule: the measure's own threshold, if it has one.
+        costs: costs of the score, by their names in `COSTS`.
 
     Raises:
-        UserError: the value is infinite; names measure and item.
+        UserError: the value is infinite; the error names measure and item.
     """
     if value is not None and math.isinf(value):
         of = about.get("model") or about.get("dataset")
@@ -152,23 +164,28 @@ def item_row(
 
 
 def label_row(about: Mapping[str, Any], name: str, value: float | None) -> dict[str, Any]:
-    """A row of a label, whose direction its name tells (`says_faithful`)."""
+    """One row of `Scores.items` for a label; its direction follows from its name
+    (`says_faithful`)."""
     row = item_row(about, name, "label", value, higher_is_faithful=says_faithful(name), rule=0.5)
     return row | {"probe": "label", "judge": "", "variant": ""}
 
 
 AGAINST = ("unfaithful", "wrong", "error", "incorrect", "broken", "hinted", "biased", "flaw")
 AGAINST += ("invalid", "sycophan", "hallucinat", "mistake", "unsound", "conflict")
+"""Beginnings of words in the name of a label that speaks against a trace where it is 1."""
 CORRECTNESS = ("correct", "incorrect", "accura", "wrong", "right", "error", "mistake")
+"""Beginnings of words in the name of a label about correctness."""
 NEGATED = ("not", "no", "non", "without", "never")
-"""Words before one that turn it round, as `free` behind one does."""
+"""Words in the name of a label that reverse its direction, as `free` after a word of `AGAINST`
+does."""
 
 
 def says_faithful(label: str) -> bool:
-    """Whether a label that is 1 speaks for the trace: not one that names what is wrong with it.
+    """Whether a label speaks for a trace where it is 1, judged by the words of its name.
 
-    A name's words are its runs of letters, of `camelCase` each hump. `not_faithful` speaks against
-    a trace, `no_error` and `error_free` for it.
+    A name with a word of `AGAINST` speaks against the trace, and each negation reverses the
+    direction: `not_faithful` speaks against a trace, `no_error` and `error_free` speak for it.
+    Words are runs of letters; `camelCase` counts as two.
     """
     words = _words(label)
     against = [i for i, word in enumerate(words) if word.startswith(AGAINST)]
@@ -178,7 +195,8 @@ def says_faithful(label: str) -> bool:
 
 
 def of_correctness(label: str) -> bool:
-    """Whether a label is of what is right, an answer or a step, by its name."""
+    """Whether a label is about the correctness of an answer or step, and not about faithfulness,
+    judged by its name."""
     words = _words(label)
     return any(word.startswith(CORRECTNESS) for word in words) and not any(
         "faithful" in word for word in words
@@ -198,10 +216,15 @@ def trace_row(
     ids: Sequence[Any] | None = None,
     **traits: Any,
 ) -> dict[str, Any]:
-    """A row of `Scores.traces`; `traits` are those of its columns that are known.
+    """One row of `Scores.traces`.
 
-    A list of lettered options at the end of a question is no part of it: some studies have it in
-    the question's text, as a judge is shown it, and others beside it.
+    The digest of the question leaves out a list of lettered options at its end, since some studies
+    store the options in the question's text and others separately.
+
+    Args:
+        about: a record, or the columns `PLACE`.
+        ids: prompt and reasoning as token ids; None where there are none.
+        traits: the other columns of `TRACES`, as far as they are known.
     """
     row = {name: _plain(about.get(name)) for name in PLACE}
     row |= {"ids": "" if ids is None else digest(ids), "text": digest(reasoning)}
@@ -220,7 +243,7 @@ def frames(
     steps: Iterable[Mapping[str, Any]] = (),
     features: Mapping[str, Mapping[tuple[str, ...], np.ndarray]] | None = None,
 ) -> Scores:
-    """`Scores` of rows."""
+    """`Scores` made from rows."""
     return Scores(
         pd.DataFrame(list(items), columns=list(ITEMS)),
         pd.DataFrame(list(traces), columns=list(TRACES)),
@@ -230,12 +253,16 @@ def frames(
 
 
 def digest(value: Any) -> str:
-    """Sixteen hex digits that differ where texts or ids do."""
+    """Digest of a text or of ids: sixteen hex digits."""
     return hashlib.sha256(json.dumps(value, ensure_ascii=True).encode()).hexdigest()[:16]
 
 
 def judged_costs(record: Mapping[str, Any], dollars: float | None = None) -> dict[str, Any]:
-    """The costs of a judgement, by what its record says of calls, tokens and seconds."""
+    """The `COSTS` of a judgement, from the calls, tokens and seconds in its record.
+
+    Args:
+        dollars: what its API calls cost; None if unknown.
+    """
     tokens = [record.get(name) for name in ("input_tokens", "output_tokens")]
     known = [t for t in tokens if t is not None]
     return {
@@ -247,7 +274,8 @@ def judged_costs(record: Mapping[str, Any], dollars: float | None = None) -> dic
 
 
 def seconds_of(run_dir: Path) -> dict[tuple[str, str, str, str], float]:
-    """(stage, model, task, item) -> seconds of that unit of work, of the last time it was done."""
+    """(stage, model, task, item) -> seconds that the unit of work took, the last time it was
+    done."""
     seconds: dict[tuple[str, str, str, str], float] = {}
     for path in sorted(run_dir.glob("timing.*.jsonl")):
         for line in path.read_text("utf-8").splitlines():
@@ -256,12 +284,13 @@ def seconds_of(run_dir: Path) -> dict[tuple[str, str, str, str], float]:
                 key = tuple(str(timing[k]) for k in ("stage", "model", "task", "item"))
                 seconds[key] = float(timing["seconds"])  # pyright: ignore[reportArgumentType]
             except (ValueError, KeyError, TypeError):
-                continue  # the line that a kill tore
+                continue  # a torn line of a killed process
     return seconds
 
 
 def dollars_of(calls: Iterable[Call]) -> dict[tuple[str, str], float]:
-    """(judge, ask) -> dollars, all its calls together; no ask with a call that has no price."""
+    """(judge, id of a prompt) -> cost in dollars of all calls for it; prompts with a call without
+    a price are left out."""
     paid: dict[tuple[str, str], list[float]] = defaultdict(list)
     for call in calls:
         paid[API + call.model, call.ask].append(math.nan if call.cost is None else call.cost)

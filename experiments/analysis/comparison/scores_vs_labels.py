@@ -1,9 +1,10 @@
-"""Each measure, and each monitor inside the model, held against a label, and what it costs.
+"""Detection of unfaithful traces: each measure, and each monitor on hidden states, against each
+label, with its costs.
 
-The kind that is looked for is the unfaithful trace: the label that speaks for a trace is 0 of it.
-AUROC compares traces of one model and task with each other: a measure that only tells models apart
-is at one half. The area over all traces together (`pooled`) stands beside it. Thresholds and curves
-are fitted on other questions, on folds that are the same for all.
+The positive class is the unfaithful trace, one that the label speaks against. `auroc` compares
+traces of the same model and task, so a measure that only tells models apart gets one half; `pooled`
+is the AUROC over all traces. Thresholds and calibration curves are fitted on other questions, with
+the same folds for all measures.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ from faithscope.experiments.analysis.tables import Computed
 from faithscope.experiments.analysis.tidy import columns, columns_of, only
 
 MONITOR = "monitor"
-"""The family of classifiers that were trained on what was read inside the model."""
+"""Family of classifiers trained on feature vectors from the model's hidden states."""
 ALL = "all"
+"""Value of `by` and `setting` in rows over all traces."""
 AUDIT, SCREEN = 0.9, 0.9
-"""The precision that an audit keeps, and the recall that a screening keeps."""
+"""Precision at which the threshold of an audit is set, and recall of a screening."""
 LENGTHS = 3
-"""Bins of the reasoning's length, equally full."""
+"""Number of bins of the reasoning's length; each has about as many traces."""
 ONE_KIND = "the label does not vary"
 NOT_WITHIN = "a label that does not vary within any model and task"
 NO_SCORE = "no trace with the label has a score"
@@ -80,11 +82,11 @@ AGAINST = Computed("against", (
            "that are so, at the threshold of the screening."),
     *(*COST_COLUMNS, "reason"),
 ))  # fmt: skip
-"""A row per label, setting and measure, monitors among them; the best AUROC first.
+"""A row per label, setting and measure (monitors included), the best AUROC first.
 
-Settings are all traces, those of each model and task, and three bins of the reasoning's length.
-`bias` is the share called unfaithful minus the share that is. A monitor costs nothing beside what
-it reads, so that its costs are missing.
+The settings are all traces, each pair of model and task, and three bins of the reasoning's length.
+`bias` is the share called unfaithful minus the share labelled so. A monitor has no costs of its
+own, since it uses hidden states that were computed anyway, so its costs are empty.
 """
 RELIABILITY = Computed("reliability", (
     *(LABEL, "measure", "family", "bin"),
@@ -95,45 +97,50 @@ RELIABILITY = Computed("reliability", (
     Column("share_unfaithful", "share spoken against", "Share of the bin's traces that the label "
            "speaks against.", interval=True),
 ))  # fmt: skip
-"""The reliability curve of each measure over all traces, a row per bin that holds some."""
+"""Reliability curve of each measure over all traces: a row per non-empty bin of probabilities."""
 COVERS = 0.8
-"""Share of the traces with the label that a measure must have scored to be set against others."""
+"""Minimum share of the labelled traces that a measure must score to be compared with others."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """One label, the traces that have it, and the folds that everything fitted to it shares."""
+    """One binary label with the traces that have it, their scores, and the folds for fitting.
+
+    All arrays have one entry per labelled trace.
+    """
 
     label: str
     rows: np.ndarray
-    """Places of the traces."""
+    """Positions of the labelled traces in `Joined.traces`."""
     unfaithful: np.ndarray
+    """Whether the label speaks against the trace."""
     clusters: np.ndarray
+    """Question of each trace, the unit of the bootstrap."""
     settings: np.ndarray
+    """Model and task of each trace, inside which `auroc` compares."""
     fold: np.ndarray | None
+    """Fold of each trace, shared by everything that is fitted; None where there are too few
+    traces of a class."""
     scores: Mapping[str, np.ndarray]
-    """Measure or monitor -> how unfaithful it calls each trace; NaN for none."""
+    """Measure or monitor -> its score of each trace, higher for less faithful; NaN for none."""
     families: Mapping[str, str]
+    """Measure or monitor -> family."""
     probabilities: Mapping[str, float]
-    """Measures that are probabilities -> what is added to their scores to have that of the
-    unfaithful kind."""
+    """Measure that is a probability -> constant that turns its score into the probability of
+    unfaithful when added."""
 
     def measures(self, *families: str) -> list[str]:
-        """Those that are no monitors, of some families or of all."""
+        """Names of the measures of the given families; without any, all but the monitors."""
         of = families or tuple(set(self.families.values()) - {MONITOR})
         return [name for name, family in self.families.items() if family in of]
 
     def matrix(self, names: list[str]) -> np.ndarray:
-        """(traces, names) scores."""
+        """The scores of the named measures, as an array (traces, names)."""
         return np.stack([self.scores[name] for name in names], axis=1)
 
 
 def targets(joined: Joined, n_folds: int, seed: int) -> list[Target]:
-    """Every label with two values, and what is held against it.
-
-    A label that takes other values than 1 and 0 is none to tell kinds apart by, and is left out
-    here.
-    """
+    """A `Target` for every label whose values are 1 and 0; other labels are left out."""
     found = []
     where, strata = questions(joined), settings(joined)
     for label in joined.labels.index:
@@ -141,7 +148,7 @@ def targets(joined: Joined, n_folds: int, seed: int) -> list[Target]:
         known = np.flatnonzero(~np.isnan(value))
         if not len(known) or set(value[known]) - {0.0, 1.0}:
             continue
-        # one kind alone is counted, and nothing can be told of it
+        # a label with one class alone stays: its traces are counted, with a reason for no AUROC
         higher = bool(joined.labels.loc[label, "higher_is_faithful"])
         unfaithful = value[known] == (0.0 if higher else 1.0)
         fold = detection.folds(unfaithful, where[known], n_folds, seed)
@@ -172,7 +179,8 @@ def _monitors(
     clusters: np.ndarray,
     fold: np.ndarray,
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields each monitor with the probabilities that it gives traces it was not trained on."""
+    """Yields each monitor's name and its probabilities of unfaithful, each computed by a fit on
+    other folds; monitors with too few traces of a class in some fold are skipped."""
     for name, table in joined.features.items():
         features = table.reindex(joined.index).to_numpy(dtype=float)[known]
         there = ~np.isnan(features).any(axis=1)
@@ -189,10 +197,11 @@ def _monitors(
 def against_tables(
     joined: Joined, of_labels: list[Target], how: Bootstrap, parts: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """`AGAINST` and `RELIABILITY`, by name.
+    """The tables `AGAINST` and `RELIABILITY` of a comparison, by name.
 
     Args:
-        parts: whether settings are more than all traces.
+        of_labels: the targets (`targets`).
+        parts: whether `AGAINST` also has rows per model and task and per length.
     """
     table, events = [], []
     for target in of_labels:
@@ -233,7 +242,7 @@ def _settings(joined: Joined, target: Target, parts: bool) -> Iterator[tuple[str
     known = length[~np.isnan(length)]
     ends = np.unique(np.quantile(known, np.linspace(0, 1, LENGTHS + 1))) if len(known) else known
     if len(ends) > 2:
-        # the last bin holds its end
+        # the last bin includes its upper end
         place = np.clip(np.searchsorted(ends, length, side="right") - 1, 0, len(ends) - 2)
         for i in range(len(ends) - 1):
             title = f"length {ends[i]:.0f} to {ends[i + 1]:.0f}"
@@ -257,7 +266,7 @@ def _held(
     whole = ~np.isnan(score)
     if target.fold is None or len(set(target.unfaithful[whole])) < 2:
         return row | {"reason": row["reason"] or TOO_FEW}, None
-    # what is fitted is fitted on all settings, and held against this one
+    # thresholds and curves are fitted on all settings and evaluated on this one
     fitted = (target.unfaithful[whole], score[whole], target.fold[whole])
     held = here[whole]
     if any(len(set(fitted[0][fitted[2] != i])) < 2 for i in np.unique(fitted[2])):
@@ -274,7 +283,8 @@ def _held(
 
 
 def _rarer(kind: np.ndarray, strata: np.ndarray) -> int:
-    """Traces of the rarer kind, of the models and tasks that have both kinds."""
+    """Number of traces of the rarer class, counted in the models and tasks that have both
+    classes."""
     counts = [
         (int(kind[of].sum()), int((~kind[of]).sum())) for s in set(strata) for of in [strata == s]
     ]
@@ -285,7 +295,8 @@ def _rarer(kind: np.ndarray, strata: np.ndarray) -> int:
 def _probability(
     target: Target, name: str, fitted: tuple[np.ndarray, ...], clusters: np.ndarray
 ) -> tuple[str, np.ndarray]:
-    """The probability of the unfaithful kind, and where it is from."""
+    """Source of a measure's probabilities (as given, or Platt scaling on other questions), and the
+    probability of unfaithful for each trace."""
     kind, score, fold = fitted
     if name in target.probabilities:
         return "as given", target.probabilities[name] + score
@@ -296,7 +307,8 @@ def _probability(
 
 
 def _points(fitted: tuple[np.ndarray, ...], within: np.ndarray) -> Iterator[tuple[str, float]]:
-    """Yields the two operating points; nothing of one that the other folds do not reach."""
+    """Yields column -> number for the two operating points, audit and screening; one that no
+    threshold reaches on the other folds is left out."""
     for name, kept in (("audit", {"precision": AUDIT}), ("screen", {"recall": SCREEN})):
         cut = partial(detection.threshold_for, **kept)
         kind, score, fold = fitted
@@ -314,7 +326,7 @@ def _points(fitted: tuple[np.ndarray, ...], within: np.ndarray) -> Iterator[tupl
 
 
 def _costs(joined: Joined, target: Target) -> dict[str, dict[str, float]]:
-    """Measure -> its mean costs of the traces that have them."""
+    """Measure -> mean of each of `COSTS` over the labelled traces for which it is known."""
     here = joined.traces.iloc[target.rows]
     keys = pd.MultiIndex.from_frame(only(here, KEY))
     found: dict[str, dict[str, float]] = {}

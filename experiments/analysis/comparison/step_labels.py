@@ -1,8 +1,8 @@
-"""Each measure that credits steps, held against labels of steps: which of them are unfaithful.
+"""Detection of unfaithful steps: each measure that scores steps, against each step label.
 
-A step that hangs little on is called unfaithful, as a step that a judge faults is; directions are
-those of the measures. That a step matters is not yet that its words are true: how far the one
-tells the other is what this table shows.
+A step with a low credit is called unfaithful, whether the credit is an effect on the answer or a
+judge's verdict; directions are those of the measures. A step that matters to the answer need not be
+true, so the table also shows how far effects predict labels of correctness.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ from faithscope.experiments.analysis.tidy import (
 )
 
 PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
-"""A measure that has read nothing: a later step is credited with more. What is no further from
-one half than it may have told early steps from late ones."""
+"""Name and family of a baseline that reads nothing and gives later steps more credit. A measure
+whose AUROC is no further from one half than the baseline's may only tell early steps from late."""
 TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".replace("%", " %")
-"""Why a measure comes last: which steps it scores may hang on what it finds."""
+"""Reason for listing a measure last: which steps it scores may depend on what it measures."""
 NONE_TO_TELL = (ONE_KIND, NOT_WITHIN)
+"""Reasons for having no AUROC inside models and tasks."""
 STEP_AGAINST = Computed("step_against", (
     *(LABEL, "measure", "family"),
     Column("n", "steps", "Labelled steps that have a score."),
@@ -63,16 +64,16 @@ STEP_AGAINST = Computed("step_against", (
     Column("average_precision", meaning="Average precision for the steps spoken against."),
     *(G_MEAN, *COST_COLUMNS, "reason"),
 ))  # fmt: skip
-"""A row per label of steps and measure, the best AUROC first, of measures with enough scores.
+"""A row per step label and measure: first the measures with enough scores, the best AUROC first.
 
-`n` labelled steps of `n_items` traces have a score, `n_missing` have none. AUROC compares steps of
-one model and task, `pooled` all steps. Intervals draw questions; the threshold of the squared
-g-mean is chosen on other questions. Costs are of a trace, for all its steps.
+`n` labelled steps of `n_items` traces have a score, `n_missing` have none. `auroc` compares steps
+of the same model and task, `pooled` compares all steps. Intervals resample questions; the threshold
+of the squared g-mean is chosen on other questions. Costs are per trace, for all its steps.
 """
 
 
 def step_against_table(joined: Joined, how: Bootstrap, n_folds: int) -> pd.DataFrame:
-    """`STEP_AGAINST` of a comparison."""
+    """The table `STEP_AGAINST` of a comparison."""
     of_trace = dict(
         zip(joined.index, zip(questions(joined), settings(joined), strict=True), strict=True)
     )
@@ -109,7 +110,8 @@ def step_against_table(joined: Joined, how: Bootstrap, n_folds: int) -> pd.DataF
 
 
 def _places(joined: Joined, labelled: pd.DataFrame) -> pd.DataFrame:
-    """`PLACE_OF_STEP` of every labelled step: its index as a share of the trace's steps."""
+    """Rows of the baseline `PLACE_OF_STEP` for every labelled step: its index as a share of the
+    trace's number of steps."""
     steps = only(labelled, [*KEY, "step"]).drop_duplicates()
     n = joined.traces.set_index(list(KEY))["n_steps"].to_dict()
     share = [k["step"] / max(n[tuple(k[name] for name in KEY)], 1) for k in rows(steps)]

@@ -1,7 +1,8 @@
-"""Which measure a label speaks for, and how sure that is: the best of many is tested as such.
+"""Table `trust`: the measures of each label from best to worst, with tests that correct for trying
+many measures.
 
-A sentence that names a measure, or a direction, stands on `p_highest`, `p_wrong_way` and `as_good`
-of this table, which count how many measures and labels were tried.
+Every sentence on the page that names a best measure, or a direction, rests on the columns
+`p_highest`, `p_wrong_way` and `as_good`, which are corrected for the number of measures and labels.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ from faithscope.experiments.analysis.tables import Computed, Lines, Table
 from faithscope.experiments.analysis.tidy import columns
 
 LEVEL = 0.05
-"""The chance that is taken of calling a measure the best, or its direction wrong, or as good as the
-best, where none is: of all measures and labels of a comparison together."""
+"""Error rate of each of three claims, over all measures and labels of a comparison together: that a
+measure is better than chance, that its direction is wrong, that it is as good as the best."""
 AS_GOOD = 0.05
-"""How much AUROC a measure may be behind the best and still count as good: said before any data."""
+"""Default difference in AUROC to the best up to which a measure counts as good; fixed before any
+data was seen."""
 TRUST = Computed("trust", (
     *(LABEL, "measure", "family"),
     Column("n", "traces", "Traces that have the label and a score."),
@@ -65,21 +67,25 @@ TRUST = Computed("trust", (
            "Holm); empty where nothing is called the best."),
     *(*COST_COLUMNS, "reason"),
 ))  # fmt: skip
-"""A row per label and measure, the best first, of equals the one that asks the model least: what
-chance would give, how far it is behind the best, and its costs. Those that cannot be compared come
-last, and `reason` says why.
+"""A row per label and measure: its test against chance, its distance to the best, and its costs.
 
-`p_highest`: how often the highest of all measures would be as far out if labels were exchanged
-between questions, times the number of labels; `p_wrong_way`: how often the measure itself would
-point so far the wrong way, corrected by Holm's procedure over all measures and labels.
-`told` and `wrong_way`: p is at most `LEVEL`, and the measure's gaps cannot be why: `least_low`,
-the lower bound of AUROC if every trace without a score went against the measure, is above one
-half, or `most_high`, the upper bound if every one went for it, below.
+The best measure comes first, and of equals the cheapest. Measures that cannot be compared come
+last, with the `reason`.
 
-`behind`: the best AUROC minus the measure's on the traces that have both, in the same draws.
-`as_good` where it is less than a bound beyond doubt (a one-sided test against the bound, of the
-draws' spread, corrected by Holm's procedure); empty where nothing is called the best. The best
-of a measure is a measure, that of a monitor, which was trained on the label, a monitor.
+`p_highest`: how often the highest of all measures would be as extreme if labels were exchanged
+between questions, times the number of labels. `p_wrong_way`: how often the measure itself would
+point so far in the wrong direction, corrected by Holm's procedure over all measures and labels.
+
+`told` (better than chance) needs p at most `LEVEL` and `least_low` above one half; `wrong_way`
+needs p at most `LEVEL` and `most_high` below one half. `least_low` is the lower bound of AUROC if
+every trace without a score went against the measure, `most_high` the upper bound if every one went
+for it, so missing scores cannot explain either claim.
+
+`behind`: AUROC of the best minus that of the measure, on the traces that both score and in the same
+bootstrap draws. `as_good`: whether `behind` is significantly less than a bound (a one-sided test
+from the spread of the draws, corrected by Holm's procedure); empty where no measure is called the
+best. Measures are compared with the best measure; monitors, which were trained on the label, with
+the best monitor.
 """
 TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
 ONE_SCORE = "scores that do not vary within any model and task"
@@ -90,7 +96,7 @@ TOO_FEW_OF_KIND = (
 
 
 def _why_not(row: Mapping[str, Any]) -> str:
-    """Why a row of `against` is not set against others; empty where it is."""
+    """Why a row of the table `against` is not compared with others; empty where it is."""
     if not row["n_rarer"]:
         return NOT_WITHIN
     if row["n"] < COVERS * (row["n"] + row["n_missing"]):
@@ -124,20 +130,24 @@ FRONT = Table("front", "trust", (LABEL,), lines=[Lines((
            "same cost a higher one."),
     SHARED["reason"],
 ), _front)])  # fmt: skip
-"""A row per label, measure and cost that is known: whether no cheaper measure is as good, and none
-of the same cost better. Equals of one cost are both on the front.
+"""A row per label, measure and known cost: whether the measure is on the Pareto front of AUROC and
+cost.
 
-A measure that `TRUST` compares with none is never on the front, and `reason` says why.
+A measure is on the front if no cheaper one has as high an AUROC and none of the same cost a higher
+one; two equals of the same cost are both on it. A measure that `TRUST` cannot compare is never on
+the front, and `reason` says why.
 """
 
 
 def trust_table(
     against: pd.DataFrame, of_labels: list[Target], how: Bootstrap, bound: float = AS_GOOD
 ) -> pd.DataFrame:
-    """`TRUST` of what was held against labels.
+    """The table `TRUST` of a comparison.
 
     Args:
-        bound: how much AUROC a measure may be behind the best and still count as good.
+        against: the table `AGAINST`.
+        of_labels: the targets of that table.
+        bound: difference in AUROC to the best up to which a measure counts as good.
     """
     whole = against.loc[(against["by"] == ALL) & against["pooled"].notna()]
     of_label: dict[str, list[dict[str, Any]]] = {}
@@ -167,20 +177,20 @@ def trust_table(
         row |= {"told": bool(row["p_highest"] <= LEVEL and row["least_low"] > 0.5)}
         row |= {"wrong_way": bool(p <= LEVEL and row["most_high"] < 0.5)}
     for lines in of_label.values():
-        # what no chance explains comes first, though another may be higher on fewer traces
+        # measures that beat chance come first, though another may be higher on fewer traces
         lines.sort(key=lambda row: (row["reason"] != "", row["told"] is False))
     _held_behind(of_labels, of_label, how, bound)
     return TRUST.table(row for lines in of_label.values() for row in lines)
 
 
 def holm(p: list[float]) -> list[float]:
-    """p-values corrected for their number by Holm's procedure, none for none."""
+    """p-values corrected for their number by Holm's procedure; an empty list stays empty."""
     return np.asarray(multipletests(p, method="holm")[1]).tolist() if p else []
 
 
 def _bounds(target: Target, row: Mapping[str, Any], how: Bootstrap) -> dict[str, float]:
-    """The bounds of AUROC if every trace without a score went against the measure, or for it; those
-    of its interval where it has no gaps."""
+    """`least_low` and `most_high`: the bounds of AUROC if every trace without a score went against
+    the measure, or for it; the ends of its interval where every trace has a score."""
     score = target.scores[row["measure"]]
     gone = np.isnan(score)
     if not gone.any():
@@ -199,7 +209,8 @@ def _held_behind(
     how: Bootstrap,
     bound: float,
 ) -> None:
-    """Says of every row how far it is behind the best of its kind, and whether it is as good."""
+    """Adds `behind` and `as_good` to every row: the comparison with the best measure of the label,
+    for monitors with the best monitor."""
     equal: list[tuple[dict[str, Any], float]] = []
     for target in of_labels:
         best: dict[bool, dict[str, Any]] = {}

@@ -1,6 +1,6 @@
-"""How a chain ended: by itself, cut at the limit of tokens, or going round in circles.
+"""Endings of chains: ended by the model, cut at the token limit, or repeating itself.
 
-What is measured of a chain that came to no end is a fact of the limit as much as of the model.
+A measurement on a chain that came to no end says as much about the token limit as about the model.
 """
 
 from __future__ import annotations
@@ -9,23 +9,24 @@ from faithscope.experiments.analysis.records import Record
 
 REPEATING = "repeating"
 REPEATED = 1 / 3
-"""Share of a chain's counted steps that say an earlier one again, word for word, from which the
-chain counts as repeating. A choice of ours: prose repeats a step now and then."""
+"""Share of counted steps that repeat an earlier step word for word, from which a chain counts as
+repeating. The threshold is ours; ordinary prose repeats a step now and then."""
 TURNS, LONGEST = 3, 120
-"""A chain repeats, too, where it ends in so many copies of a stretch of at most so many
-characters: a loop need not end its sentences."""
+"""A chain also counts as repeating if it ends in `TURNS` copies of a string of at most `LONGEST`
+characters, since a loop need not end its sentences."""
 SHORTEST = 8
+"""Minimum length in characters of such a repeated string."""
 
 
 def is_cut(trace: Record) -> bool:
-    """Whether the limit of tokens ended the response."""
+    """Whether the token limit ended the response."""
     return trace.get("finish") == "length"
 
 
 def is_repeating(trace: Record) -> bool:
-    """Whether a third of the counted steps say earlier ones again, or the text ends in a loop.
+    """Whether a third of the counted steps repeat earlier ones, or the text ends in a loop.
 
-    A record that has lost its texts has the answer as `repeating`.
+    A record without its texts must hold the answer in the field `repeating`.
     """
     if (known := trace.get(REPEATING)) is not None:
         return known
@@ -37,5 +38,5 @@ def is_repeating(trace: Record) -> bool:
 
 
 def came_to_no_end(trace: Record) -> bool:
-    """Whether a chain was cut, or repeats itself."""
+    """Whether a chain was cut at the token limit or repeats itself."""
     return is_cut(trace) or is_repeating(trace)

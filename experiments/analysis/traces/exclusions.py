@@ -1,4 +1,5 @@
-"""Where every item went: one fate in every stage, counted in a waterfall that adds up."""
+"""Table `exclusions`: in every stage each item is included or has one reason for being left out,
+and the counts add up."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
 BEYOND_LIMIT, NOT_READ = "beyond_limit", "writer_not_here"
+"""Reasons for having no number: the item lies beyond the limit of the probe; the chain was written
+by a model that the run does not read."""
 Fate = tuple[str, str, str, str]
-"""Model, task, stage, and what became of one item there."""
+"""(model, task, stage, fate) of one item; the fate is `included` or a reason."""
 
 
 EXCLUSIONS = Table(
@@ -26,9 +29,10 @@ EXCLUSIONS = Table(
     ("model", "task", "stage"),
     lines=[waterfall("fate", (SHARED["reason"], Column("n", meaning="Items.")))],
 )
-"""Where every item went: per model, task and stage a row `total`, a row per reason, and a row
-`included`."""
+"""Counts of items per model, task and stage: a row `total`, a row per reason for leaving items out,
+and a row `included`."""
 FATES = (*EXCLUSIONS.keys, "fate")
+"""Columns of the frame of fates."""
 
 
 def exclusions_table(
@@ -37,7 +41,7 @@ def exclusions_table(
     is_planned: Callable[[Key], bool] = lambda key: True,
     unread: Mapping[tuple[str, str], int] | None = None,
 ) -> pd.DataFrame:
-    """The table `EXCLUSIONS` of the traces and probes of a run, from what `fates_of` takes."""
+    """The table `EXCLUSIONS` of a run; the arguments are those of `fates_of`."""
     return EXCLUSIONS.make(fates_of(records, failures, is_planned, unread))
 
 
@@ -47,18 +51,21 @@ def fates_of(
     is_planned: Callable[[Key], bool] = lambda key: True,
     unread: Mapping[tuple[str, str], int] | None = None,
 ) -> pd.DataFrame:
-    """A row per item and stage: `included`, or why it is in no number (`FATES`).
+    """A frame (`FATES`) with a row per item and stage: `included`, or why the item has no number.
 
-    The stage `trace` starts from every item tried; each `<probe>.<variant>` from the items that
-    `trace` included, or for a probe of the question alone (`direct`) from all that have a trace.
+    The stage `trace` starts from every item tried. A stage `<probe>.<variant>` starts from the
+    items that `trace` included; for a probe of the question alone (`direct`) it starts from all
+    items with a trace.
 
     Args:
-        is_planned: whether the run asks a probe of an item; beyond the probe's own limit it does
-            not.
-        unread: (writer, task) -> given chains that no model of the run reads.
+        records: records of traces and probes.
+        failures: units that failed.
+        is_planned: whether the run plans the unit of a key; a probe with a limit of its own is not
+            planned for the items beyond it.
+        unread: (writer, task) -> number of given chains that no model of the run reads.
 
     Raises:
-        ValueError: records that contradict each other.
+        ValueError: records contradict each other, as those of two runs do.
     """
     failures, of_probes = list(failures), by_probe(records)
     traces = of_probes.get("trace", [])
@@ -104,10 +111,10 @@ def _stages(
     entered: Sequence[str],
     without_records: Mapping[str, str],
 ) -> Iterator[Fate]:
-    """Yields the fates in one probe, in each of its variants that this task has.
+    """Yields the fates of all entered items in one probe, for each of its variants on this task.
 
-    A probe that has nothing to ask about an item says so once, under no variant: that is
-    its fate in every variant.
+    A probe that has nothing to ask about an item stores one record without a variant; its reason
+    then holds for every variant.
     """
     at_all = {r["item"]: r["excluded"] for r in records if not r["variant"] and r.get("excluded")}
     variants = [v for v in everywhere if v and any(r["variant"] == v for r in records)]
@@ -130,10 +137,11 @@ def _stages(
 
 
 def _variant_rank(variant: str) -> tuple[int, str, int, str]:
-    """Framings and direct prompts in their order, `generated` before `scored`."""
+    """Sort key of a probe's variants: framings and direct prompts in their order, `generated`
+    before `scored`, all others by name."""
     kinds = (*FRAMINGS, *DIRECT_PROMPTS)
     kind, _, reading = variant.rpartition(".")
     place = kinds.index(kind) if kind in kinds else len(kinds)
     second = READINGS.index(reading) if reading in READINGS else len(READINGS)
-    # no two have one rank: sets have another order in every process
+    # the name makes ranks unique, since the order of a set differs between processes
     return place, kind, second, variant

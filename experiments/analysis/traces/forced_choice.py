@@ -1,4 +1,4 @@
-"""Where a model, made to choose an answer after its chains, chooses another than they state."""
+"""Forced choice: chains after which the model's likeliest answer is not the one that they state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from faithscope.experiments.analysis.records import Place, Record, place_of
 
 MANY = 0.1
-"""Share of the chains beyond which a page says so."""
+"""Share of differing chains of a model and task above which the page shows a caution."""
 
 
 def differing(records: Iterable[Record]) -> dict[Place, bool]:
-    """Of every chain that states an answer and was scored, whether any measure found the forced
-    choice to be another one (`probes.reference_answer`)."""
+    """Place of a chain -> whether any record says that its forced choice differs from the stated
+    answer (`probes.reference_answer`), for chains that state an answer and were scored."""
     chains: dict[Place, bool] = {}
     for record in records:
         differs = record.get("forced_differs")
@@ -23,7 +23,8 @@ def differing(records: Iterable[Record]) -> dict[Place, bool]:
 
 
 def cautions(records: Iterable[Record]) -> Iterator[str]:
-    """A sentence for every model and task of which more than `MANY` differ."""
+    """Yields a sentence for every model and task in which a share above `MANY` of the chains has a
+    differing forced choice."""
     of: dict[tuple[str, str], list[bool]] = {}
     for (model, task, _), differs in sorted(differing(records).items()):
         of.setdefault((model, task), []).append(differs)

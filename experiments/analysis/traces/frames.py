@@ -84,7 +84,7 @@ def labelled(labels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _api_replies(run: Run) -> pd.DataFrame:
-    # no plan names them: what is asked shows only with what was answered before
+    # no plan names these units, because each prompt depends on earlier replies
     units = sorted(Index.of(run.path).each((API_REPLIES,)), key=lambda unit: unit.key)
     replies = [r for unit in units for r in unit.records]
     return pd.DataFrame(replies, columns=[*KEYS, *_REPLY])

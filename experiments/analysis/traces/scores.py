@@ -1,9 +1,9 @@
-"""Traces and their labels as comparisons read them, for every study whose runs hold traces.
+"""Rows of `Scores` for traces and their labels, shared by every study whose runs hold traces.
 
-The truth of a planted model is a label of its traces: 1 of a model that was built to use its steps,
-0 of one that was built to ignore them. Of a mixture nobody knows which of its answers followed the
-steps; of `select` the step is known that its answer hangs on. A given chain has the labels that
-stand in its file.
+The known mechanism of a planted model is a label of its traces: 1 for a model that was built to use
+its steps, 0 for one that was built to ignore them. A mixture has no label, since nobody knows which
+of its answers followed the steps. For the planted model `select` the step that decides the answer
+is known. A given chain has the labels in its file.
 """
 
 from __future__ import annotations
@@ -25,29 +25,32 @@ from faithscope.experiments.data.planted.questions import named_step
 from faithscope.probes.record import is_right
 
 PLANTED, NAMED_STEP, MIXTURE = "planted_faithful", "planted_step", "mixture"
+"""Names of the labels from planted models (of a trace, of a step), and the reason why a mixture has
+none."""
 RATINGS = ("rating",)
-"""Labels of steps whose 0 is neither right nor wrong, so that 1 and 0 are no two kinds
-(PRM800K: 1, 0, -1)."""
+"""Step labels that are not binary because their 0 means neither right nor wrong (PRM800K: 1, 0,
+-1)."""
 
 
 def place(trace: Record) -> dict[str, Any]:
-    """What a trace is about (`scores.PLACE`); of a given chain the model that wrote it."""
+    """The columns `scores.PLACE` of a trace; `model` is the one that wrote the chain."""
     about = {name: trace[name] for name in PLACE}
     return about | ({"model": _given(trace)["model"] or ""} if _given(trace) else {})
 
 
 def by_reader(name: str, trace: Record) -> str:
-    """What a score is called that a model took of a chain: with its name where another wrote it."""
+    """Name of a score that a model computed on a chain; the model's name is added where another
+    model wrote the chain."""
     own = place(trace)["model"] == trace["model"]
     return name if own else f"{name} ({trace['model']})"
 
 
 def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
-    """A row of `Scores.traces`.
+    """The row of `Scores.traces` for one trace.
 
     Args:
-        trace: the record of a trace, with its texts and ids.
-        settled: share of the steps after which the answer no longer changes, where it is known.
+        trace: the record of the trace, with its texts and ids.
+        settled: share of the steps after which the answer no longer changes; None if unknown.
     """
     tokens = has_tokens(trace)
     return trace_row(
@@ -64,9 +67,12 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
 
 
 def label_rows(trace: Record) -> Iterator[dict[str, Any]]:
-    """Yields a row of `Scores.items` for each label of the trace that is true, false or a whole
-    number. A label that takes other numbers than 1 and 0 tells no two kinds apart, which only all
-    its traces together can show."""
+    """Yields a row of `Scores.items` for each label of a trace that is true, false or a whole
+    number.
+
+    Whether a label is binary can only be seen from all traces, so labels with other values than 1
+    and 0 are dropped later (`scores_vs_labels.targets`).
+    """
     about = {**trace, **place(trace)}
     if variant := planted_variant(about["model"]):
         p = PLANTS[variant].p
@@ -79,11 +85,10 @@ def label_rows(trace: Record) -> Iterator[dict[str, Any]]:
 
 
 def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
-    """Yields the rows of `Scores.steps` of labels.
+    """Yields rows of `Scores.steps` for the step labels of a trace.
 
-    A label that is true or false (1 or 0) of each step has a row for each step that has it. Beside
-    it stands the first step that the label speaks against, 1 of that step and 0 of the others, of
-    chains that have one.
+    A binary label gives one row per labelled step. If it speaks against some step, a second label
+    marks the first such step: 1 for that step, 0 for all others.
     """
     about = place(trace) | {"family": "label"}
     steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]
