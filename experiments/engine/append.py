@@ -1,4 +1,4 @@
-"""Files that are only ever added to, so that a kill costs at most what was being added."""
+"""Append-only files, so that a killed process loses at most what it was adding."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from faithscope.experiments.files import StoreError, sync_folder, unwritable
 
 
 class Appender:
-    """Adds to files, each kept open; a context manager."""
+    """Context manager that appends to files and keeps each of them open."""
 
     def __init__(self, sync: bool = False) -> None:
         self.sync = sync
-        """Whether what was added is on the disk when `add` returns."""
+        """Whether appended data is on the disk when `add` returns."""
         self._files: dict[Path, BinaryIO] = {}
 
     def __enter__(self) -> Appender:
@@ -31,14 +31,14 @@ class Appender:
         self.close()
 
     def add(self, path: Path, data: bytes) -> int:
-        """Add all of `data` or nothing; gives the offset at which it begins.
+        """Append all of `data` or nothing; returns the offset at which it begins.
 
         Raises:
-            StoreError: it cannot be written, as on a full disk.
+            StoreError: the file cannot be written, as on a full disk.
         """
         try:
             if path not in self._files:
-                # unbuffered: what is not in the file is known not to be
+                # unbuffered, so that no data is thought to be in the file that is not
                 new = not path.exists()
                 self._files[path] = path.open("ab", buffering=0)
                 if new and self.sync:
@@ -63,14 +63,14 @@ def _add(file: BinaryIO, data: bytes) -> int:
         while left:
             left = left[file.write(left) :]
     except OSError:
-        # a full disk may first have taken a part
+        # a full disk may have taken a part of the data
         file.truncate(offset)
         raise
     return offset
 
 
 def cut_torn_line(path: Path) -> int:
-    """Drop what follows the last newline; gives the number of bytes dropped."""
+    """Drop what follows the last newline of a file; returns the number of bytes dropped."""
     with path.open("r+b") as file:
         end = file.seek(0, os.SEEK_END)
         keep = end
@@ -89,7 +89,8 @@ def cut_torn_line(path: Path) -> int:
 
 
 def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """(offset, line) of the whole lines from an offset on; a torn last line is passed over."""
+    """Yields (offset, line) of the complete lines from an offset on; a torn last line is
+    skipped."""
     with path.open("rb", buffering=1 << 20) as file:
         file.seek(start)
         for line in file:
@@ -99,7 +100,13 @@ def whole_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def damaged(path: Path, offset: int, error: Exception, lost: str) -> StoreError:
-    """The error of a whole line that is none of ours; `lost` says what its deletion costs."""
+    """The error for a complete line that faithscope did not write so.
+
+    Args:
+        offset: where the line begins.
+        error: why it cannot be read.
+        lost: clause that says what deleting the line costs (`its item is redone`).
+    """
     reason = " ".join(str(error).split())[:80]
     number = path.read_bytes()[:offset].count(b"\n") + 1
     return StoreError(

@@ -1,9 +1,9 @@
 """Arrays of a run: raw numbers per layer, head or token, too long for a line of JSON.
 
-While a run works, a unit's arrays are appended as one safetensors blob to a file beside its
-record file, and its line, written after, says where: a killed worker leaves at worst a blob
-that no line names. With the tables all blobs of a probe are packed into one ordinary file,
-`arrays/<probe>.safetensors`, which needs nothing of this code to be read.
+While a run works, the arrays of a unit are appended as one safetensors blob to a file beside its
+record file. The unit's line, which is written afterwards, says where the blob lies, so a killed
+worker leaves at worst a blob that no line names. When tables are written, all blobs of a probe are
+packed into one ordinary file, `arrays/<probe>.safetensors`, that any safetensors reader can load.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from faithscope.experiments.files import StoreError, make_folder, unwritable
 from faithscope.probes.record import ARRAYS
 
 Arrays = dict[str, np.ndarray]
+"""Name -> array, for one unit."""
 
 
 def take_arrays(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Arrays]:
-    """Records without their arrays, and these by name, `variant/name` where there are variants."""
+    """The records without their arrays, and the arrays by name (`variant/name` for records of a
+    variant)."""
     arrays = {
         f"{r['variant']}/{name}" if r["variant"] else name: array
         for r in records
@@ -38,14 +40,20 @@ def take_arrays(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Ar
 
 
 def to_blob(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The arrays of one unit as safetensors bytes."""
     return save(dict(arrays))
 
 
 def read_blob(file: BinaryIO, place: tuple[int, int, int], path: Path) -> bytes:
-    """One unit's blob.
+    """The blob of one unit's arrays.
+
+    Args:
+        file: the file of arrays, open for reading.
+        place: offset, size and CRC-32 of the blob.
+        path: path of the file, for the error.
 
     Raises:
-        StoreError: it is not as it was written.
+        StoreError: the blob is damaged.
     """
     offset, size, crc = place
     file.seek(offset)
@@ -59,13 +67,13 @@ def read_blob(file: BinaryIO, place: tuple[int, int, int], path: Path) -> bytes:
 
 
 def each(index: Index, stage: str) -> Iterator[tuple[Key, Arrays]]:
-    """The arrays of every unit of a stage that has some, sorted by key."""
+    """Yields (key, arrays) for every unit of a stage that has arrays, sorted by key."""
     for key, blob in _blobs(index, stage):
         yield key, load(blob)
 
 
 def of_unit(index: Index, key: Key) -> Arrays:
-    """The arrays of one unit; none where it is not there, has none or failed."""
+    """The arrays of one unit; empty where the unit is not stored, failed or has no arrays."""
     entry = index.get(key)
     if entry is None:
         return {}
@@ -79,9 +87,10 @@ def of_unit(index: Index, key: Key) -> Arrays:
 
 
 def pack(run_dir: Path, index: Index, stage: str) -> Path | None:
-    """Write `arrays/<stage>.safetensors`, one tensor per array; None where there are none.
+    """Write `arrays/<stage>.safetensors` with one tensor per array, named `model|task|item|array`.
 
-    A tensor's name is `model|task|item|array`. Nothing is held but one unit at a time.
+    Only one unit at a time is held in memory. Returns the path, or None if the stage has no arrays;
+    an older file is then removed.
     """
     path = run_dir / "arrays" / f"{stage}.safetensors"
     tensors: dict[str, Any] = {"__metadata__": {"format": "np"}}
@@ -124,7 +133,7 @@ def _blobs(index: Index, stage: str) -> Iterator[tuple[Key, bytes]]:
 
 
 def _parts(blob: bytes) -> tuple[dict[str, Any], bytes]:
-    """What the header of a safetensors blob says of its tensors, and their bytes."""
+    """The header of a safetensors blob (tensor name -> description), and the tensors' bytes."""
     begin = 8 + struct.unpack("<Q", blob[:8])[0]
     described = json.loads(blob[8:begin])
     described.pop("__metadata__", None)

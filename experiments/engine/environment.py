@@ -1,4 +1,4 @@
-"""What a run ran on."""
+"""The environment of a run: versions, commit, devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder of the rooms that run: the package, or the checkout that it links to."""
+"""Folder of the running source: the installed package, or the checkout that it links to."""
 _PACKAGES = (
     "faithscope",
     "torch",
@@ -29,7 +29,7 @@ _PACKAGES = (
 
 
 def environment() -> dict[str, Any]:
-    """Versions, commit and devices, for environment.json; loads torch."""
+    """Versions, commit and devices, as stored in environment.json; imports torch."""
     import torch
 
     return {
@@ -47,7 +47,7 @@ def environment() -> dict[str, Any]:
 
 
 def source(root: Path = ROOT) -> str:
-    """Eight hex digits that differ where the code below `root` does, committed or not."""
+    """Digest of the code below `root`, committed or not: eight hex digits."""
     rooms = ("experiments", "interp", "interventions", "probes")
     kinds = ("py", "yaml", "json", "css", "js", "jinja")
     files = (f for room in rooms for kind in kinds for f in (root / room).rglob(f"*.{kind}"))
@@ -58,6 +58,7 @@ def source(root: Path = ROOT) -> str:
 
 
 def version(package: str) -> str | None:
+    """The installed version of a package; None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -65,7 +66,8 @@ def version(package: str) -> str | None:
 
 
 def commit() -> str | None:
-    """The git commit of the source that runs, `+changes` if it was edited since."""
+    """The git commit of the running source, with `+changes` if it was edited since; None outside a
+    checkout."""
     if not (ROOT / ".git").exists():
         return None
     head = _git(ROOT, "rev-parse", "HEAD")

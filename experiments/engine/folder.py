@@ -1,4 +1,4 @@
-"""The run folder as a whole: whose it is, what it was made with, where the nearest one is."""
+"""Run folders: finding them, and reading and checking their config and environment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from faithscope.experiments.files import StoreError, write_atomically
 C = TypeVar("C", bound=FolderConfig)
 
 SCHEMA = 3
-"""Raised when records come to mean something else; part of every unit id."""
+"""Version of the meaning of records, which is part of every unit id."""
 
 
 def existing_run(run_dir: str | Path) -> Path:
-    """`run_dir` if it is a run folder that this version can read.
+    """The path of a run folder that this version of faithscope can read.
 
     Raises:
-        StoreError: with the nearest run folder's name, or the schema of its records.
+        StoreError: there is no such run folder (names a similar one), or its records have another
+            schema.
     """
     path = run_folder(run_dir)
     _check_schema(path)
@@ -32,10 +33,10 @@ def existing_run(run_dir: str | Path) -> Path:
 
 
 def run_folder(run_dir: str | Path) -> Path:
-    """`run_dir` if it is a run folder, whole or damaged.
+    """The path of a run folder, whether or not its content is damaged.
 
     Raises:
-        StoreError: with the nearest run folder's name.
+        StoreError: there is no such run folder; names a similar one.
     """
     path = Path(run_dir).expanduser()
     if (path / "config.yaml").is_file():
@@ -55,13 +56,14 @@ def run_folder(run_dir: str | Path) -> Path:
 
 
 def read_config(run_dir: str | Path, must_be: type[C] = FolderConfig) -> C:
-    """The resolved config of a run, which may be read where its models are not."""
+    """The resolved config of a run; its models need not be on this machine."""
     path = existing_run(run_dir) / "config.yaml"
     return load_config(path, must_be=must_be, at_hand=False)
 
 
 def read_environment(run_dir: Path) -> dict[str, Any]:
-    """What is known of where a run ran: `schema`, `sessions`, `models`."""
+    """The content of environment.json: `schema` of the records, `sessions` (one per start of the
+    run), and `models` (what each turned out to be); empty where there is no such file."""
     path = run_dir / "environment.json"
     if not path.is_file():
         return {"schema": SCHEMA, "sessions": [], "models": {}}
@@ -78,24 +80,33 @@ def read_environment(run_dir: Path) -> dict[str, Any]:
 
 
 def write_environment(run_dir: Path, environment: dict[str, Any]) -> None:
+    """Write environment.json of a run folder."""
     write_atomically(run_dir / "environment.json", json.dumps(environment, indent=2) + "\n")
 
 
 def to_yaml(config: FolderConfig) -> str:
+    """A config as YAML, with every key."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
 def has_records(run_dir: Path) -> bool:
+    """Whether a run folder holds any stored unit."""
     return any(p.stat().st_size for p in (run_dir / "records").glob("*.jsonl"))
 
 
 def check_config(config: FolderConfig, in_use: bool = False) -> None:
-    """Refuse a run folder that holds another run's records, or is in use for another run.
+    """Refuse a run folder that was made with another config.
 
-    `out` and `name` may differ: a run folder may be moved and renamed.
+    A folder without records is accepted, unless it is in use. Keys in `FolderConfig.FREE` may
+    differ; `out` and `name` are among them, since a run folder may be moved and renamed.
+
+    Args:
+        config: the config of the run to start.
+        in_use: whether other workers are at work in the folder.
 
     Raises:
-        StoreError: with every key that differs.
+        StoreError: the stored config differs (names every differing key), is missing, or belongs to
+            records of another schema.
     """
     run_dir = config.run_dir
     path = run_dir / "config.yaml"
@@ -125,14 +136,14 @@ def _check_schema(run_dir: Path) -> None:
 
 
 def stored_config(run_dir: Path) -> dict[str, Any]:
-    """The config of a run as it stands in its folder; not asked whether it holds here."""
+    """The config in a run folder as plain values, which are not checked."""
     return read_tree(run_dir / "config.yaml", []).values
 
 
 def take_report(config: FolderConfig) -> None:
-    """Let the stored config show the results as `config` wants them shown, and else be as it is.
+    """Copy the sections of `config` that affect only tables and page into the stored config.
 
-    Tables and page are written from the stored config, by `faithscope report` as by a run.
+    Runs and `faithscope report` write tables and page from the stored config.
     """
     if shown := shown_otherwise(config):
         stored = stored_config(config.run_dir)
@@ -141,7 +152,8 @@ def take_report(config: FolderConfig) -> None:
 
 
 def shown_otherwise(config: FolderConfig) -> dict[str, Any]:
-    """Sections of `config` that say how results are shown, where the stored config differs."""
+    """Sections of `config` that affect only tables and page (`FolderConfig.SHOWN`) and differ from
+    the stored config."""
     stored, given = stored_config(config.run_dir), config.model_dump(mode="json")
     return {k: given[k] for k in config.SHOWN if k in given and stored.get(k) != given[k]}
 
@@ -149,10 +161,10 @@ def shown_otherwise(config: FolderConfig) -> dict[str, Any]:
 def differences(
     one: dict[str, Any], other: dict[str, Any], ignore: tuple[str, ...]
 ) -> list[tuple[str, Any, Any]]:
-    """(dotted key, one's value, the other's) where two configs differ.
+    """(dotted key, first value, second value) for every key in which two configs differ.
 
     Args:
-        ignore: keys that do not count; with a dot at the end, whole sections.
+        ignore: keys to leave out; a name with a dot at the end leaves out a whole section.
     """
     a, b = _flat(one), _flat(other)
     sections = tuple(name for name in ignore if name.endswith("."))

@@ -1,4 +1,4 @@
-"""Plain columns for a terminal."""
+"""Tables as aligned plain text, for a terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 
 def total(table: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    """A last row that sums every column from the third."""
+    """The last row of a table, with the sum of every column from the third on."""
     return ("total", "", *(sum(row[i] for row in table) for i in range(2, len(table[0]))))
 
 
 def columns(table: Sequence[Sequence[Any]]) -> list[str]:
-    """A line per row; the first two columns are names, the others numbers."""
+    """The lines of an aligned table, one per row; the first two columns are names, all others
+    numbers."""
     widths = [max(len(str(row[i])) for row in table) for i in range(len(table[0]))]
     return [
         "  ".join(

@@ -1,8 +1,8 @@
-"""Whether what a run gives a reader (tables, figures, page) is what would be made of it now.
+"""Fingerprint of a run's outputs (tables, figures, page), which tells whether they are up to date.
 
-Beside the outputs lies what they were made from: the code, the libraries, and every other file of
-the run folder by size and time. Where nothing of that changed and no output is missing or edited,
-a finished run that is started again has nothing to do.
+The file `outputs.json` says what the outputs were made from: the code, the libraries, and every
+other file of the run folder by size and time. If none of this changed and no output is missing or
+edited, a finished run that is started again has nothing to do.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from faithscope.experiments.engine.environment import source, version
 from faithscope.experiments.files import write_atomically
 
 FILE = "outputs.json"
+"""File of the fingerprint, in the run folder."""
 OUTPUTS = ("arrays", "figures", "report.html", "tables")
-"""What is made anew of a run folder; all else in it is what that is made from."""
+"""Files and folders of a run folder that are outputs; outputs are made from everything else in
+it."""
 _MAKERS = ("faithscope", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy")
-"""The packages that the bytes of outputs come out of."""
+"""Packages whose versions may change the bytes of outputs."""
 
 
 def sources(run_dir: Path) -> dict[str, Any]:
-    """What outputs that are made now are made from."""
+    """Fingerprint of everything that outputs made now would be made from."""
     made_of = {
         "code": source(),
         "python": platform.python_version(),
@@ -39,20 +41,20 @@ def sources(run_dir: Path) -> dict[str, Any]:
 
 
 def keep(run_dir: Path, made_of: dict[str, Any]) -> None:
-    """Note that the outputs as they are now were made from this."""
+    """Store that the present outputs were made from `made_of` (what `sources` returned before)."""
     text = json.dumps({"from": made_of, "outputs": _outputs(run_dir)}, indent=1)
     write_atomically(run_dir / FILE, text + "\n")
 
 
 def is_current(run_dir: Path) -> bool:
-    """Whether the outputs are there, as they were made, and would be made of the same now."""
+    """Whether all outputs are as they were written, and would be made from the same sources now."""
     try:
         made = json.loads((run_dir / FILE).read_text("utf-8"))
         known, made_of = made["outputs"], made["from"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     there = _outputs(run_dir)
-    # a file that someone put beside them is none of ours
+    # files that someone else put beside the outputs do not count
     return all(there.get(p) == known[p] for p in known) and made_of == sources(run_dir)
 
 
@@ -61,7 +63,8 @@ def _outputs(run_dir: Path) -> dict[str, list[int]]:
 
 
 def _files(run_dir: Path, paths: Iterator[Path]) -> Iterator[tuple[str, list[int]]]:
-    """Path in the run folder -> size and time of change, of files and what lies in folders."""
+    """Yields (path in the run folder, [size, time of last change]) for files and for the content of
+    folders."""
     for path in sorted(paths):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():

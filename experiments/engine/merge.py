@@ -1,7 +1,7 @@
-"""Join the parts of a run: see that none is missing, then write tables, figures and report.
+"""Merges the shards of a run: checks that none is missing, and joins separate folders into one.
 
-Parts that shared a folder need nothing joined. Parts made in folders of their own (on nodes
-without a common disk) are copied into one, unit by unit, each unit once.
+Shards that worked in one folder need no joining. Shards in folders of their own (from nodes without
+a common disk) are copied into one folder, each unit once.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from faithscope.experiments.files import StoreError, make_folder, write_atomical
 
 
 def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[Path, list[str]]:
-    """The run folder that holds all parts, complete, and a line per failed item.
+    """Join all shards of a run; returns the complete run folder and a line per failed unit.
 
     Args:
-        runs: the one folder that the parts share; or the folder of each part, with `into`.
-        into: the folder to join them in; its name may be new.
+        runs: the one folder that all shards share; or, with `into`, the folder of each shard.
+        into: the folder to join them in, which may have another name.
 
     Raises:
-        StoreError: a part is missing (names it and the command that does it), or the folders
-            do not belong to one run (names the difference).
+        StoreError: a shard is missing (names it and the command that runs it), or the folders do
+            not belong to one run (names the difference).
     """
     folders = [existing_run(run) for run in runs]
     if into is None and len(folders) > 1:
@@ -70,7 +70,8 @@ def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[P
 def missing_parts(
     run_dir: Path, planned: StoredPlan, index: Index, folders: Sequence[Path]
 ) -> list[str]:
-    """A line per part with work left: how much, an example, the command that does it."""
+    """A line per shard with work left: how many items, an example, and the command that does
+    them."""
     workers = {w for f in folders for w in _workers(f)}
     parts = {int(m[2]) for w in workers if (m := re.fullmatch(r"(\d+)of(\d+)", w))}
     n = max(parts, default=1)
@@ -90,8 +91,8 @@ def missing_parts(
 
 
 def _command(run_dir: Path, folders: Sequence[Path], shard: Shard) -> str:
-    """What goes on with a part: in the run's folder, or where the part was begun."""
-    # what was paid for lies where the part was begun, though nothing of it need be finished
+    """The shell command that resumes a shard, in the joined folder or where the shard was begun."""
+    # the folder where the shard was begun has its paid API calls, even if no unit is finished
     begun = [f for f in folders if shard.worker in _workers(f)]
     folder = run_dir if run_dir in folders else [*begun, folders[0]][0]
     command = ["faithscope", "run", str(folder / "config.yaml")]
@@ -109,10 +110,13 @@ def _workers(run_dir: Path) -> set[str]:
 
 
 def join(folders: Sequence[Path], into: Path) -> None:
-    """Copy what the folders hold into one, each unit once; may be stopped and done again.
+    """Copy the content of several run folders into one, each unit once.
+
+    It may be stopped and started again.
 
     Raises:
-        StoreError: their configs, plans or people's labels differ, or `into` holds something else.
+        StoreError: the configs, plans or people's labels of the folders differ, or `into` holds
+            something else.
     """
     if into.resolve() in {f.resolve() for f in folders}:
         raise StoreError(f"--into {into}: is one of the folders to merge; give another")
@@ -143,9 +147,10 @@ def join(folders: Sequence[Path], into: Path) -> None:
 
 
 ASKED = (BENCHMARK, PROMPTS)
-"""Folders of what was asked, where a run keeps it: equal plans have asked the same."""
+"""Folders of a run with its items and prompts, copied from the first shard because shards with
+equal plans have the same."""
 ANNOTATIONS = "annotations"
-"""Folder of a run in which labels stand that people gave to its chains."""
+"""Folder of a run with the labels that people gave to its chains."""
 _OWN = {
     *(
         ".locks",
@@ -158,7 +163,7 @@ _OWN = {
     ),
     *(account.spend_file(account.MERGED), *ASKED),
 }
-"""What a merge that was stopped early may have left."""
+"""Files and folders that a merge writes, so one that was stopped early may have left them."""
 
 
 def _is_other(name: str) -> bool:
@@ -167,17 +172,17 @@ def _is_other(name: str) -> bool:
 
 
 def _labels(folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Files of people's labels that the last of the folders is to have from others, and content.
+    """Path -> content of the files of people's labels that must be copied into the last folder.
 
-    Of copies of one file, which is only ever added to, the longest is taken.
+    Such files are append-only, so the longest of several copies of one file is taken.
 
     Raises:
-        StoreError: two files of one name differ in what stands in both.
+        StoreError: two files of one name differ before the end of the shorter one.
     """
     latest: dict[str, tuple[Path, bytes]] = {}
     for folder in folders:
         for path in sorted((folder / ANNOTATIONS).glob("[!.]*.json*")):
-            # a torn last line was never said to be stored
+            # a torn last line was never reported as stored
             text = b"".join(line for _, line in whole_lines(path))
             other, so_far = latest.setdefault(path.name, (path, text))
             if text.startswith(so_far):
@@ -193,7 +198,10 @@ def _labels(folders: Sequence[Path]) -> dict[Path, bytes]:
 
 
 def _join_environments(folders: Sequence[Path], into: Path) -> list[dict[int, int]]:
-    """Sessions and models of all; gives of each folder which session is which of the joined."""
+    """Write the sessions and models of all folders into the environment.json of `into`.
+
+    Returns for each folder: number of a session there -> its number in `into`.
+    """
     joined = read_environment(into)
     sessions, numbers = joined["sessions"], []
     for folder in folders:
@@ -217,9 +225,9 @@ def _copy_units(folders: Sequence[Path], into: Path, sessions: Sequence[dict[int
         cut_torn_line(path)
     merged = Index.of(into)
     whole = [Index.of(f) for f in folders]
-    # replies of models behind APIs are in no plan, and paid for
+    # API replies are in no plan; they are copied because they were paid for
     parts = [i.only(planned | {k: e.unit for k, e in i.places((API_REPLIES,))}) for i in whole]
-    # what one part failed at, another may have done
+    # successful units first: a unit that failed in one shard may have succeeded in another
     for failed in (False, True):
         for index, numbers in zip(parts, sessions, strict=True):
             with index.reader() as read, Appender() as files:
@@ -230,7 +238,7 @@ def _copy_units(folders: Sequence[Path], into: Path, sessions: Sequence[dict[int
                         continue
                     path = into / record_file(key[0], "merged")
                     unit = read(entry)
-                    # of sessions whose environment.json was lost nothing but their units is left
+                    # a session whose environment.json was lost is known by its units alone
                     unit = replace(unit, session=numbers.get(unit.session, len(of_all)))
                     if unit.arrays is not None:
                         with beside(entry.path).open("rb") as file:

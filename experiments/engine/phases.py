@@ -1,4 +1,4 @@
-"""Workers one after the other, where what one stores is what the next is about."""
+"""Several workers run one after the other, where each works on what earlier ones stored."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from faithscope.interp.errors import UserError
 
 
 class Phases:
-    """One worker's part of a run in several phases, all checked before the first begins."""
+    """One shard of a run in several phases, which are all checked before the first begins."""
 
     def __init__(self, phases: Sequence[Worker[Any]], needed: int | None = None) -> None:
         """
         Args:
-            phases: share a meter.
-            needed: how many of them, from the first, end the run where none of their models can be
-                used; those after leave the others theirs. None is all.
+            phases: the workers in order; all share one meter.
+            needed: number of phases, counted from the first, that end the run if none of their
+                models can be used. A later phase that fails so is noted in `problems`, and the
+                phases after it still run. None means all phases.
         """
         self.phases, self.needed = phases, len(phases) if needed is None else needed
         self.has_outputs = all(phase.has_outputs for phase in phases)
         for phase in phases:
-            # a judge that is also a subject is read once
+            # phases share loaded weights, so a judge that is also a subject is loaded once
             phase.weights, phase.shares_weights = phases[0].weights, True
         self.problems: list[str] = []
         self.stopped = ""
 
     def go(self) -> None:
-        """Do all that is missing, phase by phase.
+        """Do everything that is missing, phase by phase.
 
         Raises:
-            UserError: a phase cannot be carried out, before anything is done; or none of the
-                models of a needed phase could be used.
+            UserError: a phase fails its check, before anything is done; or none of the models of a
+                needed phase could be used.
         """
         problems: dict[str, UserError] = {}
         for phase in self.phases:
@@ -64,5 +65,5 @@ class Phases:
         return list(dict.fromkeys(line for phase in self.phases for line in phase.failures()))
 
     def done(self) -> str:
-        """How far it is, in words."""
+        """Progress in words: `3 of 10 items are done`."""
         return self.phases[0].done()

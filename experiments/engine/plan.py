@@ -1,7 +1,8 @@
-"""What there is to do in a run: the base of every study's plan. It is made without reading weights.
+"""Plans: everything that a run will do, made without reading weights.
 
-A plan knows its config and its items; a study adds what its items are about, what is to be told of
-them before anyone is asked (`lines`), what is kept of them (`inputs`), and who does them (`work`).
+`RunPlan` is the base of every study's plan and knows the config and the items. A study adds the
+content of its items, the text of a dry run (`lines`), the files of questions and prompts that the
+run folder keeps (`inputs`), and the worker that does the items (`work`).
 """
 
 from __future__ import annotations
@@ -39,70 +40,76 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=FolderConfig)
 Item = TypeVar("Item", bound=Planned)
 BENCHMARK, PROMPTS = "benchmark", "prompts"
-"""Below the run folder: what models are asked about; and the forms, as a folder of prompts."""
+"""Folders below the run folder: the items of a benchmark, and the prompt forms."""
 
 
 class Work(Protocol):
-    """One worker's part of a run."""
+    """The work of one shard of a run: a `Worker`, or several in `Phases`."""
 
     problems: list[str]
-    """A line per model that could not be used; the others were."""
+    """A line per model that could not be used; the work of all others was done."""
     stopped: str
-    """Why it ended before all was done, though nothing is wrong: a spent budget."""
+    """Why the work ended early though nothing is wrong (a spent budget); empty if it did not."""
     has_outputs: bool
-    """Whether there are tables and a page to be made of it."""
+    """Whether tables and a page can be made from the results."""
 
     def go(self) -> None:
-        """Do all that is missing."""
+        """Do everything that is missing."""
         ...
 
-    def failures(self) -> list[str]: ...
+    def failures(self) -> list[str]:
+        """A line per unit that failed."""
+        ...
 
     def done(self) -> str:
-        """How far it is, in words."""
+        """Progress in words: `3 of 10 items are done`."""
         ...
 
 
 @dataclass(frozen=True)
 class RunPlan(ABC, Generic[C, Item]):
-    """Everything that is done in a run, in the order in which it is worked on."""
+    """Base of plans: all items of a run, in the order in which they are worked on."""
 
     config: C
     items: tuple[Item, ...]
     intake: Intake = field(default=Intake(), kw_only=True)
-    """What is taken of the data, and what is not."""
+    """Counts of the data that the run takes and of the data that it leaves out."""
 
     @property
     def prepares(self) -> str:
-        """What it makes, in words, where that is only what another plan is made of: one process
-        does it, before the work can be shared out, and plans anew. Else empty."""
+        """Clause that says what this plan prepares (`steps are rewritten by MODEL`), for a plan
+        whose results are needed before the run itself can be planned; empty for an ordinary plan.
+
+        One process carries out such a plan, before the work is sharded, and then plans again.
+        """
         return ""
 
     @property
     @abstractmethod
     def batch_size(self) -> int:
-        """Items that are worked on together; parts of a run are cut from whole batches."""
+        """Number of items that are worked on together; shards are made of whole batches."""
 
     @abstractmethod
     def lines(self, index: Index) -> Iterable[str]:
-        """What a run would do of what is not stored yet, and what asking APIs for it would use."""
+        """Lines of text on the work that is left, and on the API calls and tokens that it would
+        use."""
 
     def inputs(self) -> Mapping[str, str | None]:
-        """Path below the run folder -> content, in order, of what is kept there of what is asked,
-        before anyone is; None where a file of that name must not be there."""
+        """Path below the run folder -> content of the files of questions and prompts, which are
+        written before any model is asked; None where no file of that path may be left."""
         return {}
 
     def foreseen(self) -> Mapping[Key, str]:
-        """Unit -> why it will measure nothing, as far as that is known without weights."""
+        """Key of a unit -> why it will measure nothing, as far as that is known without weights."""
         return {}
 
     def remedies(self) -> Mapping[str, str]:
-        """Reason of `foreseen` -> what to set, where the items tell that; empty where nothing
-        helps."""
+        """Reason in `foreseen` -> config setting that would avoid it; a reason without such a
+        setting may be left out."""
         return {}
 
     def forecast(self) -> Tally:
-        """How many items can be measured, as far as is known before the run."""
+        """Tally of the items that can be measured, as far as is known before the run."""
         if self.prepares:
             return Tally(0, 0, 0, {}, intake=self.intake, ahead=True)
         stages = study_of(self.config.model_dump(mode="json")).stages()
@@ -112,22 +119,22 @@ class RunPlan(ABC, Generic[C, Item]):
 
     @abstractmethod
     def work(self, store: Store, shard: Shard) -> Work:
-        """One worker's part of it."""
+        """The work of one shard."""
 
     def of(self, model: str) -> list[Item]:
-        """The items of a model."""
+        """The items of one model."""
         return [i for i in self.items if i.model == model]
 
     def batches(self, models: Iterable[str], shard: Shard) -> dict[str, list[list[Item]]]:
-        """Model -> its items that are one worker's, by batches."""
+        """Model -> batches of its items that belong to a shard."""
         return {model: shard.mine(self.of(model), self.batch_size) for model in models}
 
     def stored(self) -> StoredPlan:
-        """What of it is kept in the run folder."""
+        """The part of the plan that is kept in the run folder."""
         return StoredPlan.of(self.items, self.batch_size)
 
     def summary(self) -> str:
-        """What a run would do, for `--dry-run`."""
+        """The text that `faithscope run --dry-run` prints."""
         run_dir = self.config.run_dir
         return "\n".join([f"run folder  {run_dir}", *self.lines(Index.of(run_dir))])
 
@@ -137,10 +144,12 @@ class RunPlan(ABC, Generic[C, Item]):
         header: Sequence[str] = ("model", "task", "items", "left"),
         asks: Callable[[Item], int] = lambda item: 1,
     ) -> list[str]:
-        """Its items, and what is left of them, by model and task.
+        """Lines of a table with the number of items, and of those left to do, by model and task.
 
         Args:
-            asks: how much an item counts that is left.
+            index: the stored units.
+            header: headings of the four columns.
+            asks: weight of an item in the last column (its number of prompts, for example).
         """
         counts = Counter((i.model, i.task) for i in self.items)
         left: Counter[tuple[str, str]] = Counter()
@@ -151,7 +160,7 @@ class RunPlan(ABC, Generic[C, Item]):
         return columns([header, *rows, total(rows)])
 
     def write_inputs(self, store: Store) -> None:
-        """Put into the run folder what is asked, before anyone is."""
+        """Write `inputs` and the intake into the run folder, before any model is asked."""
         with store.shared():
             for name, text in self._kept().items():
                 path = store.run_dir / name
@@ -164,8 +173,11 @@ class RunPlan(ABC, Generic[C, Item]):
                 write_atomically(make_folder(path.parent) / path.name, text)
 
     def inputs_differ(self) -> bool:
-        """Whether other inputs would be kept now than lie in the run folder: a plan may read files
-        that decide no unit and yet are in the outputs."""
+        """Whether the inputs in the run folder differ from those that would be written now.
+
+        A plan may read files that change outputs but no unit, so this can be true of a run whose
+        units are all stored.
+        """
         return any(_text(self.config.run_dir / name) != text for name, text in self._kept().items())
 
     def _kept(self) -> dict[str, str | None]:
@@ -173,7 +185,7 @@ class RunPlan(ABC, Generic[C, Item]):
 
 
 def below(folder: str, files: Mapping[str, str]) -> dict[str, str]:
-    """Files of a folder, by their paths below the run folder."""
+    """Files of a folder by their paths below the run folder: `folder/name` -> content."""
     return {f"{folder}/{name}": text for name, text in files.items()}
 
 
@@ -182,33 +194,34 @@ def _text(path: Path) -> str | None:
 
 
 STARTS = 3
-"""Starts of a run in which something may fail before it is given up."""
+"""Number of starts of a run in which an item of a `PreparingPlan` may fail before it is given
+up."""
 
 
 @dataclass(frozen=True)
 class PreparingPlan(RunPlan[C, Item]):
-    """What one model is still asked for, in one stage, before another plan can be made of it.
+    """Plan of what one model writes, in one stage, before the run itself can be planned.
 
-    What never succeeds must not keep the rest from being planned: after some starts it is given up,
-    and what hangs on it is left out.
+    An item that never succeeds must not keep the rest from being planned: after `STARTS` failed
+    starts it is given up, and what depends on it is left out of the run.
     """
 
     given_up: Mapping[str, str]
-    """Id -> why, of the items that are not asked again (`given_up_on`)."""
+    """Id of an item that is not tried again -> reason (`given_up_on`)."""
 
     @property
     @abstractmethod
     def how(self) -> JudgeConfig:
-        """How the model is held and asked."""
+        """The settings for loading and asking the model."""
 
     @property
     def model(self) -> str:
-        """Who is asked."""
+        """The model that writes."""
         return self.items[0].model
 
     @property
     def stage(self) -> str:
-        """The one stage of its items."""
+        """The single stage of the plan's items."""
         (stage,) = self.items[0].units
         return stage
 
@@ -217,20 +230,21 @@ class PreparingPlan(RunPlan[C, Item]):
         return self.how.batch_size
 
     def left(self, index: Index) -> list[Item]:
-        """The items that are still asked for."""
+        """The items that are still pending."""
         return still_asked(index, self.items, self.given_up)
 
 
 def still_asked(index: Index, items: Iterable[Item], given_up: Mapping[str, str]) -> list[Item]:
-    """Of items of a `PreparingPlan` those that are neither stored nor given up."""
+    """The pending items of a `PreparingPlan`: those that are neither finished nor given up."""
     return [i for i in items if i.item not in given_up and not is_finished(index, i)]
 
 
 def given_up_on(index: Index, items: Sequence[Planned]) -> dict[str, str]:
-    """Id -> why, of those that are not asked again.
+    """Id of an item that is not tried again -> reason.
 
-    Those that failed in `STARTS` starts of the run, once every other has been put, too: while the
-    model cannot be reached, it is the same few that fail at every start.
+    An item is given up when it has failed in `STARTS` starts of the run. None is given up before
+    all items have been tried, since the same few fail at every start while a model cannot be
+    reached.
     """
     if any(index.get(i.key(stage)) is None for i in items for stage in i.units):
         return {}

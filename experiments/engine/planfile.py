@@ -1,7 +1,7 @@
-"""A run's plan as kept in its folder: which units there are to be, by id.
+"""The stored plan of a run: which units it must have, by id.
 
-With it, anyone can say how far a run is, wherever the folder has been taken: neither the
-data nor the models are asked.
+With this file the progress of a run can be told wherever its folder was copied to, without its data
+and models.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ FILE = "plan.jsonl"
 
 
 class Planned:
-    """What one model does about one question, stage by stage."""
+    """Base of planned items: the units of work of one model on one question, by stage."""
 
     __slots__ = ()
     model: str
     task: str
     item: str
-    """Its id, unique among those of one model and task."""
+    """Id of the item, unique among the items of one model and task."""
     units: dict[str, str]
     """Stage -> unit id, in the order of work."""
     stages: Stages = MappingProxyType({})
-    """Declarations of its stages; one that is not there needs no other."""
+    """Declarations of the item's stages; a stage that is not declared needs no other."""
 
     def key(self, stage: str) -> Key:
-        """What the unit of a stage is stored under."""
+        """Key under which the unit of a stage is stored."""
         return (stage, self.model, self.task, self.item)
 
     def needs(self, stage: str) -> tuple[str, ...]:
@@ -51,14 +51,15 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class StoredItem(Planned):
-    """A `Planned` item, as much of it as is kept in the run folder."""
+    """A planned item with the fields that the run folder keeps."""
 
     model: str
     task: str
     item: str
     units: dict[str, str]
     runs_on_excluded: tuple[str, ...] = ()
-    """Stages that need no other, of an item with a stage that others may need."""
+    """Stages that run even if a stage that others need excluded the item; empty for items without
+    such a needed stage."""
     stages: Stages = field(default_factory=dict, repr=False)
 
     def needs(self, stage: str) -> tuple[str, ...]:
@@ -67,28 +68,28 @@ class StoredItem(Planned):
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """Every item of a run, in the order it is worked on."""
+    """Every item of a run, in the order of work."""
 
     batch_size: int
     items: tuple[StoredItem, ...]
 
     @classmethod
     def of(cls, items: Iterable[Planned], batch_size: int) -> StoredPlan:
-        """What of a plan is kept in the run folder."""
+        """The stored form of planned items."""
         return cls(batch_size, tuple(map(_stored, items)))
 
     @cached_property
     def by_key(self) -> dict[Key, str]:
-        """Unit ids."""
+        """Key of a unit -> unit id, for every unit of the plan."""
         return {i.key(stage): unit for i in self.items for stage, unit in i.units.items()}
 
     @cached_property
     def digest(self) -> str:
-        """Equal where two runs do the same on the same questions and weights."""
+        """Digest that is equal for two runs that do the same on the same questions and weights."""
         return hashlib.sha256("".join(_lines(self.items)).encode()).hexdigest()[:16]
 
     def part(self, shard: Shard) -> list[StoredItem]:
-        """The items of one part of the run."""
+        """The items of one shard."""
         of_model: dict[str, list[StoredItem]] = {}
         for item in self.items:
             of_model.setdefault(item.model, []).append(item)
@@ -100,7 +101,7 @@ class StoredPlan:
         ]
 
     def difference(self, other: StoredPlan) -> str:
-        """Where another plan first differs, in words."""
+        """Clause on the first item in which another plan differs from this one."""
         here, there = self.by_key, other.by_key
         for key in (k for k in [*here, *there] if here.get(k) != there.get(k)):
             _, model, task, item = key
@@ -122,14 +123,14 @@ def _stored(item: Planned) -> StoredItem:
 
 
 def write(run_dir: Path, planned: StoredPlan) -> None:
-    """Keep a plan in the run folder."""
+    """Write a plan into the run folder."""
     head = {"plan": 1, "batch_size": planned.batch_size, "digest": planned.digest}
     text = json.dumps(head) + "\n" + "".join(_lines(planned.items))
     write_atomically(run_dir / FILE, text)
 
 
 def digest(run_dir: Path) -> str | None:
-    """Of the stored plan; None without one."""
+    """Digest of a run's stored plan; None without a plan."""
     try:
         with (run_dir / FILE).open("rb") as file:
             return json.loads(file.readline())["digest"]
@@ -138,13 +139,13 @@ def digest(run_dir: Path) -> str | None:
 
 
 def read(run_dir: Path, stages: Stages | None = None) -> StoredPlan | None:
-    """The stored plan of a run; None without one.
+    """The stored plan of a run; None without a plan.
 
     Args:
-        stages: declarations of its stages; None is those of the run's study.
+        stages: declarations of the stages; None takes those of the run's study.
 
     Raises:
-        StoreError: it is damaged.
+        StoreError: the file is damaged.
     """
     path = run_dir / FILE
     if not path.is_file():
@@ -177,16 +178,16 @@ def _item(line: str, stages: Stages) -> StoredItem:
 
 
 def counted(run_dir: Path) -> Index:
-    """The stored units that the run's plan names; all of them where a folder has no plan.
+    """Index of the stored units that the run's plan names; of all units in a folder without a plan.
 
-    What an earlier state of the data or the weights left behind is in no table.
+    Units from an earlier state of the data or the weights are in no plan, hence in no table.
     """
     index, planned = Index.of(run_dir), read(run_dir, stages={})
     return index if planned is None else index.only(planned.by_key)
 
 
 def missing(index: Index, item: Planned) -> list[str]:
-    """The stages that an item still lacks, without those that it is left out of."""
+    """The stages that an item still lacks; stages that it is left out of are not counted."""
     return [
         stage
         for stage, unit in item.units.items()
@@ -195,7 +196,7 @@ def missing(index: Index, item: Planned) -> list[str]:
 
 
 def _is_left_out(index: Index, item: Planned, stage: str) -> bool:
-    """Whether a stage that this one needs has excluded the item."""
+    """Whether a stage that `stage` needs has excluded the item."""
     return any(
         index.is_done(item.key(name), item.units[name])
         and index.excluded(item.key(name)) is not None
@@ -205,7 +206,7 @@ def _is_left_out(index: Index, item: Planned, stage: str) -> bool:
 
 
 def is_finished(index: Index, item: Planned) -> bool:
-    """Whether nothing is left to do."""
+    """Whether nothing is left to do for an item."""
     return not missing(index, item)
 
 
@@ -223,35 +224,41 @@ T = TypeVar("T", bound=Planned)
 
 @dataclass(frozen=True)
 class Shard:
-    """The K-th of N parts of a run, K from 0. Whole batches go to one part."""
+    """One of several shards of a run; every batch belongs to one shard."""
 
     index: int = 0
+    """Number of the shard, counted from 0."""
     of: int = 1
+    """Number of shards."""
 
     @property
     def worker(self) -> str:
+        """Name of the worker that does the shard: `main`, or `3of8`."""
         return "main" if self.of == 1 else f"{self.index + 1}of{self.of}"
 
     def mine(self, items: Sequence[T], batch_size: int) -> list[list[T]]:
-        """The generation batches of this part: cut from all items, so that neither a resume
-        nor another number of parts changes the company in which an item is generated."""
+        """The batches of this shard.
+
+        Batches are cut from the list of all items, so neither a resume nor another number of shards
+        changes which items are generated together.
+        """
         batches = [list(items[i : i + batch_size]) for i in range(0, len(items), batch_size)]
         return batches[self.index :: self.of]
 
 
 def cut_again(batches: Mapping[str, Sequence[Sequence[T]]], size: int) -> list[list[T]]:
-    """Batches of a judge, cut from whole batches of all subjects' items, so that another number of
-    parts changes nothing about which items are judged together."""
+    """Batches of a judge, each cut from one batch of a subject model, so that the number of shards
+    does not change which items are judged together."""
     return [
         list(b[i : i + size]) for of in batches.values() for b in of for i in range(0, len(b), size)
     ]
 
 
 def parse_shard(text: str | None) -> Shard:
-    """`2/8` is the second of eight parts.
+    """The shard that `--shard K/N` means: `2/8` is the second of eight; None is the whole run.
 
     Raises:
-        UserError: anything else.
+        UserError: the text is not K/N with 1 <= K <= N.
     """
     if text is None:
         return Shard()

@@ -1,9 +1,9 @@
-"""How far a run is, how fast it goes, and when it will be done; on standard error.
+"""Progress of a run on standard error: share done, speed and time left.
 
-Units differ by a thousandfold in cost (a planted model's trace, a real one's probe), so
-the bar moves by estimated seconds. The estimate of a kind of unit is replaced by what
-that kind was measured to take as soon as one is done. How long it will take is said once most of
-the time left is of kinds that were measured: probes differ by a hundredfold, and a guess is none.
+Units differ by a thousandfold in cost (a planted model's trace, a real model's probe), so the bar
+moves by estimated seconds. Each kind of unit starts with a guess, which the measured time replaces
+as soon as one unit of the kind is done. The time left is shown once most of it belongs to kinds
+that were measured, since probes differ by a hundredfold and a guess would mislead.
 """
 
 from __future__ import annotations
@@ -21,26 +21,30 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from faithscope.interp.plain import visible
 
 _GUESS = {"trace": 2.5, "probe": 18.0}
-"""Seconds per unit of a model of some hundred million parameters on two CPU cores."""
+"""Guessed seconds per unit for a model of some hundred million parameters on two CPU cores."""
 _TINY = 0.02
-"""Of that, what a planted model takes."""
+"""Factor on `_GUESS` for a planted model."""
 
 
 @dataclass
 class _Kind:
-    """Units of one model, task and stage."""
+    """Units of one model that share a label on the progress bar."""
 
     label: str
     total: int
     guess: float
-    """Seconds per unit, before any is measured."""
+    """Guessed seconds per unit, used until one is measured."""
     tiny: bool
+    """Whether the model is a planted one."""
     done: int = 0
+    """Number of finished units."""
     seconds: float = 0.0
+    """Seconds that the finished units took."""
 
 
 class Meter:
-    """Counts units and tells a person; silent but for a line now and then without a terminal."""
+    """Progress meter: counts units and shows a bar on a terminal, or a line now and then on any
+    other stream."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic):
         self.stream = stream or sys.stderr
@@ -52,12 +56,13 @@ class Meter:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._shown = 0.0
-        """The most that was shown as done: units that turn out slower never take it back."""
+        """Largest share of work shown so far; the bar never goes back when units turn out
+        slower."""
         self._told = (-1, -1e9)
-        """Tenth of the work and time of the last line."""
+        """Tenths of the work done, and time, at the last printed line."""
 
     def expect(self, label: str, units: int, stage: str, tiny: bool) -> int:
-        """Announce units to come; gives the handle for `begin`."""
+        """Announce units to come; returns the handle for `begin` and `at`."""
         guess = _GUESS["trace" if stage == "trace" else "probe"] * (_TINY if tiny else 1)
         self._kinds.append(_Kind(label, units, guess, tiny))
         return len(self._kinds) - 1
@@ -86,20 +91,22 @@ class Meter:
             self._bar.stop()
 
     def at(self, handle: int) -> None:
-        """What ends next is one of `handle`, begun with those before it."""
+        """Make the kind of `handle` the current one, without restarting the clock: its unit began
+        together with the units before it."""
         self._at = self._kinds[handle]
 
     def begin(self, handle: int) -> None:
-        """The units of `handle` are next."""
+        """Make the kind of `handle` the current one and start the clock of its next unit."""
         self.at(handle)
         self._since = self._clock()
         self._show(force=self._told[0] < 0)
 
     def advance(self, units: int = 1, seconds: float | None = None) -> None:
-        """So many units of the current kind are done.
+        """Count finished units of the current kind.
 
         Args:
-            seconds: what they took, where it is not the time since the last.
+            units: number of units.
+            seconds: time that they took; None takes the time since the last call.
         """
         assert self._at is not None
         now = self._clock()
@@ -109,11 +116,11 @@ class Meter:
         self._show()
 
     def tick(self) -> None:
-        """Still at it: keeps the time left fresh while a long unit runs."""
+        """Redraw the progress while a long unit runs."""
         self._show()
 
     def say(self, message: str) -> None:
-        """A line of its own, above the bar if there is one."""
+        """Print a message on a line of its own, above the bar if there is one."""
         message = visible(message)
         if self._bar:
             self._bar.console.print(message, markup=False, highlight=False)
@@ -122,22 +129,24 @@ class Meter:
 
     @property
     def left(self) -> float:
-        """Seconds to go."""
+        """Estimated seconds of work left."""
         return sum(_left(k) * self._rate(k) for k in self._kinds)
 
     @property
     def is_measured(self) -> bool:
-        """Whether most of the seconds to go are of kinds that were measured."""
+        """Whether most of the work left, in seconds, is of kinds with a measured time."""
         return 2 * sum(_left(k) * self._rate(k) for k in self._kinds if k.done) >= self.left
 
     @property
     def fraction(self) -> float:
+        """Share of the work that is done, in estimated seconds."""
         spent = sum(k.done * self._rate(k) for k in self._kinds)
         whole = spent + self.left
         return spent / whole if whole else 1.0
 
     def _rate(self, kind: _Kind) -> float:
-        """Seconds per unit: measured, or guessed and corrected by how its like fared."""
+        """Seconds per unit: measured, or else the guess corrected by the measured kinds of similar
+        models (planted or not)."""
         if kind.done:
             return kind.seconds / kind.done
         like = [k for k in self._kinds if k.done and k.tiny == kind.tiny]
@@ -171,7 +180,7 @@ def _left(kind: _Kind) -> int:
 
 
 def duration(seconds: float) -> str:
-    """`40 s`, `3 min`, `2 h 10 min`."""
+    """A duration as text: `40 s`, `3 min`, `2 h 10 min`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

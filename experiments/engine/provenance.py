@@ -1,7 +1,7 @@
-"""What made the records of a run: code, libraries, devices and weights, session by session.
+"""Provenance of records: the code, libraries, devices and weights of each session of a run.
 
-A run may be begun on one machine and finished on another. Then its numbers need not be those that
-either would have given, and whoever reads them has to know.
+A run may be begun on one machine and finished on another. Its numbers may then differ from those of
+a run on either machine alone, so status and page say so.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from faithscope.experiments.engine.store import LOST
 from faithscope.experiments.files import StoreError
 
 Session = Mapping[str, Any]
+"""Entry of one start of the run in environment.json."""
 DECIDE = ("torch", "transformers")
-"""The packages that a model's numbers come out of."""
+"""Packages whose versions may change a model's numbers."""
 
 
 def made_by(run_dir: Path) -> list[str]:
-    """A sentence for every caution about a model, for everything in which the sessions differ that
-    made the records that count, and where it is not known what made some of them."""
+    """Cautions for the reader of a run, one sentence each.
+
+    They are the cautions about its models, everything in which the sessions that made its records
+    differ, and a note if the environment of some records was lost.
+    """
     environment = read_environment(run_dir)
     sessions = dict(enumerate(environment["sessions"], start=1))
     cautions = [
@@ -68,7 +72,8 @@ def _shares(values: Counter[str]) -> str:
 
 
 def _said(session: Session) -> dict[str, Any]:
-    """What is said of a session where another's differs."""
+    """The facts of a session that readers are told of if another session's differ: `run` (fact ->
+    value), and `models` (model -> fact -> value)."""
     packages = session.get("packages", {})
     run = {f"version of {name}": version for name, version in packages.items()}
     if source := session.get("source"):
@@ -80,7 +85,8 @@ def _said(session: Session) -> dict[str, Any]:
 
 
 def _weights(facts: Mapping[str, Any]) -> dict[str, str]:
-    """How a model was loaded; nothing where only its texts were had, from elsewhere."""
+    """Facts on how a model was loaded; empty where it was not loaded, since its texts came from
+    elsewhere."""
     if "dtype" not in facts:
         return {}
     kinds = {part.partition(":")[0].strip() for part in str(facts.get("device", "")).split(",")}
@@ -93,7 +99,7 @@ def _weights(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _decides(session: Session, model: str) -> dict[str, str]:
-    """What of a session decides the numbers that a loaded model gave in it, to the last bits."""
+    """The facts of a session that can change a loaded model's numbers, down to the last bits."""
     weights = _weights(session.get("models", {}).get(model, {}))
     if not weights:
         return {}
@@ -107,11 +113,11 @@ def _decides(session: Session, model: str) -> dict[str, str]:
 def check_same(
     run_dir: Path, index: Index, items: Iterable[Planned], model: str, session: int
 ) -> None:
-    """See that no item was begun by the same model in another dtype, on another kind of device or
-    with other libraries than it would be finished with.
+    """Check that no unfinished item of a model was begun in another dtype, on another kind of
+    device or with other libraries than this session has.
 
     Raises:
-        StoreError: one was; says what differs, how many there are and what to do.
+        StoreError: there are such items; says what differs, how many there are and what to do.
     """
     sessions = read_environment(run_dir)["sessions"]
     now = _decides(sessions[session - 1], model)

@@ -1,4 +1,4 @@
-"""Takes out of a run folder what is damaged in it, so that the next run does it again."""
+"""Repair of run folders: moves damaged lines and files out, so that the next run redoes them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from faithscope.experiments.engine.units import read_unit
 from faithscope.experiments.files import StoreError, write_atomically
 
 DROPPED = ".dropped"
-"""What was taken out of a file lies beside it, in a file with this ending."""
+"""Ending of the file, beside a repaired file, that holds the lines taken out of it."""
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""Errors that show that a line cannot be read."""
 
 
 def repair(run_dir: Path) -> list[str]:
-    """Drop damaged lines and files of a run folder; gives a line for each that was dropped.
+    """Drop damaged lines and files of a run folder; returns a line of text for each.
 
-    Nothing is lost for good: lines go to `<file>.dropped`, and a whole file gets that name. An
-    item whose line is dropped is redone by the next run; a call to an API is no longer counted.
+    A dropped line goes to `<file>.dropped`, and a damaged file is renamed so; only a torn last line
+    is deleted. The next run redoes an item whose line was dropped; a dropped API call is no longer
+    counted.
 
     Raises:
         StoreError: a process is at work in the folder.
@@ -56,7 +58,8 @@ def _dropped(path: Path) -> Path:
 
 
 def _repaired(path: Path, read: Callable[[bytes, Path], object], lost: str) -> list[str]:
-    """Takes the lines out of a file that cannot be read; says which."""
+    """Moves the unreadable lines of a file to its `.dropped` file; returns a line of text for
+    each."""
     said = []
     if torn := cut_torn_line(path):
         said.append(f"{path}: its torn last line of {torn} bytes is dropped: {lost}")
@@ -78,7 +81,7 @@ def _repaired(path: Path, read: Callable[[bytes, Path], object], lost: str) -> l
 
 
 def _check_unit(line: bytes, path: Path) -> None:
-    """Raises what is wrong with a record line or with its arrays."""
+    """Raises one of `_UNREADABLE` if a record line, or its arrays, are damaged."""
     unit = read_unit(line)
     if unit.arrays is None:
         return

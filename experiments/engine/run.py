@@ -1,6 +1,6 @@
-"""Carry a run out: plan, work, outputs. What each of these is depends on the kind of run.
+"""Carries out a run of any study: plan, work, outputs.
 
-What is stored is never made again, so a run that was stopped, however hard, goes on where it was.
+Stored units are never redone, so a run that was stopped or killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -33,27 +33,29 @@ AnyPlan = RunPlan[Any, Any]
 
 @dataclass
 class Outcome:
-    """How a run ended."""
+    """Result of a run: what failed, why it ended, and how much was measured."""
 
     run_dir: Path
     failures: list[str] = field(default_factory=list)
-    """A line per failed item: what, where, why."""
+    """A line per failed unit: what, where, why."""
     interrupted: bool = False
+    """Whether a person or a scheduler interrupted the run."""
     done: str = ""
+    """Progress of an interrupted run, in words."""
     problems: list[str] = field(default_factory=list)
-    """A line per model that could not be used; the others were."""
+    """A line per model that could not be used; the work of all others was done."""
     stopped: str = ""
-    """Why it ended early though nothing is wrong; the same command goes on."""
+    """Why the run ended early though nothing is wrong; the same command resumes it."""
     tally: Tally | None = None
-    """How many items are measured, of this worker's part; None where nothing was to be measured
-    yet, or it was interrupted."""
+    """Counts of measured items in this worker's shard; None where there was nothing to measure yet,
+    or the run was interrupted."""
 
 
 def plan(config: FolderConfig) -> AnyPlan:
-    """What there is to do.
+    """The plan of a run.
 
     Raises:
-        ConfigError: data that cannot be read, or holds no item.
+        ConfigError: data cannot be read, or holds no item.
         StoreError: the run folder holds records that were made with another config.
     """
     check_config(config)
@@ -64,12 +66,13 @@ def plan(config: FolderConfig) -> AnyPlan:
 
 
 def run(config: FolderConfig, shard: Shard | None = None, mixed: bool = False) -> Outcome:
-    """Do what is missing of a run.
+    """Do what is missing of a run, then write its outputs.
 
-    With one of several shards, tables and report are left to `write_outputs`.
+    For one of several shards no outputs are written; call `write_outputs` after the last.
 
     Args:
-        mixed: as of `Store`.
+        mixed: whether items may be finished on another device, dtype or library version than they
+            were begun with.
 
     Raises:
         UserError: the config, its data, its models or the run folder cannot be used.
@@ -128,9 +131,9 @@ def work_through(
 
 
 def has_nothing_to_do(whole: AnyPlan) -> bool:
-    """Whether every unit of a plan is stored, and the outputs are those that would be made now.
+    """Whether every unit of a plan is stored and all outputs are up to date.
 
-    Loads neither torch nor what outputs are made with.
+    Imports neither torch nor the libraries that outputs are made with.
     """
     config, run_dir = whole.config, whole.config.run_dir
     if whole.prepares or not run_dir.is_dir() or not made.is_current(run_dir):
@@ -144,7 +147,7 @@ def has_nothing_to_do(whole: AnyPlan) -> bool:
 
 
 def write_outputs(run_dir: Path) -> Path:
-    """Tables, figures and report from the stored records; gives the report's path."""
+    """Write tables, figures and page from the stored records; returns the page's path."""
     told = visible(f"writing tables, figures and page of {run_dir}")
     print(told, file=sys.stderr, flush=True)
     with _standard_output_kept_clean(), outputs_lock(run_dir):
@@ -156,6 +159,6 @@ def write_outputs(run_dir: Path) -> Path:
 
 @contextlib.contextmanager
 def _standard_output_kept_clean() -> Iterator[None]:
-    """Whatever libraries print goes to standard error: scripts read standard output."""
+    """Sends what libraries print to standard error, since scripts read standard output."""
     with contextlib.redirect_stdout(sys.stderr):
         yield

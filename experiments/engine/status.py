@@ -1,8 +1,8 @@
-"""How far a run is, how fast it goes, and what failed.
+"""Status of a run: how much is done, how fast it goes, and what failed.
 
-Read from the run folder alone: from the plan kept in it, the records and the timing files.
-No lock is taken and nothing is written, so it may be asked of a run that is being worked
-on, of one without its data and models at hand, and of one that may not be written.
+The status is read from the run folder alone: its stored plan, records and timing files. No lock is
+taken and nothing is written, so it can be read while the run is at work, without the run's data and
+models, and in a folder without permission to write.
 """
 
 from __future__ import annotations
@@ -29,11 +29,15 @@ from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
 
 SILENT = 120.0
-"""Seconds without a unit after which a worker counts as stopped, at the least."""
+"""Minimum number of seconds without a stored unit after which a worker counts as stopped."""
 
 
 def run_rows(folder: Path) -> list[tuple[str, str]]:
-    """The runs in a folder, by path, and how far each is; a StoreError where there is none."""
+    """(path, state) of every run in a folder, for `faithscope list runs`.
+
+    Raises:
+        StoreError: the folder holds no run.
+    """
     rows = []
     for path in sorted(p.parent for p in folder.glob("*/config.yaml")):
         try:
@@ -47,78 +51,87 @@ def run_rows(folder: Path) -> list[tuple[str, str]]:
 
 
 _Work = tuple[str, str, str]
-"""(stage, model, task)."""
+"""Key of timed work: (stage, model, task)."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """How far one model is with one task; `items` = `done` + `failed` + `left`."""
+    """Progress of one model on one task; `items` = `done` + `failed` + `left`.
+
+    The needed stage is the one that other stages depend on, such as the trace.
+    """
 
     model: str
     task: str
     items: int
+    """Number of planned items."""
     made: int
-    """Items with a unit of the stage that others need; 0 without such a stage."""
+    """Number of items with a unit of the needed stage; 0 without such a stage."""
     done: int
-    """Items that lack no unit: all are done, or left out of by a stage that they need."""
+    """Number of finished items: every unit is stored, or the needed stage excluded the item."""
     excluded: int
-    """Number of done items that the stage that others need has excluded."""
+    """Number of finished items that the needed stage excluded."""
     failed: int
+    """Number of items with a failed unit."""
     left: int
+    """Number of items with work left and no failed unit."""
     seconds_per_item: float | None
-    """Measured, of one worker; None before a unit of every stage was timed."""
+    """Measured seconds per item for one worker; None before a unit of every stage was timed."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Failures that read alike."""
+    """Class of failures: those of one stage whose errors differ only in numbers and names."""
 
     stage: str
     reason: str
-    """The error with its numbers and names left out."""
+    """The error without its numbers and quoted names."""
     n: int
+    """Number of failures."""
     example: str
-    """One of the items: task · item · model."""
+    """One failed item: task · item · model."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One shard, or `main`."""
+    """One worker of the run: a shard, or `main`."""
 
     name: str
     silent: float
-    """Seconds since it stored a unit, by this machine's clock."""
+    """Seconds since the worker stored a unit, by this machine's clock."""
     at_work: bool
-    """Whether that is less than a few of its longest units."""
+    """Whether the worker stored a unit recently (`SILENT`, or a few of the slowest units)."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is."""
+    """Status of a run, as `faithscope status` shows it."""
 
     run_dir: Path
     groups: tuple[Group, ...]
     exclusions: dict[str, int]
-    """Reason -> items that the stage that others need has excluded."""
+    """Reason -> number of items that the needed stage (`Group`) excluded."""
     kinds: tuple[Kind, ...]
     workers: tuple[Worker, ...]
     seconds_left: float | None
-    """Of work, for one worker; None where nothing like it was timed yet."""
+    """Estimated seconds of work left for one worker; None if some of it is unlike all timed
+    work."""
     reported: bool
-    """Whether report.html is there."""
+    """Whether report.html exists."""
     spent: str = ""
-    """On APIs, in words."""
+    """Calls and cost of APIs so far, in words."""
     makes: str = ""
-    """What the stage that others need makes, in the plural; empty without such a stage."""
+    """Plural noun for the products of the needed stage (`traces`); empty without such a stage."""
     remarks: tuple[str, ...] = ()
-    """Arrays that were lost, and what its sessions differ in (`provenance.made_by`)."""
+    """Sentences on lost arrays and on differences between sessions (`provenance.made_by`)."""
 
     @property
     def at_work(self) -> int:
+        """Number of workers at work."""
         return sum(w.at_work for w in self.workers)
 
     def lines(self) -> list[str]:
-        """For a person."""
+        """The status as lines of text for a person."""
         items, done, failed = (
             sum(getattr(g, name) for g in self.groups) for name in ("items", "done", "failed")
         )
@@ -162,13 +175,14 @@ class Status:
 
 
 def status(run_dir: Path, now: float | None = None) -> Status:
-    """How far the run in a folder is.
+    """The status of the run in a folder.
 
     Args:
-        now: the time on the clock that dates files; only `silent` depends on it.
+        now: time in seconds on the clock that dates files; None takes the present. Only
+            `Worker.silent` and `Worker.at_work` depend on it.
 
     Raises:
-        StoreError: a damaged line, or a folder without the plan that says what there is to do.
+        StoreError: a record line is damaged, or the folder has no stored plan.
     """
     planned = planfile.read(run_dir)
     if planned is None:
@@ -245,13 +259,14 @@ def _kinds(index: Index, planned: StoredPlan) -> tuple[Kind, ...]:
 
 
 def kind_of(reason: str) -> str:
-    """The class of an error and its first words, without what differs from item to item."""
+    """The beginning of an error without numbers and quoted names, which differ between items."""
     words = re.sub(r"'[^']*'|\"[^\"]*\"", "…", reason.partition(";")[0])
     return re.sub(r"\d+(\.\d+)?", "#", words)[:100]
 
 
 def _left(index: Index, planned: StoredPlan, pace: dict[_Work, float]) -> float | None:
-    """Seconds of work left, at the pace of the same work, else of the same stage."""
+    """Seconds of work left, at the measured pace of the same (stage, model, task), else of the same
+    stage and model, else of the same stage; None if some stage was never timed."""
     missing: Counter[_Work] = Counter()
     for item in planned.items:
         if not planfile.failures(index, item):
@@ -271,7 +286,7 @@ def _pace(pace: dict[_Work, float], work: _Work) -> float | None:
 
 
 def _timed(run_dir: Path) -> dict[_Work, tuple[float, int]]:
-    """(seconds, units) of the timed work."""
+    """(stage, model, task) -> total seconds and number of timed units."""
     timed: dict[_Work, tuple[float, int]] = {}
     for path in sorted(run_dir.glob("timing.*.jsonl")):
         for timing in _timings(path):
@@ -287,7 +302,7 @@ def _timings(path: Path) -> Iterable[dict[str, Any]]:
         try:
             yield json.loads(line)
         except (ValueError, RecursionError):
-            # how long something took is no result: a damaged line costs a little accuracy
+            # timings are no results, so a damaged line only costs a little accuracy
             continue
 
 

@@ -1,8 +1,8 @@
-"""The run folder: what is asked for, what is done, nothing lost to a kill.
+"""The store: one worker's access to a run folder, in which a kill loses nothing that was stored.
 
-Every unit of work (the trace of one item, one probe of it) is one line of JSON in a file
-that only one worker appends to. A line counts once it ends in a newline, so a killed
-worker loses at most the unit it was on.
+Every unit of work (the trace of one item, one probe of it) is one line of JSON in a file that only
+one worker appends to. A line counts once it ends in a newline, so a killed worker loses at most the
+unit that it was working on.
 """
 
 from __future__ import annotations
@@ -39,31 +39,33 @@ from faithscope.experiments.files import StoreError, make_folder, unwritable, wr
 
 
 def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:
-    """The flat records of some probes (`trace`, `slrc`), in an order that no history changes."""
+    """The records of some probes (`trace`, `slrc`), in an order that does not depend on the run's
+    history; failed units are left out."""
     units = sorted(counted(existing_run(run_dir)).each(probes), key=lambda u: u.key)
     return [r for u in units if u.failed is None for r in u.records]
 
 
 def read_failures(run_dir: str | Path) -> list[Unit]:
-    """The units that failed and were not made good since."""
+    """The units of a run that failed and did not succeed later."""
     return counted(existing_run(run_dir)).failures()
 
 
 LOST = "unknown"
-"""The worker of a session of which there are only records."""
+"""Worker name of a session whose entry in environment.json was lost, so that only its records are
+left."""
 
 
 def record_file(stage: str, worker: str) -> str:
-    """The file, below the run folder, to which a worker adds the units of a stage."""
+    """Path, below the run folder, of the file to which a worker appends the units of a stage."""
     return f"records/{'traces' if stage == 'trace' else stage}.{worker}.jsonl"
 
 
 @contextmanager
 def hold(run_dir: Path, worker: str) -> Iterator[None]:
-    """Be the one process that works in a run folder as `worker`.
+    """Hold the lock of a worker in a run folder, so that only one process works under its name.
 
     Raises:
-        StoreError: another process is, or the folder cannot be written.
+        StoreError: another process holds it, or the folder cannot be written.
     """
     lock = FileLock(make_folder(run_dir / ".locks") / f"{worker}.lock")
     try:
@@ -82,12 +84,12 @@ def hold(run_dir: Path, worker: str) -> Iterator[None]:
 
 
 def outputs_lock(run_dir: Path) -> FileLock:
-    """Held while tables, figures and report are written: one process at a time."""
+    """Lock that is held while tables, figures and page are written, by one process at a time."""
     return FileLock(make_folder(run_dir / ".locks") / "outputs.lock")
 
 
 class Store:
-    """One worker's hold on a run folder; a context manager.
+    """Context manager for one worker's access to a run folder.
 
     Raises on entering:
         StoreError: the folder belongs to another config, or this worker already runs.
@@ -103,7 +105,11 @@ class Store:
     ):
         """
         Args:
-            mixed: whether items may be finished otherwise than they were begun (`provenance`).
+            environment: facts on this session (`environment.environment`).
+            worker: name of the worker (`Shard.worker`).
+            plan: the plan to store in the folder.
+            mixed: whether items may be finished on another device, dtype or library version than
+                they were begun with (`provenance.check_same`).
         """
         self.config = config
         self.mixed = mixed
@@ -143,7 +149,8 @@ class Store:
 
     @cached_property
     def index(self) -> Index:
-        """Everything stored so far, by any worker; `add` keeps it up to date."""
+        """Index of the units that any worker had stored when it was first read, and of those that
+        `add` stored since."""
         index = Index.of(self.run_dir)
         index.lost += self._lost
         return index
@@ -156,10 +163,17 @@ class Store:
         failed: str | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Store one unit, the arrays of its records beside them; then it is on the disk.
+        """Store one unit with the arrays of its records; it is on the disk when this returns.
+
+        Args:
+            unit: id of the unit.
+            key: key of the unit.
+            records: its records, with arrays.
+            failed: why it failed; None if it did not.
+            seconds: time that it took, kept in the timing file; None keeps none.
 
         Raises:
-            ValueError: a record lacks a key that every record begins with.
+            ValueError: a record lacks one of `probes.record.KEYS`.
         """
         stage, model, task, item = key
         check_heads(records)
@@ -179,15 +193,15 @@ class Store:
             self._files.add(self.run_dir / f"timing.{self.worker}.jsonl", line)
 
     def note(self, text: str) -> None:
-        """Keep in environment.json what happened to this start of the run."""
+        """Add a note on this start of the run to environment.json."""
         with self.shared():
             environment = read_environment(self.run_dir)
             environment["sessions"][self.session - 1].setdefault("notes", []).append(text)
             write_environment(self.run_dir, environment)
 
     def note_model(self, name: str, facts: dict[str, Any]) -> None:
-        """Keep in environment.json what a loaded model turned out to be, beside what is known, and
-        with this session what it was in it."""
+        """Add facts on a loaded model to environment.json, both for the run and for this
+        session."""
         with self.shared():
             environment = read_environment(self.run_dir)
             session = environment["sessions"][self.session - 1]
@@ -200,7 +214,7 @@ class Store:
         return FileLock(self.run_dir / ".locks" / "folder.lock")
 
     def shared(self) -> FileLock:
-        """Held while something is written that all workers of a run folder share."""
+        """Lock that is held while a file is written that all workers of a run folder share."""
         return self._shared_lock
 
     def _others_at_work(self) -> bool:
@@ -219,7 +233,7 @@ class Store:
         self._keep_plan(others)
         environment = read_environment(self.run_dir)
         sessions = environment["sessions"]
-        # what is known of sessions may have been deleted; their records are still theirs
+        # environment.json may have been deleted; sessions known from records alone keep their number
         last = max((entry.session for _, entry in self.index.places()), default=0)
         sessions += [{"worker": LOST} for _ in range(len(sessions), last)]
         sessions.append({"worker": self.worker, **self.environment})

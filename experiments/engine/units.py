@@ -1,7 +1,7 @@
-"""One unit of work as one line of JSON, which tells by itself whether it is whole.
+"""Units of work, each stored as one line of JSON with a checksum.
 
-A line begins with the CRC-32 of all that follows it, and names what it is about before the
-records, so that a reader can check it and pass over the records without parsing them.
+A line begins with the CRC-32 of the rest, so damage is found. The key and state of the unit stand
+before the records, so a reader can index a line without parsing its records.
 """
 
 from __future__ import annotations
@@ -18,41 +18,42 @@ from faithscope.probes.judge.replies import one_line
 from faithscope.probes.record import ARRAYS, KEYS
 
 Key = tuple[str, str, str, str]
-"""(stage, model, task, item): what a unit is about, whatever settings made it. `model` is the one
-that does the work, a judge among others; `item` tells the asks of one item apart. Records say what
-they are about in `probes.record.KEYS`."""
+"""Key of a unit, (stage, model, task, item); units made with different settings may share it.
+`model` is the one that does the work, which may be a judge; `item` distinguishes several prompts on
+one item. What a record is about stands in its `probes.record.KEYS`."""
 
 API_REPLIES = "api_replies"
-"""The stage of single replies of models behind APIs, stored as they come. No plan has them: what
-is asked shows only with what was answered before."""
+"""Stage of single replies of API models, stored as they come. No plan names its units, because each
+prompt depends on earlier replies."""
 
 _CRC = b'{"crc": "'
 _BODY = len(_CRC) + 8 + len(b'", ')
 _RECORDS = b', "records": '
-"""Inside a JSON string the quotes would be escaped, so this occurs in no text of a model's."""
+"""Bytes between the head and the records of a line. Quotes inside a JSON string are escaped, so the
+text of a model cannot contain them."""
 
 
 class UnitIds:
-    """Ids of units that share much of what determines them, which is written out once.
+    """Maker of unit ids; an id is a hash of everything that determines the unit's result.
 
-    An id is a hash of everything that determines the unit's result.
+    What many units share (config, weights) is given once, to save time.
     """
 
     def __init__(self, **shared: Any) -> None:
         self._shared = _fragments(shared)
 
     def of(self, **own: Any) -> str:
-        """The id of the unit determined by what is shared and by `own`; their order is nothing."""
+        """The id of the unit that the shared values and `own` determine, in whatever order."""
         parts = sorted((self._shared | _fragments(own)).items())
         text = "{" + ", ".join(f'"{name}": {value}' for name, value in parts) + "}"
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def versions(**of: int) -> dict[str, int]:
-    """What an id holds of the versions of the measures and parsers that make a unit, so that what
-    changed code would give otherwise is measured anew and never mixed with what there is.
+    """The versions of measures and parsers as parts of a unit id.
 
-    A first version is not in it: ids from before there were versions stand.
+    Raising a version after a change of code makes units be measured again instead of mixed with old
+    ones. A version of 1 is left out, so ids from before there were versions stay valid.
     """
     return {f"version_of_{name}": version for name, version in of.items() if version > 1}
 
@@ -65,34 +66,42 @@ def _fragments(values: dict[str, Any]) -> dict[str, str]:
 
 
 class Head(NamedTuple):
-    """What a stored line is about. A tuple: a resume makes one of every line that there is."""
+    """Head of a stored line: everything but the records.
+
+    It is a tuple, which is fast to make, since a resume makes one for every stored line.
+    """
 
     unit: str
+    """Id of the unit."""
     key: Key
     session: int
+    """Number of the start of the run that wrote the line (`Unit.session`)."""
     failed: str | None
+    """Why the unit failed (`Unit.failed`); None if it did not."""
     excluded: str | None
-    """As of `Unit`."""
+    """Why the unit measures nothing (`Unit.excluded`); None if it does."""
     arrays_end: int = 0
-    """How long the file of its arrays has to be."""
+    """Minimum size in bytes of the file of arrays if it holds those of the unit."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One stored line."""
+    """One unit of work, as one stored line."""
 
     unit: str
+    """Id of the unit (`UnitIds`)."""
     stage: str
     model: str
     task: str
     item: str
     session: int
-    """Which start of the run wrote it: of two lines about one thing the later counts."""
+    """Number of the start of the run that wrote the unit; of two units with one key the later
+    counts."""
     records: list[dict[str, Any]] = field(default_factory=list)
     failed: str | None = None
-    """Why there are no records."""
+    """Why the unit failed, so that it has no records; None if it did not."""
     arrays: tuple[int, int, int] | None = None
-    """Where its arrays lie in the file of them: offset, size and CRC-32."""
+    """Place of the unit's arrays in the file of arrays: offset, size and CRC-32."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.records, list) or not isinstance(self.session, int):
@@ -100,12 +109,13 @@ class Unit:
 
     @property
     def key(self) -> Key:
+        """The key (stage, model, task, item) of the unit."""
         return (self.stage, self.model, self.task, self.item)
 
     @property
     def excluded(self) -> str | None:
-        """Why the unit measures nothing: of a trace why it is not probed, of another stage what
-        most of its records say that hold no value; None where some record holds one."""
+        """Why the unit measures nothing: the most frequent reason of its records (for a trace, why
+        it is not probed); None if some record holds a value, or the unit failed."""
         reasons = [_without_value(record) for record in self.records]
         if not reasons:
             return None if self.failed else NOTHING_ASKED
@@ -113,14 +123,15 @@ class Unit:
 
     @property
     def head(self) -> Head:
+        """The head of the unit's line."""
         end = _end(self.arrays)
         return Head(self.unit, self.key, self.session, self.failed, self.excluded, end)
 
     def to_line(self) -> bytes:
-        """The line, its newline included.
+        """The line as it is stored, with its newline.
 
         Raises:
-            ValueError: a NaN or an infinity among the records.
+            ValueError: a record holds a NaN or an infinity.
         """
         named = {name: getattr(self, name) for name in _NAMED}
         about = {**named, "excluded": self.excluded, "failed": self.failed}
@@ -131,11 +142,12 @@ class Unit:
 
 
 NOTHING_ASKED = "nothing_asked"
-"""Why a unit without records measures nothing."""
+"""Reason of exclusion of a unit without records."""
 
 
 def _without_value(record: Mapping[str, Any]) -> str | None:
-    """Why a record holds no value: it is excluded, or is a judgement without a verdict."""
+    """Why a record holds no value (it is excluded, or a judgement without a verdict); None if it
+    holds one."""
     if record.get("excluded"):
         return str(record["excluded"])
     judged = "verdict" in record and "outcome" in record
@@ -144,12 +156,12 @@ def _without_value(record: Mapping[str, Any]) -> str | None:
 
 
 def sealed(body: bytes) -> bytes:
-    """A line that begins with the checksum of `body`: the inside of a JSON object."""
+    """A line that begins with the checksum of `body`, which is the inside of a JSON object."""
     return _CRC + b'%08x", ' % zlib.crc32(body) + body + b"\n"
 
 
 def why_failed(error: Exception) -> str:
-    """What `Unit.failed` says of an error, as it may be written and shown anywhere."""
+    """Text of `Unit.failed` for an error: one short line that can be stored and shown anywhere."""
     return f"{type(error).__name__}: {one_line(str(error))[:300]}"
 
 
@@ -157,10 +169,10 @@ _NAMED = ("unit", "stage", "model", "task", "item", "session")
 
 
 def read_head(line: bytes) -> Head:
-    """What a line is about, its records passed over.
+    """The head of a stored line; its records are not parsed.
 
     Raises:
-        ValueError, TypeError, KeyError: not a line of ours, or not as it was written.
+        ValueError, TypeError, KeyError: the line is damaged, or no unit.
     """
     fields = json.loads(b"{" + checked(line).partition(_RECORDS)[0] + b"}")
     key = (fields["stage"], fields["model"], fields["task"], fields["item"])
@@ -175,10 +187,10 @@ def _end(arrays: Sequence[int] | None) -> int:
 
 
 def read_unit(line: bytes) -> Unit:
-    """The unit of a line.
+    """The unit of a stored line.
 
     Raises:
-        ValueError, TypeError: not a line of ours, or not as it was written.
+        ValueError, TypeError: the line is damaged, or no unit.
     """
     values = json.loads(b"{" + checked(line))
     del values["excluded"]
@@ -188,10 +200,10 @@ def read_unit(line: bytes) -> Unit:
 
 
 def checked(line: bytes) -> bytes:
-    """The body of a line of `sealed`.
+    """The body of a line that `sealed` made.
 
     Raises:
-        ValueError: not a line of ours, or not as it was written.
+        ValueError: the line has no checksum, or one that does not match.
     """
     body = line[_BODY:].rstrip(b"\n")
     if not line.startswith(_CRC):
@@ -202,10 +214,10 @@ def checked(line: bytes) -> bytes:
 
 
 def check_heads(records: list[dict[str, Any]]) -> None:
-    """See that every record begins with what joins it to others (`probes.record.KEYS`).
+    """Check that every record has `probes.record.KEYS`, by which records are joined.
 
     Raises:
-        ValueError: names the keys that one lacks.
+        ValueError: a record lacks keys; names them.
     """
     for record in records:
         if missing := [key for key in KEYS if key not in record]:
@@ -215,10 +227,11 @@ def check_heads(records: list[dict[str, Any]]) -> None:
 
 
 def storable(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`records`, if a line can hold them.
+    """`records` unchanged, if JSON can hold them.
 
     Raises:
-        ValueError: something JSON has no word for, a NaN or an infinity among others.
+        ValueError: a field holds a value that JSON cannot express, such as a NaN or an infinity;
+            names the field.
     """
     for record in records:
         for name, value in record.items():
