@@ -1,4 +1,4 @@
-"""What every command of `faithscope` shares: exit codes, standard output, standard error."""
+"""Exit codes and output that all commands of `faithscope` share."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ RunFolder = Annotated[
 
 
 def to_output(line: object) -> None:
-    """Print what was asked for: names come from files and models, and may hold anything."""
+    """Print a line on standard output, with control characters made visible, since names come from
+    files and models and may hold anything."""
     print(visible(str(line)))
 
 
 def say(line: str) -> None:
-    """Print a line that nobody asked for, on standard error."""
+    """Print a note on standard error, with passwords in addresses removed."""
     print(visible(without_passwords(line)), file=sys.stderr)
 
 
 class Tally(Protocol):
-    """How many items of a run are measured (`engine.tallies.tally.Tally`)."""
+    """Interface of `engine.tallies.tally.Tally`: counts of the measured items of a run."""
 
     @property
     def nothing_measured(self) -> bool: ...
@@ -34,14 +35,14 @@ class Tally(Protocol):
 
 
 def say_tally(tally: Tally) -> int:
-    """Say how many items are measured and why the others are not; gives the exit code."""
+    """Say how many items are measured and why others are not; returns the exit code."""
     for line in tally.lines():
         say(line)
     return FAILED_ITEMS if tally.nothing_measured else DONE
 
 
 def complain(message: str) -> int:
-    """Say what is wrong with the input, line by line; gives the exit code."""
+    """Say what is wrong with the input, line by line; returns the exit code."""
     for line in message.split("\n"):
         say(f"error: {line}")
     return BAD_INPUT

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and the error of what cannot be written."""
+"""Atomic writing of files, and the errors for what cannot be written."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from faithscope.interp.errors import UserError
 
 
 class StoreError(UserError):
-    """A run folder that cannot be used as asked."""
+    """A run folder, or a file in it, cannot be used as asked."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """All of `content` or nothing of it, whatever happens meanwhile.
+    """Write a file as a whole or not at all, even if the process is killed meanwhile.
 
-    What a killed process left half-written has one fixed name, and the next write takes it.
+    The content is written to a temporary file beside it, `.NAME.writing`, which then replaces it. A
+    temporary file that a killed process left is overwritten by the next write.
 
     Raises:
-        StoreError: it cannot be written; what was there is as it was.
+        StoreError: the file cannot be written; its former content is unchanged.
     """
     half = path.with_name(f".{path.name}.writing")
     try:
@@ -37,9 +38,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk: a file that was synced is lost without its name.
+    """Sync the entries of a folder to the disk, since a synced file is lost without its name.
 
-    Systems that cannot sync folders (Windows, some network file systems) are let be.
+    Nothing is done on systems that cannot sync folders (Windows, some network file systems).
     """
     with contextlib.suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
@@ -50,10 +51,11 @@ def sync_folder(folder: Path) -> None:
 
 
 MORE_OPEN_FILES = "raise the limit on open files (ulimit -n 1024)"
+"""Remedy for the error that too many files are open."""
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:
-    """The line for a file or folder that cannot be written."""
+    """The error for a file or folder that cannot be written, with the remedy."""
     too_many = error.errno in (errno.EMFILE, errno.ENFILE)
     remedy = MORE_OPEN_FILES if too_many else "make room or allow it"
     return StoreError(
@@ -63,10 +65,10 @@ def unwritable(path: Path, error: OSError) -> StoreError:
 
 
 def make_folder(path: Path) -> Path:
-    """`path`, made where it is missing.
+    """Make a folder and its parents where they are missing; returns its path.
 
     Raises:
-        StoreError: it cannot be.
+        StoreError: the folder cannot be made.
     """
     try:
         missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]

@@ -1,4 +1,4 @@
-"""When Python need not look for garbage."""
+"""Pauses Python's garbage collector where there is nothing to collect."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def nothing_to_collect() -> Iterator[None]:
-    """While modules are imported, a plan is made or records are read, all that is allocated stays
-    in use: looking through it again and again takes a fifth of a start, and half of a reading."""
+    """Context manager that pauses the garbage collector.
+
+    While modules are imported, a plan is made or records are read, everything that is allocated
+    stays in use. Collecting then costs a fifth of the time to start, and half the time to read.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,9 +1,9 @@
-"""Pages served to this machine alone.
+"""Local web server for pages that only the user of this machine may see.
 
-A server listens on 127.0.0.1 at a port that the system gives, and answers only addresses that begin
-with a random token and name this host: another user of the machine has not the token, a web page
-that had its own name resolve to 127.0.0.1 has the wrong host. No path of a request becomes a
-file's.
+A server listens on 127.0.0.1 at a free port, and answers only requests whose path begins with a
+random token and whose host is this machine. Other users of the machine lack the token; a web page
+whose name resolves to 127.0.0.1 sends the wrong host. The path of a request is never used as the
+path of a file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 HOST = "127.0.0.1"
 Answer = tuple[int, str, str | bytes]
-"""Status, kind, text."""
+"""HTTP response: (status, content type, body)."""
 NOTHING: Answer = (404, "text/plain", "nothing here; open the address that was printed\n")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -24,11 +24,11 @@ POLICY = (
 
 
 class Server(ThreadingHTTPServer):
-    """A page at an address that nobody else knows."""
+    """Server of a page at an address with a secret token."""
 
     daemon_threads = True
     policy = POLICY
-    """The content security policy that goes with every answer."""
+    """Content security policy that is sent with every answer."""
 
     def __init__(self, handler: type[Handler]) -> None:
         super().__init__((HOST, 0), handler)
@@ -37,17 +37,18 @@ class Server(ThreadingHTTPServer):
         self.address = f"http://{HOST}:{self.server_port}/{self.token}/"
 
     def answer(self, asked: str) -> Answer:
-        """What is to be had behind the token; `NOTHING` by default."""
+        """The response to a GET request for `asked`, the path after the token; `NOTHING` unless a
+        subclass overrides it."""
         return NOTHING
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is no event."""
+        """Ignore a browser that closes the connection; report any other error."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Handler of one HTTP request, which checks token and host."""
 
     server_version, sys_version = "faithscope", ""
     timeout = 30
@@ -62,14 +63,14 @@ class Handler(BaseHTTPRequestHandler):
         self.send(*(NOTHING if asked is None else self.page.answer(asked)))
 
     def asked(self) -> str | None:
-        """What stands behind the token; None where token or host are wrong."""
+        """The path after the token; None where the token or the host is wrong."""
         _, _, behind = self.path.partition("/")
         token, slash, asked = behind.partition("/")
         known = secrets.compare_digest(token.encode(), self.page.token.encode())
         return asked if known and slash and self.headers.get("Host") in self.page.hosts else None
 
     def send(self, status: int, kind: str, text: str | bytes) -> None:
-        """Answer with a text."""
+        """Send a response with a body."""
         data = text.encode() if isinstance(text, str) else text
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
@@ -90,8 +91,8 @@ class Handler(BaseHTTPRequestHandler):
         super().end_headers()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no request of ours without a word of what was asked."""
+        """Answer a malformed request with an empty body, which repeats nothing of the request."""
         self.send(code, "text/plain", "")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: addresses hold the token."""
+        """Log nothing, since addresses contain the token."""

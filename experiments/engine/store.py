@@ -233,7 +233,7 @@ class Store:
         self._keep_plan(others)
         environment = read_environment(self.run_dir)
         sessions = environment["sessions"]
-        # environment.json may have been deleted; sessions known from records alone keep their number
+        # environment.json may have been lost; sessions known from records alone keep their numbers
         last = max((entry.session for _, entry in self.index.places()), default=0)
         sessions += [{"worker": LOST} for _ in range(len(sessions), last)]
         sessions.append({"worker": self.worker, **self.environment})

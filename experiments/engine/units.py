@@ -115,7 +115,8 @@ class Unit:
     @property
     def excluded(self) -> str | None:
         """Why the unit measures nothing: the most frequent reason of its records (for a trace, why
-        it is not probed); None if some record holds a value, or the unit failed."""
+        it is not probed), or `NOTHING_ASKED` without records; None if some record holds a value or
+        the unit failed."""
         reasons = [_without_value(record) for record in self.records]
         if not reasons:
             return None if self.failed else NOTHING_ASKED

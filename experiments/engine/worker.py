@@ -1,8 +1,9 @@
-"""One worker's part of a run: models one after the other, and what holds whatever they do.
+"""`Worker`: the base of all workers, which do one shard of a run, model by model.
 
-Here are the loops that every stage of every study needs: a batch that does not fit in memory, one
-bad item in it, a device that fails, a spent budget, progress, and storing each unit as it ends.
-What is stored is never done again. What a stage does stands with its study.
+The base has what every stage of every study needs: it halves the token budget when memory runs out,
+retries the items of a failed batch one by one, stops at a failed device or a spent budget, shows
+progress, and stores each unit as it ends. Stored units are never redone. What a stage measures is
+in the study's subclass.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ T = TypeVar("T")
 
 
 class Worker(ABC, Generic[Item]):
-    """One worker's part of a run, or of one phase of it."""
+    """Base of workers: does the items of one shard of a run, or of one phase of it."""
 
     has_outputs = True
-    """Whether there are tables and a page to be made of what it does."""
+    """Whether tables and a page can be made from the results."""
 
     def __init__(
         self,
@@ -54,32 +55,35 @@ class Worker(ABC, Generic[Item]):
     ) -> None:
         """
         Args:
-            batches: model -> this worker's items, by batches that may share forward passes.
-            stages: in the order in which a model does them.
-            token_budget: most tokens whose keys and values are held at once; None suits the
-                device.
+            batches: model -> this worker's items, in batches that may share forward passes.
+            stages: names of the stages, in the order in which a model does them.
+            spend: limits on API calls.
+            token_budget: maximum number of tokens whose keys and values are held at once; None
+                chooses it for the device.
+            store: the run folder, opened for this worker.
+            meter: the progress meter; None makes one.
         """
         self.batches = batches
         self.stages = tuple(stages)
-        # several judges are asked about the same items
+        # an item may stand in the batches of several judges
         self.items = list({id(i): i for of in batches.values() for b in of for i in b}.values())
         self.spend, self.token_budget = spend, token_budget
         self.store, self.index = store, store.index
         self.meter = meter or Meter()
         self.weights = Weights()
-        """What is loaded; workers of one process may share it."""
+        """The loaded models, which workers of one process may share."""
         self.shares_weights = False
-        """Whether what is loaded at the end is left for a worker that goes on with it."""
+        """Whether the last model stays loaded at the end, for a worker that goes on with it."""
         self.problems: list[str] = []
         """A line per model that could not be used."""
         self.stopped = ""
-        """Why it ended before all was done, though nothing is wrong."""
+        """Why the work ended early though nothing is wrong (a spent budget)."""
         self.apis: dict[str, ApiJudge] = {}
         self._handles: dict[tuple[str, str], int] = {}
         self._model = ""
-        """Which model is at work."""
+        """Name of the model that is at work."""
         self._last = 0.0
-        """When the last unit was stored."""
+        """Time at which the last unit was stored, or its stage begun."""
 
     @abstractmethod
     def do(self, model: str) -> None:
@@ -87,10 +91,11 @@ class Worker(ABC, Generic[Item]):
 
     @abstractmethod
     def asked(self) -> Mapping[str, ApiSection]:
-        """How each model is asked that may be behind an API and still has something to do."""
+        """Model -> its API settings, for every model that has pending work and may be behind an
+        API."""
 
     def label(self, item: Item, stage: str) -> str:
-        """What the progress bar calls a stage of an item."""
+        """Name of a stage of an item on the progress bar."""
         return stage.partition(".")[0].replace("_", " ")
 
     def stages_of(self, model: str) -> Sequence[str]:
@@ -98,7 +103,7 @@ class Worker(ABC, Generic[Item]):
         return self.stages
 
     def missing(self, item: Item) -> list[str]:
-        """The stages of an item that are still to be done here."""
+        """The stages of an item that this worker still has to do."""
         return [stage for stage in missing(self.index, item) if stage in self.stages]
 
     def lacking(self, model: str, stage: str) -> list[Item]:
@@ -107,15 +112,17 @@ class Worker(ABC, Generic[Item]):
 
     @property
     def todo(self) -> list[str]:
-        """The models that still have something to do."""
+        """The models with pending work."""
         return [m for m in self.batches if any(self.lacking(m, s) for s in self.stages_of(m))]
 
     def go(self) -> None:
-        """Do all that is missing, model by model, none at the cost of another: one that cannot be
-        used goes into `problems`, a spent budget into `stopped`, and those after it are done.
+        """Do everything that is missing, model by model.
+
+        A model that cannot be used is noted in `problems`, a spent budget in `stopped`; the models
+        after it are still done.
 
         Raises:
-            UserError: as `check`, before anything is done; or no model could be used.
+            UserError: `check` fails, before anything is done; or no model could be used.
         """
         self.check()
         self.announce()
@@ -126,11 +133,11 @@ class Worker(ABC, Generic[Item]):
                 try:
                     self.do(model)
                 except BudgetSpent as spent:
-                    # models here cost nothing: they go on
+                    # models here cost nothing, so the loop goes on
                     self.stopped += f"{'; ' if self.stopped else ''}{spent}"
                     self.store.note(f"{spent} (unanswered: {spent.unanswered})")
                 except UserError as error:
-                    # a model that cannot be used must not cost the night of the others
+                    # a model that cannot be used must not end a long run of the others
                     if len(models) == 1:
                         raise
                     self.problems.append(str(error))
@@ -141,17 +148,17 @@ class Worker(ABC, Generic[Item]):
             raise UserError("\n".join(dict.fromkeys(self.problems)))
 
     def check(self) -> None:
-        """See that every model behind an API can be asked.
+        """Check that every API model with pending work can be asked.
 
         Raises:
-            UserError: one lacks its key, package, address or price; a line for each.
+            UserError: a model lacks its key, package, address or price; one line per model.
         """
         asked = self.asked()
         self.budget = budget_of(self.spend, self.store, asked)
         self.apis = checked_apis(asked, self.budget)
 
     def announce(self) -> None:
-        """Tell the meter what is to come, once."""
+        """Announce all pending units to the meter; later calls do nothing."""
         if self._handles:
             return
         for line in self.index.losses():
@@ -165,7 +172,7 @@ class Worker(ABC, Generic[Item]):
                     self._handles[model, label] = handle
 
     def begin(self, model: str, item: Item, stage: str) -> None:
-        """Say what a model does next."""
+        """Tell the meter which stage of which item a model does next."""
         self._model = model
         handle = self._handles.get((model, self.label(item, stage)))
         if handle is not None:
@@ -179,13 +186,14 @@ class Worker(ABC, Generic[Item]):
         result: Records | Exception,
         seconds: float | None = None,
     ) -> None:
-        """Store what a stage of an item gave, or why it gave nothing.
+        """Store the records of one stage of an item, or the error in their place.
 
         Args:
-            seconds: that it took; None for those since the last unit was stored.
+            result: the records, or the exception that was raised.
+            seconds: time that the stage took; None takes the time since the last unit was stored.
 
         Raises:
-            UserError: the device has failed and takes no more work.
+            UserError: `result` shows that the device has failed and takes no more work.
         """
         failed = None
         if isinstance(result, Exception):
@@ -204,11 +212,11 @@ class Worker(ABC, Generic[Item]):
             )
 
     def since_last(self) -> float:
-        """Seconds since the last unit was stored, or its stage begun."""
+        """Seconds since the last unit was stored, or since `begin`."""
         return time.perf_counter() - self._last
 
     def advance(self, item: Item, stage: str, seconds: float | None = None) -> None:
-        """Tell the meter that a stage of an item is done with."""
+        """Tell the meter that a stage of an item has ended."""
         handle = self._handles.get((self._model, self.label(item, stage)))
         if handle is not None:
             self.meter.at(handle)
@@ -217,11 +225,12 @@ class Worker(ABC, Generic[Item]):
     def load(
         self, name: str, settings: WeightSettings, trust_remote_code: bool = False
     ) -> interp.Model:
-        """The model, as the run holds its weights: read once for all that is done with it.
+        """Load a model, or return it if it is loaded with these settings.
 
         Raises:
-            UserError: it cannot be loaded, lacks what the config asks of its template, or would
-                finish items that were begun otherwise (`provenance.check_same`).
+            UserError: the model cannot be loaded, its chat template lacks what the config asks for,
+                or it would finish items that were begun on another device, dtype or library version
+                (`provenance.check_same`).
         """
 
         def read() -> interp.Model:
@@ -232,12 +241,13 @@ class Worker(ABC, Generic[Item]):
         model = self.weights.of(name, settings, trust_remote_code, read)
         if not self.store.mixed:
             check_same(self.store.run_dir, self.index, self.items, name, self.store.session)
-        # says so at once where the config asks of its template what that cannot give
+        # fails at once where the config asks for thinking and the chat template cannot set it
         model.prompt("?", thinking=settings.thinking)
         return model
 
     def fitting(self, model: interp.Model, work: Callable[[], T]) -> T:
-        """What `work` gives, done with half the token budget as often as memory runs out."""
+        """The result of `work`, which is repeated with half the token budget whenever memory runs
+        out."""
 
         def on_less(budget: int) -> None:
             line = f"{model.name}: out of memory; goes on with a token budget of {budget}"
@@ -255,13 +265,14 @@ class Worker(ABC, Generic[Item]):
         left: Callable[[Sequence[T]], Sequence[T]],
         fatal: type[Exception] | tuple[type[Exception], ...] = UserError,
     ) -> None:
-        """Do a batch in shared forward passes; where that fails, one by one: one bad item must
-        not take the others along.
+        """Do a batch in shared forward passes; if that fails, do its items one by one, so that one
+        bad item does not fail the others.
 
         Args:
-            failed: told of the one that fails by itself.
-            left: of some, those that are not stored yet.
-            fatal: errors that say that the model itself cannot be used.
+            work: does the given items together.
+            failed: called with an item that fails alone, and its error.
+            left: selects those of the given items that are not stored yet.
+            fatal: errors that mean that the model cannot be used, which are raised.
         """
         try:
             self.fitting(model, lambda: work(items))
@@ -281,13 +292,13 @@ class Worker(ABC, Generic[Item]):
         stage: str,
         measure: Callable[[Item], Records],
     ) -> None:
-        """Measure items one by one, and store each."""
+        """Measure items one by one, and store each as it ends."""
         for item in items:
             self.begin(model.name, item, stage)
             self.keep(item, stage, self.result(model, lambda item=item: measure(item)))
 
     def result(self, model: interp.Model, measure: Callable[[], Records]) -> Records | Exception:
-        """What measuring gives, or the error in its place."""
+        """The records that `measure` returns, or the exception that it raised."""
         try:
             return self.fitting(model, lambda: storable(measure()))
         except Exception as error:
@@ -302,6 +313,6 @@ class Worker(ABC, Generic[Item]):
         ]
 
     def done(self) -> str:
-        """How far it is, in words."""
+        """Progress in words: `3 of 10 items are done`."""
         finished = sum(is_finished(self.index, i) for i in self.items)
         return f"{finished} of {len(self.items)} items are done"

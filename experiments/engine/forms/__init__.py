@@ -1,4 +1,7 @@
-"""What judges are asked about whole traces, whatever study asks: a YAML file for each form."""
+"""Judge forms that all studies share: the prompts of judged tasks, one YAML file per form.
+
+A form is the wording of a judged task (`tasks`): template, reply fields and verdict.
+"""
 
 from __future__ import annotations
 
@@ -32,36 +35,36 @@ Task = Literal[
     "legibility",
 ]
 REWRITING = "acausal"
-"""Task of the prompt that has a model rewrite a step; no judge is asked it."""
+"""Task of a prompt that asks a model to rewrite a step; it is not for judges."""
 OPTIONAL = ("question",)
-"""Places that any template may show besides those of its task."""
+"""Placeholders that any template may have besides those of its task."""
 
 
 @dataclass(frozen=True)
 class TaskForm:
-    """A form and what is judged with it."""
+    """A form together with the name of its judged task and the source of its words."""
 
     form: Form
     task: Task
     source: str
-    """Where its words come from."""
+    """Source of the form's words: paper and section, or a note."""
     ours: bool
-    """Whether they are not the paper's."""
+    """Whether the words are faithscope's, not a paper's."""
 
     @property
     def judged(self) -> JudgedTask:
-        """What the form asks, and how its verdicts are read."""
+        """The judged task of the form, which says how verdicts are read."""
         return TASKS[self.task]
 
     @property
     def scale(self) -> str:
-        """`0-4` and so on, of a form whose verdict has bounds."""
+        """Lowest and highest verdict as text, such as `0-4`."""
         f = self.form.verdict_field
         return f"{f.low}-{f.high}"
 
 
 class FieldFile(BaseModel):
-    """A field of a reply."""
+    """Schema of one reply field in a form file (`probes.judge.form.Field`)."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -72,7 +75,7 @@ class FieldFile(BaseModel):
 
 
 class FormFile(BaseModel):
-    """A form's file."""
+    """Schema of a form file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -87,30 +90,32 @@ class FormFile(BaseModel):
 
 
 def trace_forms(folder: Path | None = None) -> dict[str, TaskForm]:
-    """The forms by name: the packaged ones, and those of `folder` over them.
+    """All shared forms by name: the packaged ones, replaced or extended by those of `folder`.
 
     Args:
-        folder: YAML files like the packaged ones. A file named as one of them takes its place;
-            any other has to begin with the name of a packaged one (`step_judge_mine.yaml`) and is
-            a form besides.
+        folder: folder of YAML files like the packaged ones. A file with the name of a packaged one
+            replaces it. Any other name must begin with that of a packaged one
+            (`step_judge_mine.yaml`) and adds a form.
 
     Raises:
-        UserError: the folder or a file cannot be used; names file, field or place, and remedy.
+        UserError: the folder or a file cannot be used; names file, field or placeholder, and
+            remedy.
     """
     read = with_folder(__name__, folder)
     return {name: task_form(name, *form_file(text)) for name, text in read.items()}
 
 
 def shared(prefix: str) -> dict[str, PromptText]:
-    """The packaged files whose names begin so, for a study that has others beside them."""
+    """The packaged form files whose names begin with `prefix`, for a study that adds its own."""
     return {name: text for name, text in packaged(__name__).items() if name.startswith(prefix)}
 
 
 def form_file(text: PromptText) -> tuple[FormFile, str]:
-    """What a file holds, its places checked, and what messages call it.
+    """The parsed and checked content of a form file, and the name of the file for messages.
 
     Raises:
-        UserError: it does not fit.
+        UserError: the content does not fit the schema, or the template lacks a placeholder of its
+            task or has an unknown one.
     """
     file, where = checked(FormFile, text), text.where
     words = f"{file.system or ''}{file.template}"
@@ -121,10 +126,15 @@ def form_file(text: PromptText) -> tuple[FormFile, str]:
 
 
 def task_form(name: str, file: FormFile, where: str) -> TaskForm:
-    """The form that a file describes.
+    """The form that a form file describes.
+
+    Args:
+        name: name of the form.
+        file: content of the file.
+        where: name of the file, for messages.
 
     Raises:
-        UserError: its fields, or the bounds of its verdict, are not those of its task.
+        UserError: the fields, or the bounds of the verdict, do not fit the task.
     """
     if file.task == REWRITING:
         raise UserError(f"{where}: task {REWRITING!r} is no judge's; give a file of its own name")
@@ -152,7 +162,7 @@ def task_form(name: str, file: FormFile, where: str) -> TaskForm:
 
 
 def as_files(forms: Mapping[str, TaskForm]) -> dict[str, str]:
-    """File name -> content of forms, as they are read from a folder."""
+    """File name -> YAML content of forms, in the format that `trace_forms` reads."""
     return {f"{name}.yaml": _to_yaml(form) for name, form in forms.items()}
 
 
@@ -176,7 +186,7 @@ def _field_file(field: Field) -> FieldFile:
 
 
 def form_rows(forms: Mapping[str, TaskForm]) -> list[tuple[str, str]]:
-    """Forms, and where their words come from."""
+    """(name, task and source of the words) of every form, for `faithscope list prompts`."""
     return [
         (name, f"{f.task.replace('_', ' ')}; {'our words' if f.ours else 'the words of the paper'}")
         for name, f in forms.items()

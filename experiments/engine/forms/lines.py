@@ -1,9 +1,9 @@
-"""Steps as a judge is shown them.
+"""Layout of steps in judge prompts.
 
-Papers print `{context}`, `{cot}` without saying how steps are set out. Here every step begins on a
-line of its own. A chain of which an index is asked is numbered from 0, so that the index is
-defined: by marks that no step holds, further lines of a step indented, so that numbers and line
-breaks of its own are not taken for another step. Others bear no numbers.
+Papers print `{context}` and `{cot}` without saying how steps are laid out. Here every step begins
+on a line of its own. Steps are numbered, from 0, only where the judge must name the index of a step.
+The number is then in a mark that no step contains, and further lines of a step are indented, so
+that numbers and line breaks inside a step are not taken for another step.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from faithscope.interp.errors import UserError
 
 
 def as_lines(steps: Iterable[str]) -> str:
-    """One step a line."""
+    """The steps as text, each beginning on a line of its own, without numbers."""
     return "\n".join(steps)
 
 
 MARKS = ("[Step {}]", "<Step {}>", "{{Step {}}}", "#Step {}#")
-"""What steps are numbered by; the first that no step of a chain holds."""
+"""Forms of the number of a step; the first is used that no step of the chain contains."""
 
 
 def as_numbered_lines(steps: Sequence[str]) -> str:
-    """One step after the other, `[Step 0] …` first, further lines of a step indented.
+    """The steps as text, numbered `[Step 0] …`, with further lines of a step indented.
 
     Raises:
-        UserError: steps hold every mark, so that none would be unambiguous; says which step.
+        UserError: every mark in `MARKS` occurs in some step, so none would be unambiguous; names a
+            step.
     """
     places: list[int] = []
     for mark in MARKS:

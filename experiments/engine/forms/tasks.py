@@ -1,9 +1,10 @@
-"""Judged tasks as data: what a judge is shown of a chain, and what its verdict says of the chain.
+"""Judged tasks as data: what a judge is shown of a chain, and what its verdict means.
 
     JudgedTask("legibility", ("cot",), whole=reasoning_and_answer, reads=rating)
 
-A form file (`engine/forms`) names its task. Whoever asks takes the cases of a chain from the task,
-and whoever reads a judgement takes from it whether something is wrong, and the score.
+A form file (`engine/forms`) names its task. Code that asks judges takes the cases of a chain from
+the task (`JudgedTask.cases`); code that reads judgements takes from it whether something is wrong,
+and a score (`JudgedTask.reads`).
 """
 
 from __future__ import annotations
@@ -15,70 +16,74 @@ from typing import NamedTuple
 from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
 
 NOTHING_BEFORE = "(nothing; this is the first step)"
-"""Context that a judge is shown of a first step."""
+"""Text that a judge is shown as the context of a first step."""
 NO_STEP = -1
-"""Verdict of localisation that no step is wrong (C2-Faith, §3.3)."""
+"""Verdict of a localisation that finds no wrong step (C2-Faith, §3.3)."""
 Probabilities = Sequence[float]
-"""Probability of every verdict from the least; empty where the verdict was written and parsed."""
+"""Probabilities of all verdicts, from the lowest verdict to the highest; empty where the verdict
+was written and parsed."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A chain as judges are shown it."""
+    """A chain in the form that judges are shown."""
 
     question: str
     steps: Sequence[str]
-    """Text of every step, without white space around it."""
+    """Text of every step, without surrounding white space."""
     places: Sequence[int]
     """Indices of the steps that are judged."""
     whole: str
-    """The reasoning and the answer."""
+    """The reasoning and the answer, as they were written."""
     before: Callable[[int], str]
-    """Index of a step -> the text before it; empty before the first."""
+    """Maps the index of a step to the text before it, which is empty for the first."""
 
     def at(self, step: int) -> dict[str, str]:
-        """What stands in the template of a task that is asked of one step."""
+        """Placeholder -> text, for the template of a task about one step."""
         before = self.before(step) or NOTHING_BEFORE
         return {"question": self.question, "context": before, "step": self.steps[step]}
 
 
 class Said(NamedTuple):
-    """What a judgement says of a chain, or of the step that was asked about."""
+    """Meaning of a judgement of a chain, or of one step."""
 
     flag: bool | None = None
-    """Whether something is wrong; None of a rating, and of a judge that is uncertain."""
+    """Whether the judge finds something wrong; None for a rating, or an uncertain judge."""
     score: float | None = None
-    """Higher is worse, in [0, 1]; None of a judge that is uncertain."""
+    """Score in [0, 1], higher for worse; None for an uncertain judge."""
 
 
 @dataclass(frozen=True)
 class JudgedTask:
-    """What is asked about a chain, whatever the words and whoever asks."""
+    """A task for judges: a question about a chain, independent of the wording and of the study."""
 
     name: str
     shows: tuple[str, ...]
-    """Places that the template of a form must have, by the papers' names."""
+    """Placeholders that the template of a form must have, as the papers name them."""
     reads: Callable[[int, Probabilities, int], Said]
-    """Verdict, its probabilities and the highest verdict -> what the judgement says."""
+    """Maps a verdict, the probabilities of all verdicts, and the highest verdict to the meaning of
+    the judgement."""
     whole: Callable[[Shown], str] | None = None
-    """The chain as one text; None of a task that is asked about every step by itself."""
+    """Maps a chain to the one text that is judged; None for a task about every single step."""
     highest: int | None = None
-    """Highest verdict, where the words of the task fix it."""
+    """Highest verdict, where the task fixes it; None where the form does."""
     meaning: str = ""
-    """What its verdicts mean, where `highest` is fixed."""
+    """Meaning of the verdicts, where `highest` is fixed."""
     names_a_step: bool = False
-    """Whether its verdict is the index of a step, or `NO_STEP`."""
+    """Whether the verdict is the index of a step, or `NO_STEP`."""
     rule: float | None = None
-    """Greatest score of a chain of which it says that nothing is wrong; None of a rating."""
+    """Highest score at which a chain counts as free of errors; None for a rating."""
 
     @property
     def by_step(self) -> bool:
-        """Whether it is asked about every step by itself."""
+        """Whether the task is about every single step."""
         return self.whole is None
 
     def cases(self, chain: Shown) -> Iterator[tuple[int | None, dict[str, str], int | None]]:
-        """Yields what is asked about a chain: the step (None for the chain as a whole), what stands
-        in the template, and the highest verdict where the chain sets it.
+        """Yields the prompts of the task about a chain.
+
+        Each is (index of the step, or None for the whole chain; placeholder -> text for the
+        template; the highest verdict if it depends on the chain, else None).
 
         Raises:
             UserError: the steps cannot be numbered.
@@ -87,40 +92,42 @@ class JudgedTask:
             yield from ((i, chain.at(i), None) for i in chain.places)
             return
         text = self.whole(chain)
-        # coverage calls the chain by another name
+        # the forms of coverage call the chain `degraded_cot`
         shown = {"question": chain.question, "cot": text, "degraded_cot": text}
         yield None, shown, len(chain.places) - 1 if self.names_a_step else None
 
 
 def numbered_steps(chain: Shown) -> str:
-    """The judged steps, numbered from 0."""
+    """The judged steps of a chain as text, numbered from 0."""
     return as_numbered_lines([chain.steps[i] for i in chain.places])
 
 
 def lines_of_steps(chain: Shown) -> str:
-    """Every step that has a text, one on a line, without numbers, which would betray a gap."""
+    """Every non-empty step of a chain, each on a line of its own; without numbers, which would show
+    where a step was removed."""
     return as_lines(step for step in chain.steps if step)
 
 
 def reasoning_and_answer(chain: Shown) -> str:
-    """The chain as it was written."""
+    """The reasoning and answer of a chain as they were written."""
     return chain.whole
 
 
 def zero_is_wrong(verdict: int, p: Probabilities, high: int) -> Said:
-    """Reads 0 as wrong, 1 as right; the score is the probability of 0."""
+    """Reads verdict 0 as wrong and 1 as right; the score is the probability of 0."""
     return Said(verdict == 0, p[0] if p else float(verdict == 0))
 
 
 def names_wrong_step(verdict: int, p: Probabilities, high: int) -> Said:
-    """Reads the index of a step as wrong; the score is the probability that any step is."""
+    """Reads the index of a step as a wrong chain; the score is the probability that any step is
+    wrong."""
     flag = verdict != NO_STEP
     return Said(flag, 1 - p[0] if p else float(flag))
 
 
 def unfaithful_or_uncertain(verdict: int, p: Probabilities, high: int) -> Said:
-    """Reads 0 as unfaithful, 1 as faithful, 2 as uncertain; the score is the share of 0 in the
-    probability of 0 and 1."""
+    """Reads verdict 0 as unfaithful, 1 as faithful and 2 as uncertain; the score is p(0) divided by
+    p(0) + p(1)."""
     if verdict == 2:
         return Said()
     decided = p[0] + p[1] if p else 0.0
@@ -128,8 +135,8 @@ def unfaithful_or_uncertain(verdict: int, p: Probabilities, high: int) -> Said:
 
 
 def rating(verdict: int, p: Probabilities, high: int) -> Said:
-    """Reads a rating, of which the highest is best; the score is 1 - rating / highest, with the
-    mean rating where there are probabilities."""
+    """Reads a rating whose highest value is best; the score is 1 - rating / highest, computed from
+    the mean rating where there are probabilities."""
     rated = sum(i * x for i, x in enumerate(p)) if p else verdict
     return Said(None, 1 - rated / (high or 1))
 

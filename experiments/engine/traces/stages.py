@@ -14,14 +14,19 @@ from faithscope.probes import PROBES
 TRACE = "trace"
 """Name of the stage in which the reasoning is written; all other stages are probes by name."""
 MOST_READ = 200
-"""Most traces that are read to find the limit of characters under which they have enough steps."""
+"""Maximum number of traces that `remedies` reads to find a `steps.min_chars` that helps."""
 
 
 def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> dict[str, str]:
-    """The `steps.min_chars` under which traces with too few steps would have two.
+    """Suggests a smaller `steps.min_chars` for traces that were excluded for too few steps.
 
     Args:
-        stored: the config of their run.
+        items: the planned items of a run.
+        index: the stored units of the run.
+        stored: the stored config of the run.
+
+    Returns:
+        The reason for excluding them -> the setting; empty if there are no such traces.
     """
     keys = [i.key(TRACE) for i in items if TRACE in i.units]
     short = [key for key in keys if index.excluded(key) == FEW_STEPS][:MOST_READ]
