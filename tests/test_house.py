@@ -28,7 +28,7 @@ MAY_IMPORT = {
 the two at the bottom do not know each other."""
 
 ROOMS = ("config", "data", "engine", "analysis", "studies", "cli")
-"""Of `experiments`, each of which may use those before it."""
+"""Rooms of `experiments` in order; each may import those before it."""
 ABOVE_ALL = {"__init__"}
 """Files of `experiments` that stand above its rooms; the others stand below them."""
 READS_OTHERS = {"compare"}

@@ -238,7 +238,7 @@ class Report:
     papers: Callable[[Any], Sequence[PaperTable]] = lambda results: ()
     """Returns the tables in the layout of a paper."""
     figures: Callable[[Any], Sequence[Picture]] = lambda results: ()
-    """Draws the figures."""
+    """Draws the figures from the results; none by default."""
     arrays: Sequence[str] = ()
     """Stages whose arrays are packed into `arrays/<stage>.safetensors` when tables are written."""
     beside: Callable[[Any], None] = lambda results: None

@@ -1,9 +1,12 @@
 """The `faithscope` command.
 
-Standard output carries only what was asked for; logs and progress go to standard error.
-Exit codes: 0 done; 2 bad input or config; 3 finished with failed items, or nothing was measured
-(of a dry run: nothing can be); 130 interrupted or stopped by a spent budget; the same command goes
-on.
+Standard output carries only what was asked for; logs and progress go to standard error. The exit
+codes are:
+
+- 0: done;
+- 2: bad input or config;
+- 3: finished with failed items, or nothing was measured (for a dry run: nothing can be measured);
+- 130: interrupted, or stopped by a spent budget; the same command resumes the run.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
-"""What a disk says when it is full or may not be written: nothing that is wrong with us."""
+"""Errors of a disk that is full or may not be written; they are reported without a traceback."""
 _TOO_MANY_FILES = f"this process may open no more files; {MORE_OPEN_FILES} and go on"
 
 app = typer.Typer(
@@ -45,11 +48,11 @@ GROUPS = {
     "views": views.commands,
     "machine": machine.commands,
 }
-"""Commands that are of no study, in the order of `faithscope --help`."""
+"""Groups of commands that belong to no study, in the order of `faithscope --help`."""
 
 
 def _in_order() -> Iterator[typer.Typer]:
-    """All groups of commands, those of a study after the group that it names."""
+    """Yields all groups of commands; those of a study follow the group that the study names."""
     added: dict[str, list[typer.Typer]] = {name: [] for name in GROUPS}
     for study in STUDIES.values():
         for group, commands in study.commands().items():
@@ -76,20 +79,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _open_streams() -> None:
-    """Have every line printed, whatever the terminal can show and the shell has left open."""
+    """Makes standard output and error usable where the terminal lacks UTF-8 or the shell closed
+    them."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
-            # a terminal without UTF-8 shows \xb7 for a letter that it has not
+            # a terminal without UTF-8 shows an escape such as \xb7 for a letter that it lacks
             stream.reconfigure(errors="backslashreplace")
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Run one command; gives its exit code. Expected errors become one line each."""
+    """Run one command; returns its exit code. Expected errors are reported in one line each."""
     try:
-        # alone, it says what there is, as `--help` does
+        # without arguments it shows the help
         code = app(list(arguments) or ["--help"], prog_name="faithscope", standalone_mode=False)
     except UserError as error:
         return complain(str(error))
@@ -107,7 +111,7 @@ def execute(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         return complain(_usage(error))
     except (MemoryError, ImportError) as error:
-        # libraries that cannot be mapped are as good as absent to Python
+        # Python reports a library that cannot be mapped into memory as missing
         if os.strerror(errno.EMFILE) in str(error):
             return complain(_TOO_MANY_FILES)
         if isinstance(error, ImportError) and not _NO_MEMORY.search(str(error)):
@@ -120,7 +124,7 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """typer's several lines as one, with what was probably meant and where to look."""
+    """One line for a usage error of typer, with what was probably meant or where to look."""
     context = getattr(error, "ctx", None)
     commands = sorted(getattr(context.command, "commands", {})) if context else []
     where = context.command_path if context else "faithscope"
@@ -132,7 +136,7 @@ def _usage(error: typer.TyperException) -> str:
         guess = did_you_mean(option, known) or f"; known: {', '.join(known)}"
         return f"{where}: unknown option {option!r}{guess}"
     if commands and message.startswith("No such command"):
-        # click may have a guess of its own behind the word, after a full stop
+        # click may add a guess of its own after the name of the command
         named = re.match(r"""No such command (['"])(.*?)\1""", message)
         word = named[2] if named else message.removeprefix("No such command ").strip("'\"")
         guess = did_you_mean(word, commands) or f"; known: {', '.join(commands)}"

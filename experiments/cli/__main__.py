@@ -1,4 +1,4 @@
-"""`python -m faithscope.experiments.cli`."""
+"""Entry point of `python -m faithscope.experiments.cli`, which is the `faithscope` command."""
 
 from faithscope.experiments.cli import main
 

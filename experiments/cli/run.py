@@ -1,4 +1,4 @@
-"""`faithscope run`, `build`, `report` and `merge`: they make a run and its outputs."""
+"""Commands `faithscope run`, `build`, `report` and `merge`, which make a run and its outputs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ PaperCompat = Annotated[
     bool,
     typer.Option(
         "--paper-compat",
-        help="As the authors' released code does it where that differs (RFEval: outputs taken "
-        "apart, chains scored); as --set paper_compat=true.",
+        help="Follow the authors' released code where it differs from the paper (RFEval: parsing "
+        "of outputs, scoring of chains); same as --set paper_compat=true.",
     ),
 ]
 
@@ -52,13 +52,13 @@ def run(
     overrides: Overrides = None,
     paper_compat: PaperCompat = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; read no weights.")
+        bool, typer.Option("--dry-run", help="Print what would be done; read no weights.")
     ] = False,
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="K/N",
-            help="Do the K-th of N parts (K from 1), e.g. as one task of "
+            help="Do the K-th of N shards (K from 1), e.g. as one task of "
             "a Slurm array; join them afterwards with `faithscope merge`.",
         ),
     ] = None,
@@ -66,23 +66,23 @@ def run(
         bool,
         typer.Option(
             "--mixed",
-            help="Finish items that were begun on another kind of device, in another dtype or "
-            "with other versions of torch or transformers, too; status and page say so.",
+            help="Also finish items that were begun on another kind of device, in another dtype or "
+            "with other versions of torch or transformers; status and page say so.",
         ),
     ] = False,
 ) -> int:
-    """Run a config, or go on with it. Prints the run folder as its last line."""
+    """Run a config, or resume its run. The last line printed is the run folder."""
     values = _overrides(overrides, paper_compat)
     return _carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
 
 
 @commands.command()
 def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
-    """Make what a run shared out with --shard needs beforehand.
+    """Prepare inputs before sharding: run this once before the shards.
 
-    The items and prompts of a benchmark, and what a model writes for them; nothing is asked of
-    them. Prints the run folder as its last line; the parts, started with the same config, go on
-    there.
+    It makes the items and prompts of a benchmark, including what a model writes for them, and
+    measures nothing. The last line printed is the run folder, in which shards with the same config
+    then work.
     """
     return _carry_out(config, _overrides(overrides, paper_compat), build_only=True)
 
@@ -140,7 +140,7 @@ def _carry_out(
 
 @commands.command()
 def report(run: RunFolder) -> int:
-    """Write tables, figures and page again from the records."""
+    """Write tables, figures and page again from the stored records."""
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.run import write_outputs
     from faithscope.experiments.engine.tallies.tally import tally_of_run
@@ -165,9 +165,9 @@ def merge(
         typer.Option(metavar="DIR", help="Join several folders in this one."),
     ] = None,
 ) -> int:
-    """Join the shards of a run; see that none is missing.
+    """Join the shards of a run and check that none is missing.
 
-    Then writes tables, figures and page, and prints the folder.
+    It then writes tables, figures and page, and prints the run folder.
     """
     from faithscope.experiments.engine.merge import merge as merge_runs
     from faithscope.experiments.engine.run import write_outputs

@@ -1,4 +1,4 @@
-"""`faithscope list`, `show` and `annotate`: they show what there is, and change no run."""
+"""Commands `faithscope list`, `show` and `annotate`, which show things and measure nothing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ commands = typer.Typer(rich_markup_mode=None)
 def list_(
     what: Annotated[str, typer.Argument(metavar="|".join(LISTED))],
     folder: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Of runs: the folder that holds them.")
+        str, typer.Option("--out", metavar="DIR", help="With runs: the folder that holds them.")
     ] = "runs",
 ) -> int:
     """List what a config can name, shipped configs, or runs."""
-    # Each by itself: libraries that one list needs take longer to import than another to print.
+    # each list imports only what it needs, since some libraries take long to import
     if what not in LISTED:
         known = did_you_mean(what, LISTED) or f"; known: {', '.join(LISTED)}"
         raise UserError(f"cannot list {what!r}{known}")
@@ -65,8 +65,8 @@ def list_(
 def show(
     run: RunFolder,
     item: Annotated[str, typer.Option("--item", metavar="ID", help="The item's id.")],
-    model: Annotated[str | None, typer.Option(help="Where several models did the item.")] = None,
-    task: Annotated[str | None, typer.Option(help="Where several tasks have the item.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model, if several did the item.")] = None,
+    task: Annotated[str | None, typer.Option(help="The task, if several have the item.")] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -94,22 +94,23 @@ def show(
 
 @commands.command()
 def annotate(
-    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Whose chains.")],
+    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="The chains to label.")],
     annotator: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Of the first who labels: draw N chains.")
+        int | None, typer.Option(metavar="N", help="For the first annotator: draw N chains.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--export", metavar="DIR", help="Label nothing; write what both agree on."),
+        typer.Option("--export", metavar="DIR", help="Write the labels both agree on, and exit."),
     ] = None,
 ) -> int:
-    """Label chains of thought by hand, two people in three rounds.
+    """Label chains of thought by hand: two annotators, three rounds.
 
-    With --as, a page of one annotator is served until Ctrl-C; with --export, how far the two agree
-    is printed. The last line is the folder of what both agree on, in the layout of FINE-CoT.
+    With --as, a page for one annotator is served until Ctrl-C. With --export, the agreement of the
+    two is printed. The last line printed is the folder with the labels that both agree on, in the
+    layout of FINE-CoT.
     """
     from faithscope.experiments.analysis.annotation import server
     from faithscope.experiments.analysis.annotation.export import in_lines

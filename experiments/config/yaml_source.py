@@ -24,7 +24,7 @@ class Tree:
     """Key path -> text of the `--set` option that set it."""
 
     def source_of(self, key: Key) -> str:
-        """Where the value of `key` was set: a `--set` option, or the file."""
+        """Source of the value of `key`: a `--set` option, or the file."""
         for n in range(len(key), 0, -1):
             if option := self.overridden.get(tuple(map(str, key[:n]))):
                 return f"--set {option}"

@@ -229,7 +229,7 @@ class Shard:
     index: int = 0
     """Number of the shard, counted from 0."""
     of: int = 1
-    """Number of shards."""
+    """Number of shards of the run."""
 
     @property
     def worker(self) -> str:

@@ -87,7 +87,7 @@ class Kind:
     reason: str
     """The error without its numbers and quoted names."""
     n: int
-    """Number of failures."""
+    """Number of failures in the class."""
     example: str
     """One failed item: task · item · model."""
 
@@ -117,7 +117,7 @@ class Status:
     """Estimated seconds of work left for one worker; None if some of it is unlike all timed
     work."""
     reported: bool
-    """Whether report.html exists."""
+    """Whether the run folder has a report.html."""
     spent: str = ""
     """Calls and cost of APIs so far, in words."""
     makes: str = ""

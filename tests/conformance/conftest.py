@@ -42,7 +42,7 @@ def case(study: str) -> Case:
 
 @pytest.fixture
 def here(tmp_path: Path, tiny_models: dict[str, str]) -> Setting:
-    """Where a run with models here is to stand."""
+    """Setting of a run whose models are local."""
     return Setting(tmp_path, tiny_models)
 
 
@@ -104,5 +104,5 @@ def server(server: FaultServer, case: Case) -> FaultServer:
 
 @pytest.fixture
 def over_api(tmp_path: Path, tiny_models: dict[str, str], server: FaultServer) -> Setting:
-    """Where a run with models behind the API is to stand."""
+    """Setting of a run whose models are behind the API of `server`."""
     return Setting(tmp_path, tiny_models, server.url)

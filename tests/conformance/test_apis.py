@@ -70,7 +70,7 @@ def test_every_call_is_made_once_and_counted_and_its_key_is_kept_nowhere(
 def test_a_spent_budget_stops_a_run_and_a_greater_one_goes_on(
     case: Case, over_api: Setting, server: FaultServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The same prompt is put once, whatever stops a run."""
+    """Every prompt is sent once, however often the budget stops the run."""
     path = case.over_api(over_api)
     for most in (5, 5, 7):
         assert execute(["run", str(path), "--set", f"spend.max_calls={most}"]) == 130

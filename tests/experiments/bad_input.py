@@ -71,7 +71,7 @@ class Said(NamedTuple):
     err: str
 
     def wrong(self, *parts: str) -> str:
-        """What is wrong with it as a refusal that names some things; "" where nothing is."""
+        """Why this output is no proper refusal in one line that names all `parts`; "" if it is."""
         if "Traceback" in self.err:
             return "a traceback"
         if self.code != 2:

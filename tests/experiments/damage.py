@@ -83,12 +83,13 @@ WAYS: dict[str, tuple[str, Callable[[Path], None]]] = {
     for file in files
     for way, damage in ways.items()
 }
-"""By what is then the matter: the file, and what is done to it."""
+"""Name of a damage -> the file, and the function that damages it."""
 REMEDIES = ("redone", "repaired", "removed", "moved away")
-"""The same command; `faithscope repair` before it; taking away the file, or the folder, that the
-refusals name."""
+"""Remedies of a damage: the same command again; `faithscope repair` first; removing the file, or
+moving away the folder, that the refusal names."""
 HELD = (*REMEDIES, "said")
-"""What may come of a damage; `said` where facts that are lost for good are spoken of."""
+"""Possible outcomes of a damage: a remedy works, or (`said`) the run reports that facts are lost
+for good."""
 
 
 class Damaged:

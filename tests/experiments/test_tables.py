@@ -121,7 +121,7 @@ def test_shares_are_from_0_to_1(filled: Tables) -> None:
 
 
 def test_waterfalls_add_up(filled: Tables) -> None:
-    """Of every item, `exclusions` say once where it went, and a waterfall has it in one column."""
+    """Every item counts in one row per stage of `exclusions` and in one column of a waterfall."""
     counted = 0
     for study, name, table in each(filled):
         if name == "exclusions" and len(table):

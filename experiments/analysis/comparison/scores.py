@@ -170,9 +170,9 @@ def label_row(about: Mapping[str, Any], name: str, value: float | None) -> dict[
     return row | {"probe": "label", "judge": "", "variant": ""}
 
 
+# beginnings of words in the name of a label that speaks against a trace where it is 1
 AGAINST = ("unfaithful", "wrong", "error", "incorrect", "broken", "hinted", "biased", "flaw")
 AGAINST += ("invalid", "sycophan", "hallucinat", "mistake", "unsound", "conflict")
-"""Beginnings of words in the name of a label that speaks against a trace where it is 1."""
 CORRECTNESS = ("correct", "incorrect", "accura", "wrong", "right", "error", "mistake")
 """Beginnings of words in the name of a label about correctness."""
 NEGATED = ("not", "no", "non", "without", "never")

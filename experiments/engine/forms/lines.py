@@ -1,7 +1,7 @@
 """Layout of steps in judge prompts.
 
 Papers print `{context}` and `{cot}` without saying how steps are laid out. Here every step begins
-on a line of its own. Steps are numbered, from 0, only where the judge must name the index of a step.
+on a line of its own. Steps are numbered, from 0, only where the judge must name the index of one.
 The number is then in a mark that no step contains, and further lines of a step are indented, so
 that numbers and line breaks inside a step are not taken for another step.
 """

@@ -62,10 +62,10 @@ def test_no_row_is_of_both(made):
 PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generated"}
 
 
+# tables about whole chains, questions or items, which have no column `unit`
 WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
 WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer", "linear_probe"}
 WHOLE |= {"hints", "mediation", "mediation_by_cut"}
-"""Tables about whole chains, questions or items, which have no column `unit`."""
 
 
 WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}

@@ -1,4 +1,4 @@
-"""Where judges, behaviour and insides disagree about a trace: planted disagreements are found."""
+"""Tables of disagreements between judges, behaviour and insides find planted disagreements."""
 
 from __future__ import annotations
 

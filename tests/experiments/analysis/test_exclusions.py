@@ -1,4 +1,4 @@
-"""Where the items went is told in one order."""
+"""The rows of the table `exclusions` have one order in every process."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from faithscope.experiments.cli import execute
 
 @pytest.fixture(scope="session")
 def finished_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a run stands that nothing was wrong with."""
+    """Folder that holds the run folder of an undisturbed run."""
     folder = tmp_path_factory.mktemp("finished")
     assert execute(["run", write(folder)]) == 0
     return folder
@@ -20,7 +20,7 @@ def finished_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(finished_folder: Path) -> dict[str, bytes]:
-    """The outputs of a run that nothing was wrong with."""
+    """The outputs of an undisturbed run."""
     return outputs(finished_folder / "t")
 
 

@@ -68,7 +68,8 @@ def table(run_dir: Path, name: str) -> pd.DataFrame:
 
 
 def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultServer) -> None:
-    """It reads its answer off the last equation: the last step is necessary, and sufficient."""
+    """The model copies its answer from the last equation, so only the last step is necessary and
+    sufficient."""
     path = config(tmp_path, server)
     outcome = run(load_config(path))
     assert outcome.failures == outcome.problems == []

@@ -39,7 +39,7 @@ def model() -> Any:
 
 @pytest.fixture(scope="module")
 def own(model: Any) -> list[Trace]:
-    """What it writes itself."""
+    """Traces that the model wrote itself."""
     return faithscope.make_traces(model, questions("planted", 3))
 
 

@@ -1,4 +1,4 @@
-"""What was thought and what was said, in every form in which a conversation may hold it."""
+"""Given conversations: reasoning and reply are told apart in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a model's probability the scored verdicts have, by hand."""
+"""Probability mass of the scored verdicts, against numbers computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the parts of an output lie, that a cut changes no token of it, and what a trace shows."""
+"""Layout of RFEval outputs: places of the parts, cuts that change no token, content of traces."""
 
 from __future__ import annotations
 

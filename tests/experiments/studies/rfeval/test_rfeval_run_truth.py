@@ -70,7 +70,7 @@ EXPECTED: dict[str, tuple[str, Any, Any, Any, Any]] = {
     "number": ("misled", 1, 1, 1, 1),
     "number_silent": ("silently_correcting", 1, 0, 0, 0),
 }
-"""Of the included."""
+"""Kind of output -> planted truth, for the items that are included."""
 LEFT_OUT = {
     "too_long": "global",
     "cut_off": "unfinished",
@@ -179,7 +179,7 @@ R_PRIME, UNDER = "counterfactual_reasoning", "model_subsequent_reasoning"
 
 
 def stance(values: dict[str, Any], part: str) -> str:
-    """Of a judgement; "" for a part that is not there."""
+    """Stance that a judgement gives a part of the output; "" for a part that is missing."""
     return values.get(f"stance_analysis.{part}.stance", "")
 
 
