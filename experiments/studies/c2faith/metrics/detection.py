@@ -65,8 +65,8 @@ def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     )
     row: dict[str, Any] = {}
     for name, side in sides.items():
-        row |= columns(f"{name}_wilson", share(flagged[side].tolist()))
-        row |= columns(name, estimates[name])
+        _, low, high = columns(f"{name}_wilson", share(flagged[side].tolist())).items()
+        row |= columns(name, estimates[name]) | dict((low, high))
     p = estimates["detection"].value
     return row | columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}
 
