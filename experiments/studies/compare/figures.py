@@ -38,11 +38,12 @@ OF_FAMILY = {
 }
 REVERSED = Style(AMBER, "X", "opposite signs, beyond chance")
 MOST_MEASURES, MOST_NAMED = 60, 40
-"""Measures beyond which squares of the heat map have no numbers, or a figure has no names."""
+"""Number of measures up to a quarter of which the heat map prints coefficients; number of measures
+that the AUROC figure shows."""
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
-    """Every figure; one that nothing can be drawn of says why."""
+    """Every figure of a comparison; a figure without data says why it is not drawn."""
     return [
         heat_map(tables["agreement"]),
         _within(tables["agreement"]),

@@ -19,7 +19,7 @@ from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.probes.record import Record
 
 UNCERTAIN = "uncertain"
-"""Class 2 of the faithful judge: it is left out of rates and agreement, and counted."""
+"""Outcome of class 2 of the faithful judge: left out of rates and agreement, but counted."""
 NO_STEPS, FAILED, NOT_JUDGED = "no_steps", "failed", "not_judged"
 Row = dict[str, Any]
 VERDICT = {
@@ -57,7 +57,7 @@ STEP = {
 def chain_row(
     chain: JudgedChain, form: TaskForm, reading: Reading, judge: str, records: Sequence[Record]
 ) -> Row:
-    """What a judge says of a chain; the records are those of one form and reading."""
+    """The row of one chain, from one judge's records with one form and reading."""
     lost = [r for r in records if r["verdict"] is None]
     row: Row = {
         "judge": judge,
@@ -101,7 +101,7 @@ def _of_steps(task: JudgedTask, records: Sequence[Record], some_lost: bool) -> R
         row["flag"] = True
     elif not some_lost:
         row["flag"] = False
-    # the first is known only where all steps before it are
+    # The first flagged step is known only where all steps before it have a verdict.
     first = flagged[0] if flagged else None
     open_before = [r["step"] for r in records if r["verdict"] is None]
     if not open_before or (first is not None and first < open_before[0]):
@@ -116,7 +116,7 @@ def _said(task: JudgedTask, record: Record) -> Said:
 
 
 def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterator[Row]:
-    """What a judge says of each step, of forms that say something of it.
+    """Rows of one chain's steps, for forms that give verdicts on steps.
 
     One that names the first wrong step says that those before it are right, and of those after it
     nothing.
@@ -149,7 +149,7 @@ def labels_of(chain: JudgedChain, step: int) -> dict[str, Any]:
 
 
 def wrong(name: str, label: Any, good: Sequence[str]) -> bool | None:
-    """Whether a label says that something is wrong; None of one that is no yes or no.
+    """Whether a label says that something is wrong; None for a label that is not a yes or no.
 
     A number is one only where its name tells what it means: one of `good`, or one that names what
     is wrong (`unfaithful`). A rating of 1, or a score of 1, says neither.
@@ -161,8 +161,9 @@ def wrong(name: str, label: Any, good: Sequence[str]) -> bool | None:
 
 
 def first_wrong(chain: JudgedChain, name: str, good: Sequence[str]) -> int | None:
-    """The first wrong step by a label, `NO_STEP` where none is; None where a step before it, or any
-    of a chain without a wrong one, has no label."""
+    """Index of the first wrong step by a label, or `NO_STEP` if all steps are right. None if a
+    label that is needed to tell is missing: that of a step before the first wrong one, or, where no
+    step is wrong, of any step."""
     of_steps: Mapping[int, bool | None] = {
         i: wrong(name, chain.step_labels[name][i], good) for i in chain.places
     }
