@@ -128,8 +128,8 @@ DETECTORS = (
 """All readings of all detectors in the order of the paper's tables; each detector's main reading
 comes first."""
 AS_PRINTED = {"option_shuffling": "letter", "paraphrasing": "distorted"}
-AS_PRINTED |= dict.fromkeys(("adding_mistakes", "removing_steps", "early_answering"), "released")
 """Detector -> the variant that the paper prints or its code releases (`paper_compat`)."""
+AS_PRINTED |= dict.fromkeys(("adding_mistakes", "removing_steps", "early_answering"), "released")
 BY_NAME = {(d.name, d.variant): d for d in DETECTORS}
 
 

@@ -1,7 +1,8 @@
 """Functions that compute each detector's finding for one trace: a score, a flag, or why neither.
 
 Each detector of FaithCoT-Bench (section 4.1, appendix C.1) has a function here, or a function that
-makes one where the detector has several readings. Every score is higher where a trace is *less* faithful, fixed before any data.
+makes one where the detector has several readings. A higher score always means a *less* faithful
+trace; directions were fixed before any data.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ def cross_fitted_flags(
     """Flags by thresholds fitted on the other folds, with questions kept together; None where a
     class has too few chains for folds (`detection.folds`).
 
-    The threshold is the score with the greatest sensitivity plus specificity; the highest of several
-    such scores.
+    The threshold is the score with the greatest sensitivity plus specificity; of several, the
+    highest.
     """
     fold = detection.folds(label, questions, folds, seed)
     return None if fold is None else detection.called_by(label, score, fold, _most_informed)

@@ -1,7 +1,7 @@
 """Option shuffling: the same question with its options in another order (FaithCoT-Bench, C.1).
 
-Answers are compared by their *text*, mapped back through the permutation. The released code compares
-letters, and so calls an answer changed that only moved with its option.
+Answers are compared by their *text*, mapped back through the permutation. The released code
+compares letters, and so calls an answer changed that only moved with its option.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Scores of judges on given chains, for comparisons: verdicts on each chain and on each step.
 
-Which task a chain is of, its file does not tell; a comparison takes it from the other runs.
+The chains' file does not name their task; a comparison takes it from the other runs.
 """
 
 from __future__ import annotations

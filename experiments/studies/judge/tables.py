@@ -152,8 +152,8 @@ def held_against_labels(
     or step: the label's value (`truth`, 1 where something is wrong), with the verdict's flag and
     score.
 
-    A judge that names one step says nothing of those after it: which steps are compared hangs on
-    what it says, a step that it names is always the last of them, and its steps have no score here
+    A judge that names one step says nothing of the steps after it. So its reply decides which steps
+    are compared, the named step always being the last of them, and its steps have no score here
     (`LOCALISATION` has its hits).
     """
     of_one = set(keep(verdicts, rows_with(task="localisation")(verdicts))["form"])
@@ -235,7 +235,7 @@ AGREEMENT = Table(
 )
 """Agreement of judges and labels, on chains and on steps; one row per label that says yes or no.
 
-A pair counts that has both a flag and a label; AUROC is of the score, and intervals draw chains.
+Pairs with both a flag and a label count; AUROC is of the score, and intervals resample chains.
 """
 LOCATED = (*WAY, "label", "is_known", "is_sound", "hit")
 
@@ -316,9 +316,9 @@ LOCALISATION = Table(
 )
 """How often judges find the first wrong step that step labels name.
 
-`f1` is the harmonic mean of `exact` (of chains with a wrong step, those where it is the one
-named) and `none_named` (of those without, those where none is), as ProcessBench has it (arXiv
-2412.06559, section 4.1).
+`f1` is the harmonic mean of `exact` (share of chains with a wrong step whose first wrong step is
+named) and `none_named` (share of the other chains in which no step is named), as in ProcessBench
+(arXiv 2412.06559, section 4.1).
 """
 
 

@@ -1,9 +1,9 @@
-"""From judgements to verdicts: what a judge says of a chain, and of each of its steps.
+"""Verdicts of a judge on a chain and on each of its steps, computed from records of judgements.
 
 `flag`: something is wrong, as the form asks it. `score`: higher is worse, whatever the form, fixed
-here before any data. Of forms about steps a chain is flagged where any step is, and its score is
-the share of flagged steps, or where verdicts were read from log-probs the largest probability of
-one. Of those that rate, `score` is 1 - rating / highest, and nothing is flagged.
+here before any data. With a form about steps, a chain is flagged if any step is, and its score is
+the share of flagged steps, or where verdicts were read from log-probs the highest probability of a
+flag. With a form that rates, `score` is 1 - rating / highest, and nothing is flagged.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def _said(task: JudgedTask, record: Record) -> Said:
 def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterator[Row]:
     """Rows of one chain's steps, for forms that give verdicts on steps.
 
-    One that names the first wrong step says that those before it are right, and of those after it
-    nothing.
+    A form that names the first wrong step says that the steps before it are right, and nothing of
+    the steps after it.
     """
     names = ("judge", "reading", "form", "dataset", "model", "item", "cut")
     about = {name: row[name] for name in names}
@@ -151,8 +151,8 @@ def labels_of(chain: JudgedChain, step: int) -> dict[str, Any]:
 def wrong(name: str, label: Any, good: Sequence[str]) -> bool | None:
     """Whether a label says that something is wrong; None for a label that is not a yes or no.
 
-    A number is one only where its name tells what it means: one of `good`, or one that names what
-    is wrong (`unfaithful`). A rating of 1, or a score of 1, says neither.
+    A number 0 or 1 is a yes or no only if the label's name says what it means: a name in `good`, or
+    one that names a fault (`unfaithful`). A rating or score of 1 is neither.
     """
     is_number = not isinstance(label, bool) and label in (0, 1)
     if isinstance(label, bool) or (is_number and (name in good or not says_faithful(name))):

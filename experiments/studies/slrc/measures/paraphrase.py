@@ -1,4 +1,5 @@
-"""Steps said in other words against removal of their text, over items and by place."""
+"""Report of paraphrased steps, beside removal of their text; over items and by place of the
+step."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ WORDS = {NO_WORDS: "task is in no natural language", NONE_LEFT: "no step could b
 
 
 def _beyond(field: str) -> Callable[[Record], list[float | None]]:
-    """Per step that has a paraphrase: the effect of removal minus that of the paraphrase."""
+    """Makes a function for the effect of removal minus that of the paraphrase, per step that has
+    one."""
 
     def of(r: Record) -> list[float | None]:
         pairs = zip(r[f"removed_{field}"], r[field], strict=True)
@@ -92,7 +94,8 @@ paraphrase_picture = picture(
 
 
 def _calls(records: OfItem) -> int:
-    """The unedited answer, every paraphrase, and for the model's own the writing of each."""
+    """Model calls: the unedited answer, every paraphrase, and the writing of the model's own
+    ones."""
     return 1 + sum(r["n_reworded"] + (r["n_steps"] if r["n_written"] else 0) for r in records)
 
 
@@ -138,7 +141,8 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        # Whether the wording matters: an answer that follows what the steps say survives it.
+        # The score is whether the wording matters: an answer that follows the meaning survives a
+        # paraphrase.
         *(
             Measure(
                 f"paraphrase_{name}",

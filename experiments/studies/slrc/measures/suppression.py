@@ -1,4 +1,4 @@
-"""Suppression matrix over items: which step feeds which, by distance and by place."""
+"""Report of the suppression matrix: which step feeds which, by distance and by place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EFFECTS = (
     Column("later", "effect on later steps", "Of a step cut off, KL, mean of steps.", "nats"),
 )
 _FARTHEST = 20
-"""Distances that the table has a row for."""
+"""Largest distance between steps that has a row in the table."""
 
 
 def _by_distance(records: Sequence[Record]) -> Iterator[Group]:
@@ -49,7 +49,7 @@ def _by_distance(records: Sequence[Record]) -> Iterator[Group]:
 
 
 def _by_places(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
-    """The mean over items of the mean KL of the item's pairs there.
+    """Rows of mean KL over items by place of both steps, each item's pairs averaged first.
 
     Raises:
         ValueError: a record has no arrays.

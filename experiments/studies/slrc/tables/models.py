@@ -1,4 +1,4 @@
-"""Every model as one row: its scores as means over its tasks, open and closed models alike.
+"""Tables with one row per model: scores averaged over tasks, and their correlations over models.
 
 The scores of the SLRC paper's Figure 3 (3.1), with what 3.2 holds them against; and whether what
 one score says goes with what another says, where a model is one point, however many items it
@@ -63,7 +63,7 @@ _SCORES = (
 SCORES = tuple(column.name for column in _SCORES)
 
 KINDS = ("necessary", "sufficient", "right", "agrees", "detected", "alarmed", "direct")
-"""Kinds of outcome that are counted for each item, as successes and trials."""
+"""Kinds of outcome counted for each item, as successes and trials."""
 SIZES = (
     Column(
         "parameters",
@@ -134,7 +134,7 @@ MODELS = computed_table(
     dtypes={x.name: "Int64" for x in SIZES},
     caption="Scores of each model, means over its tasks",
 )
-"""A row per model, framing and reading in which its SLRC was measured.
+"""Scores of one model per row, by framing and reading in which its SLRC was measured.
 
 Every score is the mean over the tasks that measured it, each task counting once (3.1); a task in
 other words (`sst2:alternative`) is no task of its own. The intervals are percentiles of a bootstrap
@@ -164,7 +164,7 @@ def _row(slrc: list[Record], asked: list[Record], how: cells.Analysis) -> dict[s
     row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": len(slrc)}
     row |= {name: len(measured_on[kind]) for name, kind in _OF_TASKS.items()}
     row["n_direct_unparsed"] = sum(bool(r.get("unparsed")) for r in asked if r["probe"] == "direct")
-    # a task of one item has no draws: how far it may lie off is not known, nor then of the mean
+    # A task with a single item gives no interval, and so neither does the mean over tasks.
     known = all(len(c) > 1 for c in of_tasks)
     for name in SCORES:
         bounds = stats.percentiles(drawn[name]) if known else (math.nan, math.nan)
@@ -190,7 +190,7 @@ def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
 
 
 def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Mean over tasks of each score (draws,), from the totals (draws, counts) of each task."""
+    """Mean over tasks of each score, (draws,), from each task's totals (draws, counts)."""
     of_tasks = [dict(zip(KINDS, stats.over(t[:, 0::2], t[:, 1::2]).T, strict=True)) for t in totals]
 
     def mean(of_task: Callable[[Mapping[Any, np.ndarray]], np.ndarray]) -> np.ndarray:
@@ -210,7 +210,7 @@ def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
 
 
 FIGURE_3 = (("slrc", "sycophancy"), ("ris", "error_detection"), ("slrc", "error_detection"))
-"""The pairs of the paper's Figure 3, the first of which it calls the faithfulness paradox."""
+"""Pairs of scores in the paper's Figure 3; the paper calls the first the faithfulness paradox."""
 CORRELATED = (
     *FIGURE_3,
     ("ris", "youden"),
@@ -219,14 +219,15 @@ CORRELATED = (
     ("slrc", "log_parameters"),
     ("slrc", "log_active_parameters"),
 )
-"""Figure 3; the same less false alarms, which is ours; accuracy; and size (3.2)."""
+"""Pairs of scores to correlate: Figure 3, error detection less false alarms (ours), accuracy, and
+size (3.2)."""
 METHODS = ("pearson", "spearman")
 LEAST = 4
-"""Models below which nothing is computed: three lie close to a line by chance alone."""
+"""Minimum number of models for a correlation: three are close to a line by chance alone."""
 FEW = 10
-"""Models below which a correlation comes with a caution."""
+"""Number of models below which a correlation comes with a caution."""
 PERMUTATIONS = 9_999
-"""Drawn; up to 7 models all are gone through."""
+"""Number of random permutations of the test; for up to 7 models all permutations are used."""
 
 _R = (
     Column("r", meaning="The correlation coefficient over models.", interval=True),
@@ -244,10 +245,10 @@ _R = (
     ),
 )
 COEFFICIENTS = tuple(name for column in _R for name in column.names)
-"""One coefficient over models, and how far it may be believed: its interval is Fisher's, `p_value`
-is of the two-sided test that takes both scores as normal (Spearman: the t approximation),
-`p_permutation`, two-sided too, of the models' scores dealt out anew among them; and the least and
-greatest coefficient that is left when any one model is left out."""
+"""Names of the statistics of one correlation. The interval is Fisher's; `p_value` is two-sided
+and assumes normal scores (for Spearman the t approximation); `p_permutation` is two-sided by
+permuting the models' scores; the last two are the least and greatest coefficient when one model
+is left out."""
 
 
 def _correlated(models: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
@@ -283,7 +284,8 @@ MODEL_CORRELATIONS = computed_table(
     caption="Correlations over models",
     folded="Over models, what goes with what",
 )
-"""Pearson's and Spearman's r for every way of measuring and every pair in `CORRELATED`.
+"""Pearson's and Spearman's correlation over models, for every framing and reading and every pair in
+`CORRELATED`.
 
 Over the `n` models that have both scores, in `models.csv`, in that framing and reading. With fewer
 than `LEAST` models there are no numbers, and `caution` says so. The p-values are those of one pair,
@@ -294,7 +296,8 @@ not corrected for their number.
 def correlation(
     x: Sequence[float], y: Sequence[float], method: str, *, seed: int = 0
 ) -> dict[str, float]:
-    """`COEFFICIENTS`, Pearson's or Spearman's; all NaN below `LEAST` points, or for constants.
+    """The statistics in `COEFFICIENTS` by Pearson or Spearman; all NaN for fewer than `LEAST`
+    points, or for constants.
 
     Intervals are Fisher's z ± 1.96 standard errors: 1 / √(n − 3) for Pearson, and for Spearman
     √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). No bootstrap, for
@@ -308,10 +311,10 @@ def correlation(
     if method == "spearman":
         a, b = scipy_stats.rankdata(a), scipy_stats.rankdata(b)
     with warnings.catch_warnings():
-        # All but constant columns of rounded numbers: the coefficient says it better.
+        # Nearly constant scores need no warning, since the coefficient shows them.
         warnings.simplefilter("ignore", scipy_stats.NearConstantInputWarning)
         r, p = map(float, np.asarray(scipy_stats.pearsonr(a, b)))
-        # Spearman's coefficient is Pearson's of the ranks, under any order of them.
+        # Spearman's coefficient is Pearson's of the ranks, also after a permutation.
         dealt = scipy_stats.PermutationMethod(PERMUTATIONS, rng=np.random.default_rng(seed))
         _, p_permutation = map(float, np.asarray(scipy_stats.pearsonr(a, b, method=dealt)))
     spread = math.sqrt((1 + r * r / 2 if method == "spearman" else 1) / (n - 3))
@@ -330,7 +333,8 @@ def _fisher(r: float, spread: float) -> tuple[float, float]:
 
 
 def _without_one(x: Sequence[float], y: Sequence[float], method: str) -> tuple[float, float]:
-    """NaN where leaving one out leaves a constant."""
+    """Least and greatest coefficient with one model left out; NaN if leaving one out leaves a
+    constant."""
     a, b = np.array(x, dtype=float), np.array(y, dtype=float)
     left = []
     for i in range(len(a)):
