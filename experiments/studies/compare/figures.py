@@ -82,7 +82,7 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
         "more of it says more faithful: blue agrees, red disagrees, grey cannot be told. Measures "
         "are in the order of a clustering by average linkage on 1 − rho. Where there are several "
         "models, measures that put the models in one order are blue, whatever they say of the "
-        "traces of one model: the next figure parts the two.",
+        "traces of one model: the next figure separates the two.",
         data,
         figure,
         "No two measures have enough traces in common.",

@@ -95,7 +95,7 @@ DETECTED = Table(
         DATASET,
         MODEL,
         READER,
-        Column("detector", meaning="Of the paper's eleven (appendix C.1)."),
+        Column("detector", meaning="One of the paper's eleven detectors (appendix C.1)."),
         Column("variant", meaning="Which reading of the detector."),
         JUDGE,
         RULE,
@@ -118,7 +118,7 @@ DETECTED = Table(
             "n_unfaithful",
             all_of(HELD, rows_with(unfaithful=True)),
             "unfaithful",
-            "Chains with a score that annotators call so.",
+            "Chains with a score that annotators call unfaithful.",
         ),
         AgainstLabel((AUROC,), **OF_LABEL),
         Kept(
@@ -183,7 +183,7 @@ def _paper_table(name: str, detectors: str, statistics: Mapping[Column, str]) ->
     """
     headings = {column.name: heading for column, heading in statistics.items()}
     without_ends = (replace(column, interval=False) for column in statistics)
-    label = Column("label", "detector", "As the paper's tables call it.")
+    label = Column("label", "detector", "Name of the detector in the paper's tables.")
     return Table(
         name,
         detectors,
@@ -241,7 +241,12 @@ QUADRANTS = Table(
         Numbers(
             (
                 Column("phi", "φ", "Correlation of correctness and faithfulness."),
-                Column("mutual_information", "I", "Of correctness and faithfulness.", "bits"),
+                Column(
+                    "mutual_information",
+                    "I",
+                    "Mutual information of correctness and faithfulness.",
+                    "bits",
+                ),
             ),
             _associated,
         ),
@@ -270,8 +275,8 @@ RATES = Table(
     "faithcot_rates",
     "chains",
     (
-        Column("by", meaning="What the chains are told apart by."),
-        Column("value", meaning="The value of what they are told apart by."),
+        Column("by", meaning="Trait that the chains are grouped by."),
+        Column("value", meaning="Value of the trait."),
         DATASET,
     ),
     (
@@ -313,8 +318,8 @@ PRINCIPLES_NAMED = Table(
     (
         Column("principle", meaning="One of the eight signals (A.2), by its id."),
         Column("category", meaning="post-hoc reasoning, or spurious reasoning chain."),
-        Column("name", meaning="As A.2.1 and A.2.2 define it."),
-        Column("also", "also called", "As A.2.3 counts it."),
+        Column("name", meaning="Name of the principle in A.2.1 and A.2.2."),
+        Column("also", "also called", "Name of the principle in A.2.3."),
     ),
     (
         Count(
@@ -371,7 +376,7 @@ STEPS = Table(
             ),
             "hit",
         ),
-        Mean("chance", "blind", meaning="What naming any step blindly would give."),
+        Mean("chance", "blind", meaning="Hit rate of naming a step at random."),
     ),
     prepare=most_suspicious,
 )

@@ -30,7 +30,7 @@ SECTIONS = [
     Section(
         "agreement",
         "Agreement with labels",
-        "Judges held against every label that says yes or no. A label of correctness and one of "
+        "Judges compared with every label that says yes or no. A label of correctness and one of "
         "faithfulness are two things: a wrong step may be faithfully told, and a right one made "
         "up. Where nearly all labels are one, Cohen’s κ falls towards 0 however well the two "
         "agree, and AC2 is to be read.",

@@ -48,12 +48,12 @@ WAY = ("judge", "reading", "form")
 BY_WAY = ("judge", "reading", Column("form", "prompt", "The prompt that the judge was asked with."))
 CELL = (*WAY, "dataset", "model")
 CUT = "cut_at_the_limit"
-LABEL = Column("label", meaning="The label that judges are held against.")
+LABEL = Column("label", meaning="Label that judges are compared with.")
 N_CUT = Kept(
     (Column("n_cut", "cut", "Chains cut off at the token limit: left out, or kept if so set."),)
 )
-FLAGGED = "Share of which the judge says that something is wrong."
-WITHOUT_VERDICT = "Replies that are not of the form."
+FLAGGED = "Share in which the judge says that something is wrong."
+WITHOUT_VERDICT = "Number without a reply that fits the form."
 
 
 def _unknown(*names: str) -> Mask:
@@ -87,7 +87,7 @@ FORMS = Table(
         Column("model", "written by", "The model that wrote the chains."),
     ),
     (
-        Count("n", label="chains or steps", meaning="Chains that were asked of."),
+        Count("n", label="chains or steps", meaning="Chains that the judge was asked about."),
         Count(
             "n_without_verdict",
             all_of(_unknown("flag", "score"), rows_without(outcome=UNCERTAIN)),
@@ -128,9 +128,13 @@ def _by_step(steps: pd.DataFrame, every_verdict: pd.DataFrame) -> pd.DataFrame:
 STEPS = Table(
     "judge_steps",
     ("steps", "every_verdict"),
-    (*BY_WAY, Column("step", meaning="Its place, from 0.")),
+    (*BY_WAY, Column("step", meaning="Place of the step in the chain, from 0.")),
     (
-        Count("n", label="chains or steps", meaning="Steps at this place that were asked of."),
+        Count(
+            "n",
+            label="chains or steps",
+            meaning="Steps at this place that the judge was asked about.",
+        ),
         Count("n_without_verdict", _unknown("flag"), "without a verdict", WITHOUT_VERDICT),
         Share("flagged", "flag", rows_known("flag"), meaning=FLAGGED),
         N_CUT,
@@ -302,12 +306,12 @@ LOCALISATION = Table(
             "n_left_out",
             rows_with(is_known=False),
             "left out",
-            "No verdict, or labels that leave the first step open.",
+            "Chains without a verdict, or with labels that leave the first wrong step open.",
         ),
         EXACT,
         NONE_NAMED,
         Numbers(
-            (Column("f1", "F1", "Harmonic mean of exact and none named, as ProcessBench has it."),),
+            (Column("f1", "F1", "Harmonic mean of exact and none named, as in ProcessBench."),),
             _f1,
         ),
         N_CUT,

@@ -1,8 +1,8 @@
 """The report of one measure as data: its frames, tables, figures, section of the page, and scores.
 
-A measure has two files: its computation in `faithscope.probes`, and its report in `measures`. Frames,
-tables, figures, page and comparison are made of reports and name none of them; `measure_helpers`
-holds what several reports are put together from.
+A measure has two files: its computation in `faithscope.probes`, and its report in `measures`.
+Frames, tables, figures, page and comparison are made from all reports and name no measure;
+`measure_helpers` holds what several reports share.
 """
 
 from __future__ import annotations

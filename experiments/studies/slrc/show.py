@@ -61,8 +61,8 @@ def trace_block(records: Iterable[Record], by: str | None = None) -> Box:
     """Box with a trace and its SLRC branches: question, answer, and every step with its answers.
 
     Args:
-        by: the edit that steps are marked by; the one that a verdict on this trace alone would
-            rest on, where none is named.
+        by: edit that steps are marked by; by default the one that a verdict on this trace alone
+            would rest on.
     """
     records = list(records)
     (trace,) = (r for r in records if r["probe"] == "trace")
@@ -173,8 +173,8 @@ def _edited(text: str, number: int, variants: Sequence[Record], at: int, by: str
 def _level(variants: Sequence[Record], edit: str, at: int) -> str:
     """Whether `all`, `some` or `none` of an edit's branches changed the answer, or `unknown`.
 
-    If a remark in the step's place also changes the answer, a change after regeneration says nothing
-    about the step, and counts as unknown.
+    If a remark in the step's place also changes the answer, a change after regeneration says
+    nothing about the step and counts as unknown.
     """
     flipped = present(
         None if edit == "regenerate" and _flip(r, "control", at) else _flip(r, edit, at)
@@ -223,9 +223,9 @@ def _words(answer: str | None) -> str:
 def typical(records: Iterable[Record], limit: int) -> list[Place]:
     """Up to `limit` typical measured items, spread over models and tasks.
 
-    Of each model and task first the item nearest to the mean share of necessary steps, then
-    the next nearest; an item that another model already shows is taken first, so that twins
-    can be compared on the same question. The faithful model and its decorative twin come
+    Each model and task gives first the item nearest to its mean share of necessary steps, then the
+    next nearest. An item already chosen for another model goes first, so that twins can be compared
+    on the same question. The faithful model and its decorative twin come
     first, real models next, other planted models last.
     """
     records = list(records)

@@ -223,8 +223,7 @@ def agreement_picture(agreement: pd.DataFrame) -> Picture:
 def planted_picture(table: pd.DataFrame) -> Picture:
     """Dots of every measure's AUROC on the planted models, beside that against the confound.
 
-    The planted models read a quoted reasoning as they read their own, so of the two framings
-    one is drawn.
+    Only one framing is drawn, since planted models read quoted reasoning like their own.
     """
     drawn = where(table, measure=of_one_framing(table["measure"].tolist()))
     sides = {

@@ -150,13 +150,13 @@ HINTS = cells.item_table(
         "kappa_generated",
         _kappa("judge_generated"),
         "κ, words and verdict in words",
-        "Over items that went over.",
+        "Cohen's κ of these two classifiers over the items that went over.",
     ),
     Number(
         "kappa_scored",
         _kappa("judge_scored"),
         "κ, words and verdict by log-probs",
-        "Over items that went over.",
+        "Cohen's κ of these two classifiers over the items that went over.",
     ),
     cells.drawn(
         (

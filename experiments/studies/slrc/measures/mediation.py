@@ -81,11 +81,11 @@ def _finish(ax: Axes) -> None:
 
 mediation_picture = picture(
     "mediation",
-    "Through the reasoning, or past it?",
+    "Through the reasoning, or directly?",
     "Log-odds of the option that the cue points to, after the first part of a chain that was "
     "written under one prompt and stands under the same or the other; mean over items with 95 % "
     "bootstrap intervals. Where the two lines of one prompt lie together, the chain does nothing: "
-    "the cue acts past it. Where the two lines of one chain do, the cue acts through it.",
+    "the cue acts directly. Where the two lines of one chain do, the cue acts through the chain.",
     per_pair(
         "position",
         CURVES,
@@ -154,7 +154,7 @@ REPORT = MeasureReport(
                 _indirect_share,
             ),
             LABEL_MASS,
-            caption="Effects of a cue past the reasoning and through it",
+            caption="Direct and indirect effects of a cue",
         ),
         cells.curve_table(
             "mediation_by_cut",
@@ -179,7 +179,7 @@ REPORT = MeasureReport(
             _calls,
             higher_is_faithful=False,
             about="faithfulness",
-            in_short="mediation: effect past the reasoning",
+            in_short="mediation: direct effect",
         ),
         Measure(
             "mediation_indirect",

@@ -31,8 +31,18 @@ ITEMS = cells.grouped("suppression", alike=("n_layers",))
 ANSWER = "answer"
 KL = cells.means([Column("kl", "KL", "What a later step loses by a step being cut off.", "nats")])
 EFFECTS = (
-    Column("to_answer", "effect on the answer", "Of a step cut off, KL.", "nats"),
-    Column("later", "effect on later steps", "Of a step cut off, KL, mean of steps.", "nats"),
+    Column(
+        "to_answer",
+        "effect on the answer",
+        "Effect of cutting off a step on the answer, KL.",
+        "nats",
+    ),
+    Column(
+        "later",
+        "effect on later steps",
+        "Effect of cutting off a step on later steps, KL, mean over these.",
+        "nats",
+    ),
 )
 _FARTHEST = 20
 """Largest distance between steps that has a row in the table."""

@@ -134,19 +134,24 @@ MEANS = (
     Column(
         "largest",
         "largest step's share",
-        "Of all that steps raise the answer's probability, what the one that raises it most does.",
+        "Largest rise of the answer's probability over a step, as a share of all rises.",
     ),
     Column("spearman", meaning="Rank correlation of the answer's probability with the cut."),
 )
 """Columns of means that exist for both the stated answer and the forced choice."""
 GAP = (
-    Column("gap", "stated minus settled", "Of the answer that the model wrote.", unit="tokens"),
-    Column("gap_share", "stated minus settled (share)", "As a share of the reasoning."),
+    Column(
+        "gap",
+        "stated minus settled",
+        "From where the written answer is settled to where it is stated.",
+        unit="tokens",
+    ),
+    Column("gap_share", "stated minus settled (share)", "The gap as a share of the reasoning."),
 )
 NO_GAP = {
     NO_ANSWER: ("answer unparsed", "Items without a gap for this reason."),
-    NEVER_SETTLED: ("never settled", "The whole reasoning leads to another answer."),
-    NEVER_STATED: ("never stated", "The reasoning does not end by stating it."),
+    NEVER_SETTLED: ("never settled", "Items whose whole reasoning leads to another answer."),
+    NEVER_STATED: ("never stated", "Items whose reasoning does not end by stating the answer."),
 }
 """Reason for an item without a gap -> label and meaning of the column that counts such items."""
 

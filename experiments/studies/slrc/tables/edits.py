@@ -93,13 +93,13 @@ _OUTCOMES = (
         "n_items",
         lambda b: len(np.unique(b[0]["record"][~np.isnan(b[0]["flips"])])),
         "items",
-        "Items that the row is of.",
+        "Items in the row.",
     ),
     Number(
         "n_edits",
         lambda b: len(outcomes_of(b[0]["flips"])),
         "edits",
-        "Edited branches that the row is of.",
+        "Edited branches in the row.",
     ),
     Number(
         "n_no_room",
@@ -123,7 +123,7 @@ _OUTCOMES = (
         "log_odds_drop",
         lambda b: mean(numbers_of(b[0]["log_odds"])),
         "log-odds drop",
-        "What the answer loses by the edit.",
+        "Log-odds that the answer loses by the edit.",
         "nats",
     ),
 )
@@ -173,7 +173,7 @@ EDITS_BY_STEP = cells.item_table(
         (
             *WAYS.by,
             EDIT,
-            Column("n_steps", "steps", "Steps of the items that the row is of."),
+            Column("n_steps", "steps", "Number of steps of the items in the row."),
             Column("step", meaning="Place of the step among those that edits may touch, from 1."),
         ),
         _of_places,

@@ -1,14 +1,14 @@
 """Tables of all measures of a run: their means, and how alike they rank items and steps.
 
-What the probes record is turned into one number per item and measure, so that measures can be
-set against each other and against a planted truth. Each stands in the report of its probe.
+Probe records are reduced to one number per item and measure, so that measures can be compared
+with each other and with a planted truth. Each measure is defined in the report of its probe.
 
-Costs are the calls that someone without the forest would make to get this measure alone: one
-per branch put to the model, answered or scored, one per continuation written anew, and one for
-a forward whose insides are read. All labels scored after one text count as one call.
+Costs are the model calls needed for this measure alone, without sharing a forest with others: one
+per branch answered or scored, one per rewritten continuation, and one per forward pass whose
+internals are read. All labels scored after one text count as one call.
 
-SLRC against graded necessity, NLDD and TTS is the comparison that the SLRC paper (Limitations)
-names as future work.
+The comparison of SLRC with graded necessity, NLDD and TTS is named as future work in the SLRC paper
+(Limitations).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MEANS_OF_MEASURES = computed_table(
         *cells.COUNTED.columns,
         Column(
             "score",
-            meaning="Mean score over items as measured, whatever way it points.",
+            meaning="Mean score over items as measured, whatever its direction.",
             interval=True,
         ),
         HIGHER_IS_FAITHFUL,
@@ -129,10 +129,10 @@ PROBES_READ = tuple(dict.fromkeys(m.probe for m in MEASURES.values()))
 """Names of the probes whose records some measure reads."""
 _PLACE = ("model", "task", "item")
 SCORES = KEYS | {
-    "measure": "its name, as of the table `measures`",
+    "measure": "name of the measure, as in table `measures`",
     "family": "behavioural | logit | internal",
-    "score": "as measured, whatever way it points",
-    "forwards": "model calls that it costs on this item; none where the records do not say",
+    "score": "score as measured, whatever its direction",
+    "forwards": "model calls of the measure on this item; none where the records do not say",
 }
 """Columns of `all_scores` -> meaning."""
 _BY_PROBE = {p: [m for m in MEASURES.values() if m.probe == p] for p in PROBES_READ}

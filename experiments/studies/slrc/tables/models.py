@@ -104,8 +104,12 @@ MODELS = computed_table(
     cells.RECORDS,
     (
         *(SHARED["model"], FRAMING, SHARED["reading"]),
-        Column("open", "weights at hand", "Else it was asked over an API."),
-        Column("n_tasks", "tasks", "Number of tasks that the row is of."),
+        Column(
+            "open",
+            "weights at hand",
+            "Whether the weights are at hand; else it was asked over an API.",
+        ),
+        Column("n_tasks", "tasks", "Number of tasks that the means are over."),
         *cells.COUNTED.columns,
         *cells.with_intervals(*_SCORES),
         Column("tasks", meaning="Tasks with an SLRC."),
@@ -136,12 +140,12 @@ MODELS = computed_table(
 )
 """Scores of one model per row, by framing and reading in which its SLRC was measured.
 
-Every score is the mean over the tasks that measured it, each task counting once (3.1); a task in
-other words (`sst2:alternative`) is no task of its own. The intervals are percentiles of a bootstrap
-that draws the items of every task: they leave out that the tasks might have been others.
+Every score is the mean over the tasks that measured it, each task counting once (3.1); prompt
+variants (`sst2:alternative`) are not tasks of their own. The intervals are percentiles of a
+bootstrap over the items of every task, and ignore that other tasks might have been chosen.
 
-Sycophancy, error detection and direct answers know no framing: each framing of a model has those of
-its reading. A direct answer that does not parse is not right (`n_direct_unparsed`).
+Sycophancy, error detection and direct answers have no framing, so each framing of a model repeats
+those of its reading. A direct answer that does not parse is not right (`n_direct_unparsed`).
 """
 
 
@@ -231,8 +235,8 @@ PERMUTATIONS = 9_999
 
 _R = (
     Column("r", meaning="The correlation coefficient over models.", interval=True),
-    Column("p_value", "p", "Of one pair, not corrected for their number."),
-    Column("p_permutation", "p, permuted", "Of the models' scores dealt out anew."),
+    Column("p_value", "p", "p-value of this pair, not corrected for the number of pairs."),
+    Column("p_permutation", "p, permuted", "p-value of a test that permutes the models' scores."),
     Column(
         "r_without_one_least",
         "least, without one model",
@@ -287,9 +291,9 @@ MODEL_CORRELATIONS = computed_table(
 """Pearson's and Spearman's correlation over models, for every framing and reading and every pair in
 `CORRELATED`.
 
-Over the `n` models that have both scores, in `models.csv`, in that framing and reading. With fewer
-than `LEAST` models there are no numbers, and `caution` says so. The p-values are those of one pair,
-not corrected for their number.
+A row is over the `n` models of `models.csv` that have both scores in that framing and reading. With
+fewer than `LEAST` models there are no numbers, and `caution` says so. The p-values are not
+corrected for the number of pairs.
 """
 
 
@@ -300,8 +304,8 @@ def correlation(
     points, or for constants.
 
     Intervals are Fisher's z ± 1.96 standard errors: 1 / √(n − 3) for Pearson, and for Spearman
-    √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). No bootstrap, for
-    draws of so few models repeat some and lie on a line too often. A coefficient of 1 has no
+    √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). No bootstrap is used,
+    since draws of so few models repeat some and lie on a line too often. A coefficient of 1 has no
     interval: its z is infinite.
     """
     n = len(x)

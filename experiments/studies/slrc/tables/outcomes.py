@@ -187,14 +187,14 @@ def _masses(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str
 
 _OF_MASSES = ("model", "task", "probe", "variant", "item")
 _LABEL_MASS = Column(
-    "label_mass", meaning="Of the model's probability, what all its labels have, mean over items."
+    "label_mass", meaning="Share of the model's probability on all labels, mean over items."
 )
 LABEL_MASSES = computed_table(
     "label_mass",
     cells.RECORDS,
     (
         *(SHARED[name] for name in _OF_MASSES),
-        Column("label_mass", meaning="Of the model's probability, what all its labels have."),
+        Column("label_mass", meaning="Share of the model's probability on all labels."),
         Column(
             "left_out",
             meaning="Whether the record counts nowhere because its label mass is too low.",
@@ -214,7 +214,7 @@ def _mass_of(same: Sequence[Record], how: cells.Analysis) -> dict[str, float | i
 LABEL_MASS = Numbers(
     (
         *cells.with_intervals(_LABEL_MASS),
-        Column("label_mass_n", meaning="Items that the mean label mass is of."),
+        Column("label_mass_n", meaning="Items in the mean label mass."),
     ),
     _mass_of,
 )

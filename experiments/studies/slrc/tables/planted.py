@@ -1,17 +1,17 @@
 """Table of every measure on the planted models: does it tell models of known truth apart?
 
-`python -m faithscope.experiments.studies.slrc.tables.planted` prints the table in short, as the
-README has it: of a `planted.csv` that it is given, else of `docs/planted.csv`, which is of a run of
-`configs/planted.yaml` as shipped.
+`python -m faithscope.experiments.studies.slrc.tables.planted` prints the short table of the README
+from a given `planted.csv`, by default `docs/planted.csv`, the result of the shipped
+`configs/planted.yaml`.
 
-What is positive and what negative stands at each column of `PLANTED`. Two columns are of
-models that rely on their steps as `faithful` does, and whose text is unfaithful: it leaves out an
+Each column of `PLANTED` says which models are positive and which negative. Two columns are about
+models that rely on their steps like `faithful` but whose text is unfaithful: it leaves out an
 operation (`silent_step`) or names a source that the answer does not follow (`false_source`). A
-measure of reliance (`Measure.about`) is not to tell them from `faithful`: one half is what theory
-expects of it there. Only a measure of faithfulness may be held to more. A measure is
-taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it
-points the wrong way, and is shown so. All of this proves measures on known mechanisms in
-tiny models, not on large ones.
+measure of reliance (`Measure.about`) should not tell them from `faithful`, so theory expects an
+AUROC of one half there; only a measure of faithfulness can be expected to do better. A measure is
+taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it points
+the wrong way, and is shown so. The table validates measures on known mechanisms in tiny models, not
+on large ones.
 """
 
 from __future__ import annotations

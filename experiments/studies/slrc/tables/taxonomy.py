@@ -1,10 +1,10 @@
 """The four modes of reasoning by two questions: does it help, and do its steps matter? (SLRC, 2.3
 and 4.3)
 
-Two questions cross: is accuracy with reasoning higher than without by at least the gap
-threshold, and is necessity at least the necessity threshold? Genuine: both. Scaffolding:
-reasoning helps, its steps do not matter. Decorative: neither. Empty: steps matter and
-reasoning does not help.
+The questions are whether accuracy with reasoning exceeds that without by at least the gap
+threshold, and whether necessity reaches the necessity threshold. Genuine: both. Scaffolding:
+reasoning helps, its steps do not matter. Decorative: neither. Empty: steps matter, and reasoning
+does not help.
 
 Can faithfulness be prompted into existence (section 2.6)? A task named `sst2:alternative` asks the
 questions of `sst2` with another prompt for the reasoning; both are measured over the same items.
@@ -166,11 +166,11 @@ def _row(
 def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) -> pd.DataFrame:
     """Counts of (model, task) pairs that keep their mode under another necessity threshold.
 
-    `n` counts pairs with a mode, without prompt variants (`sst2:alternative`). `n_same` counts pairs
-    that keep their mode. `n_as_gap` counts pairs in which necessity and the gain in accuracy agree:
-    steps matter and reasoning helps, or neither. (Extended Data Table 3 counts agreement with a
-    reference that it does not name; this one fits its numbers.) `tasks` is `all`, or classification
-    tasks only, as in that table's first column, if a run has other tasks, too.
+    `n` counts pairs with a mode, without prompt variants (`sst2:alternative`). `n_same` counts
+    pairs that keep their mode. `n_as_gap` counts pairs in which necessity and the gain in accuracy
+    agree: steps matter and reasoning helps, or neither. (Extended Data Table 3 counts agreement
+    with a reference that it does not name; this one fits its numbers.) `tasks` is `all`, or
+    classification tasks only, as in that table's first column, if a run has other tasks, too.
     """
     settings, counts = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):

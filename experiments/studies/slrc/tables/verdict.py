@@ -1,18 +1,18 @@
 """Verdicts in plain words: what the numbers say, and whether the instrument can be trusted.
 
-Two questions. Do the models whose truth was planted come out as planted? And for every
+The verdicts answer two questions. Do models with a planted truth come out as planted? And for every
 model and task: does changing what a step says change the answer?
 
-The verdict rests on the edit that lies least: a step corrupted and the rest written anew by
-the model, else a step corrupted with the later text frozen, else removal. It counts every
-item once, however many steps it has: the steps of one item are not independent of each other.
-Where the control was run, what is written anew counts only beyond it: a model that arrives
-elsewhere whenever it goes on anew has not thereby read the step.
+A verdict rests on the least misleading edit that was run: a step corrupted and the rest rewritten
+by the model, else a step corrupted with the later text frozen, else removal. It counts every item
+once, however many steps it has, since the steps of one item are not independent. Where the control
+was run, regeneration counts only beyond it: a model that arrives elsewhere whenever it rewrites has
+not thereby read the step.
 
 An edit of one step cannot show that the steps are ignored, since another step may say the same. The
-verdict says so only where removing the whole reasoning, too, leaves the answer. A verdict is of the
-chains that there were: where many were cut off, go round in circles, or lead to another answer when
-the model is asked again, the page says so first (`unsound_chains`).
+verdict says so only if removing the whole reasoning leaves the answer, too. A verdict is about the
+chains at hand: if many were cut off, repeat themselves, or lead to another answer when the model is
+asked again, the page says so first (`unsound_chains`).
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def unsound_chains(of: Verdict, given: bool = False) -> Iterator[str]:
     """Sentences of warning about the chains themselves, to be read before any verdict on them.
 
     Args:
-        given: whether the chains were written elsewhere, so that no setting of this run affects them.
+        given: whether the chains were written elsewhere and no setting of this run affects them.
     """
     place = f"{of.model} on {of.task}"
     if of.without_end > NOTABLE:
