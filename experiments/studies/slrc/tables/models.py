@@ -304,8 +304,8 @@ def correlation(
     points, or for constants.
 
     Intervals are Fisher's z ± 1.96 standard errors: 1 / √(n − 3) for Pearson, and for Spearman
-    √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). No bootstrap is used,
-    since draws of so few models repeat some and lie on a line too often. A coefficient of 1 has no
+    √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). A bootstrap is not
+    used: draws of so few models repeat some and lie on a line too often. A coefficient of 1 has no
     interval: its z is infinite.
     """
     n = len(x)
