@@ -20,7 +20,7 @@ class SizeConfig(Section):
     total: StrictInt = Field(ge=1)
     """Total number of parameters."""
     active: StrictInt | None = Field(default=None, ge=1)
-    """Number of parameters used per token; null if unknown, or for a dense model."""
+    """Number of parameters used per token (all of them in a dense model); null if unknown."""
 
     @property
     def sizes(self) -> dict[str, int | None]:
