@@ -28,17 +28,17 @@ from faithscope.interp.plain import from_cell
 
 REPOSITORY = "snu-aidas/RFEval"
 SPLIT = "train"
-"""The only one; every task is a config."""
+"""The only split of the data set; every task is a config."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the items of a task, or of a file, were read from."""
+    """Origin of the items of one task or one file."""
 
     name: str
-    """Of the file; of the hub, `snu-aidas/RFEval/TASK`."""
+    """Name of the file; for the hub, `snu-aidas/RFEval/TASK`."""
     sha256: str
-    """Of the file; of the hub, of its items."""
+    """SHA-256 of the file; for the hub, of its items."""
     n_items: int
 
 
@@ -51,7 +51,7 @@ def read_rfeval(
     bare: bool = False,
     key: str = "data.path",
 ) -> tuple[list[Item], list[Source]]:
-    """Items in the order of the files, tasks in the order asked for, and where they are from.
+    """Reads items, in the order of files and of `tasks`, with the sources they are from.
 
     Args:
         path: a file, of which the rows of `tasks` are kept; or a folder with a file for each of
@@ -178,12 +178,12 @@ def _hub_file(repository: str, task: Task) -> Path:
 
 
 DECISIONS = {"stance": STANCES, "flaw": FLAWS}
-"""What is labelled -> the components that have it: parts of an output, or links between two."""
+"""Kind of label -> the components that have it: parts of an output, or links between two."""
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def item_name(model: str, item: str, models: Collection[str]) -> str:
-    """What an output's item is called in annotations: with its model where a run has several."""
+    """Name of an output's item in annotations: with its model if a run has several."""
     return f"{model} {item}" if len(models) > 1 else item
 
 

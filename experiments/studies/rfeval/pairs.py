@@ -52,7 +52,7 @@ def pair_row(
     excluded: str = "",
     paper_compat: bool = False,
 ) -> dict[str, Any]:
-    """The row of one item, both outputs of a model as one reader judged them.
+    """The row of one item: both outputs of a model, as one reader judged them.
 
     Args:
         outputs: the parsed ones; of a condition that is missing, writing failed (`not_written`).
@@ -92,7 +92,7 @@ def answer_readings(
     outputs: Mapping[Condition, Output],
     tested: Mapping[Condition, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """The stances of the answers as matching reads them, or of code as the tests do.
+    """Stances of the answers as matching reads them, or for code as the tests do.
 
     A row of `READINGS` per output that has an answer; where matching finds nothing it says
     "I don't know", which is a stance like the others.
@@ -118,7 +118,7 @@ ABSENT = {
     "explanation": "(The output has none.)",
     "answer": "(None was marked as the final answer.)",
 }
-"""What a judge reads in place of what there is not."""
+"""Text that a judge reads in place of a part that is missing."""
 FIELDS: dict[Condition, dict[str, str]] = {
     condition: dict(
         zip(
@@ -131,9 +131,9 @@ FIELDS: dict[Condition, dict[str, str]] = {
 }
 """Column of the frame of judgements -> the field of a judge's reply that it is read from."""
 LOCATION = "flaw_location"
-"""Field of a transition, beside whether the later part names a flaw in the earlier: its words."""
+"""Field of a transition with the quote in which the later part names the flaw."""
 _NOWHERE = ("", "null", "none", "na")
-"""What stands for no words at all, case and marks aside."""
+"""Texts that stand for no quote at all, whatever their case and marks."""
 
 
 def output_ask(model: str, item: Item, condition: Condition, output: Output, form: RfForm) -> Ask:
@@ -224,10 +224,11 @@ def judged_parts(
 
 
 def of_all_kinds(rows: Sequence[Mapping[str, Any]], n: int) -> list[int]:
-    """Places of `n` pairs that show what there is: kinds in turn, in each models and tasks in turn.
+    """Positions of `n` pairs that show every kind: kinds in turn, and in each its models and tasks
+    in turn.
 
     Args:
-        rows: of `rf_pairs`.
+        rows: the rows of `rf_pairs`.
 
     Returns:
         Fewer where there are fewer; in every turn those that count stand before those left out.

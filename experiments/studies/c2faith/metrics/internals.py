@@ -1,4 +1,4 @@
-"""What a judge says of a broken step, beside what a model's insides say of it.
+"""Judges on a broken step, beside signals inside a model for the same step.
 
 A judge and a signal are asked the same two things of the same items: is this step broken, told
 by AUROC over perturbed and control items, and which step is, told by exact matches.
@@ -69,8 +69,8 @@ def _suspicion(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_auroc(of_kind: pd.DataFrame, how: Bootstrap) -> list[dict[str, Any]]:
-    """A row per judge and reading, or per model and signal; the greatest AUROC first, those without
-    one last."""
+    """A row per judge and reading, or per model and signal; the greatest AUROC first, rows without
+    an AUROC last."""
     table_rows = [key | _row(asked, how) for key, asked in groups(of_kind, ("name", "signal"))]
     return sorted(table_rows, key=_place)
 
