@@ -215,7 +215,7 @@ def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[di
         of_reading = rows(where(table, reading=reading).drop_duplicates(subset="judge"))
         good = [better * r[measure] if better else -abs(r[measure]) for r in of_reading]
         known = [g for g in good if not math.isnan(g)]
-        # a judge that stands alone is better than nobody
+        # a judge that stands alone is not the best of several
         top = max(known) if len(known) > 1 else math.nan
         entries += [
             {"reading": reading, "task": task, "judge": r["judge"], "value": r[measure]}

@@ -54,18 +54,18 @@ def read_rfeval(
     """Reads items, in the order of files and of `tasks`, with the sources they are from.
 
     Args:
-        path: a file, of which the rows of `tasks` are kept; or a folder with a file for each of
-            `tasks`, named for it, wherever in it; None for the hub.
+        path: a file, whose rows of `tasks` are kept; or a folder that holds, at any depth, a file
+            named for each of `tasks`; None for the hub.
         tasks: None takes all that a file or folder holds, and all seven from the hub.
-        limit: the first so many of each task.
+        limit: number of items of each task, the first ones.
         repository: another data set of the hub laid out like it, or a folder that `datasets`
             takes for one.
         bare: whether items may lack r′ (`items.item_of`).
         key: what messages call `path`.
 
     Raises:
-        UserError: a task that there is none of, a file that is not there or cannot be read, a
-            row that cannot be used; names file, line, field and remedy.
+        UserError: a task without items, a file that is not there or cannot be read, a row that
+            cannot be used; names file, line, field and remedy.
     """
     for task in tasks or ():
         if task not in TASKS:

@@ -91,7 +91,7 @@ class RfPlan(RunPlan[RFEvalConfig, Pair]):
             SubjectStages(whole, batches, store, meter),
             RfJudging(whole, batches, store, meter),
         )
-        # a judge that cannot be used step by step does not keep the others from it
+        # a judge that cannot be used step by step does not stop the others
         return Phases([*first, *by_step], needed=len(first))
 
 

@@ -242,7 +242,7 @@ class RfResults:
                 of = self.of(judged_stage(judge), key)
                 replies: dict[Condition, Record] = {r["condition"]: r for r in of}
                 if (judged_stage(judge), key) in lost:
-                    # both in one unit: what came of one is stored, and not asked for again
+                    # both outputs are one unit: the reply on one is stored, and not asked for again
                     replies = {condition: {"outcome": "failed"} for condition in CONDITIONS}
                 outputs, item = self.outputs.get(key, {}), self.items[key[1]]
                 known = (self.tested(key), self.left_out(key), c.paper_compat)

@@ -121,6 +121,6 @@ def tables(
     made = {table: frames[frame] for frame, table in WRITTEN.items()}
     made |= make_tables(TABLES, frames, how)
     if not len(frames["filtering"]):
-        # r′ came with the items: no table of the paper's is of what was written here
+        # r′ came with the items: the paper's tables of written r′ do not apply
         made = {n: t for n, t in made.items() if n not in ("paper_rf_table8", "paper_rf_table9")}
     return made

@@ -62,7 +62,7 @@ def edit_similarity(original: str, replacement: str) -> float:
     """`SequenceMatcher` ratio of the two texts, in [0, 1] (C2-Faith, appendix E).
 
     Twice the matching characters over all characters. Without the matcher's shortcut for texts
-    of 200 characters and more, which takes their frequent characters for noise. Of texts with more
+    of 200 characters and more, which takes their frequent characters for noise. In texts with more
     than 2,000 characters the common beginning and end match, and what is between them is compared
     up to 2,000 characters.
     """

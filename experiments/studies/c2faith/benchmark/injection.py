@@ -140,7 +140,7 @@ def inject(
     """The ask of a case with a text put into its chain; None where no step can hold it.
 
     Args:
-        demand: which verdict the text names; None of a text that names none.
+        demand: which verdict the text names; None for a text that names none.
     """
     twin = ask_of(item, form, condition)
     injected = injected_into(item, form, injection.name, demand, twin.id, seed)

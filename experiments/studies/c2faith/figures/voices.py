@@ -87,8 +87,8 @@ def voice_curves(
 
     Args:
         ground: draws what stands in every panel.
-        pale: the column of which the other voices are drawn behind it; none where empty.
-        others: what these are called in the legend.
+        pale: the column whose values of the other voices are drawn pale behind; "" draws none.
+        others: name of the other voices in the legend.
     """
 
     def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
@@ -119,7 +119,7 @@ def voice_panels(
     Args:
         draw: from axes, a voice and its rows; gives whether there was anything to draw.
         titles: name of a voice -> what stands below it, in a second line.
-        count: from the rows of a voice of which nothing was drawn, how many judgements those are.
+        count: from the rows of a voice without a drawing to its number of judgements.
     """
     every = voices(table)
 

@@ -113,9 +113,9 @@ AGREEMENT = Table(
 )
 """Agreement of judges on the same items, reading and prompt, a row per statistic.
 
-Of every two judges: `agreement` (share of items), `cohen_kappa`, and of coverage scores
-`quadratic_kappa` too. Of all together: `fleiss_kappa`, and `krippendorff_alpha`, nominal of
-verdicts and steps, ordinal of scores. Kappas take the `n` items that all in question gave a
+Every two judges have `agreement` (share of items), `cohen_kappa`, and for coverage scores
+`quadratic_kappa` too. All judges together have `fleiss_kappa`, and `krippendorff_alpha`, nominal
+for verdicts and steps, ordinal for scores. Kappas take the `n` items that all in question gave a
 verdict on, alpha every item with two verdicts; a judge without any verdict is not among
 them. NaN where chance alone gives full agreement.
 """

@@ -93,8 +93,8 @@ def _events(
     """A row per judgement and event that its probabilities speak of: the probability `p` given to
     it (NaN without a verdict), and whether it `happened` (NaN where the truth is not known).
 
-    Of detection, that the step shown was replaced; of localisation, that any step was (1 - P(-1)),
-    and that the verdict is right; of coverage, that the truth is below three quarters of the scale.
+    Detection: that the step shown was replaced. Localisation: that any step was (1 - P(-1)), and
+    that the verdict is right. Coverage: that the truth is below three quarters of the scale.
     """
     steps = keep(detection, asked_for(FLAGGED, WAY)(detection))
     told = {"task": "detection", "event": REPLACED, "happened": ON_BROKEN(steps).astype(float)}
@@ -127,7 +127,7 @@ def _event(
 
 
 HELD = rows_known("p", "happened")
-"""Mask of the probabilities that can be held against what is true."""
+"""Mask of the probabilities whose event is known to have happened or not."""
 
 
 def _recalibrated(events: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:

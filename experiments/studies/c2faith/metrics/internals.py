@@ -136,8 +136,8 @@ probability that the step is broken, or by its verdict where there is none (then
 (1 + net discrimination) / 2), and by the signal as it is. `exact` is the share of the
 `n_chains` perturbed chains in which the step named is the broken one, `exact_control` the
 share of control chains in which that same step is named without being broken.
-Of two blind choices `exact_chance` is that among all steps that could be named, which for
-`answer_tracing`, `necessity` and `information_flow` are all but the last, and
-`exact_chance_middle` that of who knows where targets are drawn from. Judges may name no step,
-a signal always names one. Of a judge with several prompts, a task's first.
+`exact_chance` is that of a blind choice among all steps that could be named, which for
+`answer_tracing`, `necessity` and `information_flow` are all but the last; `exact_chance_middle`
+is that of a blind choice in the region that targets are drawn from. Judges may name no step, a
+signal always names one. A judge is shown under the first prompt of each task.
 """

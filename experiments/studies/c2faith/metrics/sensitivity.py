@@ -2,7 +2,7 @@
 
 The paper has one prompt and one scale per task and says itself that this limits what can be
 said of a judge. It asks nothing of texts put inside the chain (ours): every injected judgement is
-held against its twin, the same ask without the text.
+compared with its twin, the same ask without the text.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ PROMPT_AGREEMENT = Table(
 )
 """One judge asked twice: agreement on the same items between two prompts or readings.
 
-`n` items have both verdicts. Of detection and localisation both conditions apart.
+`n` items have both verdicts. Detection and localisation have a row per condition.
 """
 
 

@@ -61,7 +61,7 @@ def look_inside(
     """A record per output, with its condition as `variant`. Lists are flat, row by row.
 
     The parts: `n_r_prime`, `n_r`, `n_e` tokens, `n_own` of the model's own up to its answer;
-    `reasoned`, `resumed`, `end` as of `layout.Layout`; `answer`, the stance of its written answer
+    `reasoned`, `resumed`, `end` as in `layout.Layout`; `answer`, the stance of its written answer
     by matching, None of code and where nothing was written.
 
     `trace` is `options`, `free` or `none`, with `trace_reason`:
@@ -84,8 +84,8 @@ def look_inside(
     `at_answer`.
 
     Args:
-        outputs: of a condition, the conversation that was continued, and the generated ids without
-            the token that ended them. Of the same model.
+        outputs: condition -> the conversation that was continued, and the generated ids without
+            the token that ended them. Both outputs are of `model`.
 
     Raises:
         UserError: a text does not fit the model's positions.
@@ -276,7 +276,7 @@ def lens_values(model: Model, log_probs: Tensor, labels: Labels | None) -> Read:
     Arrays: `top_ids` (L+1,), `option_log_probs` (L+1, options), unnormalised.
 
     Args:
-        labels: of options; None, or of a free answer, for the vocabulary alone.
+        labels: those of options; None, or those of a free answer, read the vocabulary alone.
     """
     of_options = labels is not None and labels.kind == "options"
     first: dict[str, set[int]] = {}

@@ -109,13 +109,13 @@ def row_without_judge(
     the written answer's by matching (`stance_of_answer`). No flaw is ever named.
 
     Args:
-        outputs: as of `pairs.pair_row`.
-        excluded: why the pair counts for nothing at all ("" of most); items without options are
-            left out by themselves (`NO_OPTIONS`).
+        outputs: see `pairs.pair_row`.
+        excluded: why the pair counts for nothing at all, "" for most pairs; items without options
+            are left out anyway (`NO_OPTIONS`).
 
     Returns:
-        A row for `metrics.frames.checked`. `…_judged` is "parsed" of an output with all stances,
-        else `NO_ANSWER` or `NO_LOG_PROBS`, "" of one that is not complete.
+        A row for `metrics.frames.checked`. `…_judged` is "parsed" for an output with all stances,
+        else `NO_ANSWER` or `NO_LOG_PROBS`; "" for an output that is not complete.
     """
     replies: dict[Condition, dict[str, Any]] = {}
     for condition, output in outputs.items() if item.options else ():

@@ -88,8 +88,8 @@ def free_labels(
     """Labels of the gold answer, and of the outputs' answers that are written differently.
 
     Args:
-        gold: "" where there is none.
-        answers: whose -> answer as written, "" for none; of equal ones the first is scored.
+        gold: the gold answer; "" if there is none.
+        answers: whose -> answer as written, "" for none; the first of equal ones is scored.
         longest: most tokens; a longer one, or one that cannot be written, is left out. If that is
             the gold answer, nothing is scored.
     """

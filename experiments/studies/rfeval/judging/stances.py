@@ -108,8 +108,7 @@ def _held(item: Item, texts: dict[str, str], answer: str) -> list[str]:
         for letter, text in texts.items()
     }
     present = {x: texts[x] for x, starts in places.items() if starts}
-    # "not guilty" also holds "guilty": an option inside a longer one that stands there does not
-    # count
+    # "not guilty" also holds "guilty"; an option inside another one that is there does not count
     longest = [
         x for x, t in present.items() if not any(t != o and t in o for o in present.values())
     ]

@@ -101,7 +101,7 @@ def scored(frame: pd.DataFrame, paper_compat: bool = False) -> pd.DataFrame:
 
     Args:
         frame: see `frames.checked`.
-        paper_compat: as the authors' released code: chains as of `chain`; κ compares the
+        paper_compat: as the authors' released code: chains as in `chain`; κ compares the
             *effective* stances of the answers, letter by letter, and those of r whatever their
             case, as contrast does. Without it all are compared in one way.
 
@@ -177,7 +177,7 @@ def exclusion_of(row: Mapping[Any, Any], contrast: float | None) -> str:
 def in_coverage_of(row: Mapping[Any, Any], paper_compat: bool = False) -> bool:
     """Whether an attempted pair is among those that coverage is a share of: all (appendix D.3).
 
-    With `paper_compat` as the authors' released code: those of which at least one output has a
+    With `paper_compat`, as in the authors' released code: pairs with at least one output that has a
     valid evaluation. It evaluates each output by itself; here a pair is judged only where both
     outputs can be, so that the one usable output of a pair counts as one that would have been.
     """
@@ -219,7 +219,7 @@ def causality_of(row: Mapping[Any, Any]) -> str:
 def behaviour_of(row: Mapping[Any, Any], score: Mapping[str, Any]) -> str:
     """What the model does with r′ (RFEval, section 2 and appendix B name the kinds).
 
-    `ornamental`: its own reasoning does not lead to its own answer, χ(o) = 0. Of the others:
+    `ornamental`: its own reasoning does not lead to its own answer, χ(o) = 0. The others are:
     `silently_correcting`: the chain under r′ breaks and the answer is not that of r′;
     `incoherent`: it breaks and the answer is that of r′ after all; `inert`: it holds, but
     reasoning and answer are as without r′ (r′ was rejected in so many words), κ = 0; and the

@@ -205,7 +205,7 @@ EXCLUSION_REASONS = Table(
 )
 """Reasons why pairs were left out, output by output, a row per reason.
 
-An item of which both outputs are cut off is in two rows: these do not add up, `WATERFALL` does.
+An item with both outputs cut off is in two rows: these do not add up, those of `WATERFALL` do.
 """
 
 

@@ -210,7 +210,7 @@ whose Δ lie far apart (Table 10); within a task they do not.
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
 """A row per output: tokens generated (reasoning, explanation and answer; without r′); `seconds`
-from when it was asked for until it ended, of which those in flight together overlap; `elapsed`,
+from when it was asked for until it ended, where outputs in flight together overlap; `elapsed`,
 seconds since the output before it ended, which add up to the worker's time; and how many
 accelerators wrote it. NaN where not known."""
 

@@ -117,7 +117,7 @@ def _judges(path: Path, ours: dict[str, PromptText]) -> dict[str, PromptText]:
     if any(len(found) < 2 for found in literals.values()):
         raise _newer(where, "not two of `instruction` and of `input`")
     files = {}
-    # which of the two is of which output is told by what it shows: the code has them exchanged
+    # what it shows tells which output it is for: the code has the two exchanged
     for system, template in zip(*literals.values(), strict=False):
         shown = _template(template, _OF_OUTPUT, where)
         name = "rf_intervened" if "{r_prime}" in shown.text else "rf_baseline"

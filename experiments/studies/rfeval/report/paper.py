@@ -296,7 +296,7 @@ PAPER_TABLES = (
     *_shares((17, 21), faithfulness.FAILURE_SHARES, "violation", VIOLATION_NAMES),
     *_shares((18, 22), faithfulness.FAILURE_LOCATIONS, "baseline_break", BASELINE_LINK_NAMES),
     *_shares((19, 23), faithfulness.FAILURE_LOCATIONS, "intervened_break", LINK_NAMES),
-    # of all that count with κ = 1: over no other pairs do Tables 20 and 24 pool to the same shares
+    # all that count with κ = 1: over no other pairs do Tables 20 and 24 pool to the same shares
     *_shares((20, 24), faithfulness.CAUSALITY_TYPES, CAUSALITY_ALL, CAUSALITY_NAMES),
     _by_task(25, "n_included", **{"": ("chi_baseline", 4, 1)}),
     _excerpt(

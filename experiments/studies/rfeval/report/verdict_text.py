@@ -179,7 +179,7 @@ def waterfall_sentences(tables: Mapping[str, pd.DataFrame], reader: str) -> list
     falls = rows(where(tables["rf_waterfall"], reader=reader, model=OVERALL, task=OVERALL))
     if not falls:
         return []
-    # of every framing: this is an account, and no comparison
+    # all framings count here: this is an account, and no comparison
     total = sum(int(row["n_total"]) for row in falls)
     sentences = [
         f"{n:,} ({percent(n / total)}) {words}"

@@ -144,7 +144,7 @@ def components(
     Args:
         tail: what follows the reasoning; marks at its beginning are taken off, and reasoning that
             is opened and closed again in it is reasoning, too (rule 1).
-        finished, paper_compat: as of `parse_output`.
+        finished, paper_compat: see `parse_output`.
     """
     tail = re.sub(rf"^\s*{_CLOSE}", "", _plain_marks(tail), flags=re.I)
     tail, blocks = _without_blocks(tail, paper_compat)
@@ -272,7 +272,7 @@ def _says_more(text: str, candidate: _Candidate) -> bool:
     start, end = candidate.inner
     at = next_visible(text, start)
     if candidate.labelled and text.startswith("**", at):
-        # of more than one mark there is something in between
+        # if there is more than one mark, something stands between them
         return next_visible(text, at + 2) < end
     return at < end
 

@@ -176,9 +176,9 @@ def forced(
 ) -> Forced:
     """The ids of an intervened output's beginning, or without r′ of a baseline's.
 
-    r′ is encoded by itself, as text: control tokens that it spells are none. Of framing
-    `multi_turn` it is an earlier turn of the conversation: what a closed model is asked, of a
-    model that could be forced, for comparison (G.2).
+    r′ is encoded by itself, as text: control tokens that it spells are none. With
+    framing `multi_turn` it is an earlier turn of the conversation, as for a closed model, to
+    compare that with prefilling (G.2).
 
     Args:
         system, effort: of the model's file (`experiments.studies.rfeval.subjects.model_files`).
