@@ -74,8 +74,8 @@ class PerStepConfig(Section):
 
     judge: Annotated[list[JudgeName], *AnyNumber] = Field(default=[])
     """Judges, out of judge.model, that judge step by step; an empty list skips it. Each part of an
-    output (step, explanation, answer) takes up to two calls, for the pairs that count as this judge
-    reads them whole."""
+    output (r′, step, explanation, answer) takes up to two calls, for the pairs that count as this
+    judge reads them whole."""
     readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated"])
     """Readings of the verdicts on steps. `generated`: from the text of the reply; `scored` (local
     models only): from the log-probs of the verdict, as a separate reader."""

@@ -67,7 +67,7 @@ class InsideConfig(Section):
     `attention`: where the answer looks; `lens`: what each layer would answer."""
     points: StrictInt = Field(default=16, ge=2, le=10_000)
     """Number of cuts in each part (r′, own reasoning, explanation), equally spaced; a shorter part
-    is cut after every token. The cost of a part does not grow with its length."""
+    is cut after every token. So a longer part has no more cuts."""
     refine: StrictInt = Field(default=16, ge=0, le=10_000)
     """Number of cuts put between the last place where an option leads and the next cut, repeated
     until the exact token is known; each repetition is one more packed call over the text. 0 adds
