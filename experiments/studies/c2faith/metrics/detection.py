@@ -34,10 +34,10 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
 FEW_DISCORDANT = 25
 """Items on which two judges differ, below which McNemar's test is taken exactly."""
 ALONE = "no second judge"
-NET, *_ = estimates(net=("net (detected − false alarms)", "Of the same draws of chains."))
+NET, *_ = estimates(net=("net (detected − false alarms)", "Difference over the same draws."))
 BRIER, ECE = described(
     brier=("Brier score", "Mean squared distance of probability and truth."),
-    ece=("calibration error (ECE)", "Ten bins."),
+    ece=("calibration error (ECE)", "Expected calibration error, ten bins."),
 )
 _RATES = (
     *estimates(detection=("detected", "Perturbed items judged not to follow.")),
