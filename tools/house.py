@@ -1,8 +1,8 @@
 """How large each room is, and its budget: `python tools/house.py`.
 
-Lines of Python and templates, blank lines and docstrings among them. `tests/test_house.py` fails where
-a room is over its budget: whoever adds a feature raises the budget in the same commit, and so says
-what the feature costs. A room that has shrunk gets a smaller budget.
+Lines of Python and templates, blank lines and docstrings among them. `tests/test_house.py` fails
+where a room is over its budget: whoever adds a feature raises the budget in the same commit, and so
+says what the feature costs. A room that has shrunk gets a smaller budget.
 """
 
 from __future__ import annotations
