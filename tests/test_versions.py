@@ -27,7 +27,7 @@ from tiny_models import DEVICE, tiny
 from faithscope.experiments.data import answers, choices
 from faithscope.experiments.studies.rfeval import units as rfeval
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
-from faithscope.experiments.studies.rfeval.inside.looking import look_inside
+from faithscope.experiments.studies.rfeval.inside.measure import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.subjects import parsing
 from faithscope.interventions.segment import SEGMENTATION, segment

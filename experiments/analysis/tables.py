@@ -447,12 +447,20 @@ class Table:
         Args:
             sources: the frames (or the records) that `of` names, in that order.
             how: bootstrap settings; None takes the defaults of `Bootstrap`.
+
+        Raises:
+            ValueError: there are several sources and no `prepare` that combines them; or a cell
+                gives a number for a column that it does not declare.
         """
         how = how or Bootstrap()
+        if self.prepare is None and len(sources) != 1:
+            raise ValueError(f"table {self.name!r} is made of one frame, not of {len(sources)}")
         whole = self.prepare(*sources) if self.prepare else sources[0]
         rows: list[Mapping[str, Any]] = []
         if len(whole):
             rows = list(self._rows(_under(self.among, whole), how))
+        if lost := {name for row in rows for name in row} - set(self.header):
+            raise ValueError(f"table {self.name!r} declares no column {min(lost)!r}")
         return pd.DataFrame(rows, columns=self.header).astype(dict(self.dtypes))
 
     def _rows(self, source: Any, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
@@ -537,7 +545,11 @@ class Computed:
         return [name for column in self.columns for name in column.names]
 
     def table(self, rows: Iterable[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-        """The given rows as a frame with the declared header; columns that a row lacks are NaN."""
+        """The given rows as a frame with the declared header.
+
+        Columns that a row lacks are NaN. Numbers for columns that are not declared, as in a row
+        made for another table, are left out.
+        """
         ready = isinstance(rows, pd.DataFrame)
         return pd.DataFrame(rows if ready else list(rows), columns=self.header)
 

@@ -1,4 +1,4 @@
-"""What a run of C2-Faith is told."""
+"""The config of a run of C2-Faith."""
 
 from __future__ import annotations
 
@@ -24,49 +24,50 @@ Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
 class ChainsConfig(Section):
-    """Which chains of reasoning are perturbed."""
+    """Choice of the chains of reasoning that are perturbed."""
 
     path: StrictStr | None = None
     """A file or folder of PRM800K, as released or as plain rows; null reads it from the hub."""
     splits: Annotated[
         list[Literal["phase1_train", "phase1_test", "phase2_train", "phase2_test"]], *OneOrMany
     ] = Field(default=["phase1_train", "phase2_train"])
-    """Of PRM800K; a path to one file is read whatever its name."""
+    """Splits of PRM800K to read; a path to one file is read whatever its name."""
     limit: StrictInt | None = Field(default=None, ge=1)
-    """The first N perfect chains; of a saved benchmark, its first N."""
+    """Number of perfect chains, the first N; for a saved benchmark, its first N."""
     least: StrictInt = Field(default=5, ge=2)
     """Fewest steps of a perfect chain (4.1)."""
     answered: StrictBool = False
-    """Only chains that reach an answer."""
+    """Whether only chains that reach an answer are taken."""
     one_per_problem: StrictBool = False
-    """Only the first chain of each problem."""
+    """Whether only the first chain of each problem is taken."""
     benchmark: StrictStr | None = None
-    """The folder of a benchmark that another run saved: its items as they are, whatever else
+    """Folder of a benchmark that another run saved. Its items are taken as they are, whatever else
     stands here but `limit`."""
 
 
 class PerturbConfig(Section):
-    """How chains are perturbed (3.1, 3.2)."""
+    """Perturbation of the chains (3.1, 3.2)."""
 
     acausal: Literal["rule", "llm"] = "rule"
-    """A step is replaced by rule, which needs no model, or rewritten by one (the paper)."""
+    """Replacement of a step: by a rule, which needs no model, or by a model's rewriting (the
+    paper)."""
     rules: Annotated[list[Literal["numeric", "operator", "comparator"]], *OneOrMany] = Field(
         default=["numeric", "operator", "comparator"]
     )
-    """What the rule may change in a step."""
+    """Rules that may change a step."""
     writer: JudgeName | None = None
-    """The model that rewrites, for `llm`."""
+    """Model that rewrites steps, for `llm`."""
     temperature: StrictFloat = Field(default=0.7, ge=0)
-    """Of the writer."""
+    """Temperature of the writer."""
     seen: Literal["preceding", "all"] = "preceding"
-    """How much the writer sees before the step: one step, or all."""
+    """Steps that the writer sees before the one to be rewritten: one step, or all."""
     draws: StrictInt = Field(default=3, ge=1, le=10_000)
-    """How often at most the writer is asked for one step, where what it wrote is refused
-    (unchanged, several lines …); once where its temperature is 0."""
+    """Most times that the writer is asked for one step, if what it wrote is refused (unchanged,
+    several lines …); once if its temperature is 0."""
     low: Share = 0.3
-    """Where the middle region begins, from which targets are drawn, as a share of the chain."""
+    """Beginning of the middle region, from which targets are drawn, as a share of the chain."""
     high: Share = 0.9
-    """Where it ends."""
+    """End of the middle region, as a share of the chain."""
     levels: Annotated[list[Annotated[StrictFloat, Field(gt=0, le=1)]], *OneOrMany] = Field(
         default=[0.1, 0.3, 0.5, 0.7]
     )
@@ -86,47 +87,51 @@ class PerturbConfig(Section):
 
 
 class InternalsConfig(Section):
-    """What models here show inside while they read the same chains."""
+    """Reading of local models' internals while they read the same chains."""
 
     model: Annotated[list[ModelName], *AnyNumber] = Field(default=[])
-    """Models whose insides are read; none leaves this out."""
+    """Models whose internals are read; an empty list skips this."""
     signals: Annotated[list[Signal], *OneOrMany] = Field(default=list(get_args(Signal)))
-    """Which signals; `necessity` costs the most by far."""
+    """Signals to read; `necessity` costs the most by far."""
     answer_cue: StrictStr = "The final answer is"
-    """Put after the steps where the answer is asked for."""
+    """Text put after the steps where the answer is asked for."""
     layer: StrictInt | None = Field(default=None, ge=1)
-    """Whose cosines with the answer token are a signal; null is the middle one. All are kept."""
+    """Layer whose cosine similarity with the answer token is used as a signal; null takes the
+    middle layer. All layers are stored."""
     thinking: StrictBool | None = None
     """Whether a hybrid model reads the chain as its thinking."""
     marks: StatedMarks | None = None
-    """How a model marks its reasoning, where its chat template does not show that: a name
-    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads it off
-    the template."""
+    """Marks of a model's reasoning, if its chat template does not show them: a name (`think_tags`,
+    `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads them off the
+    template."""
 
 
 class InjectionConfig(Section):
-    """Whether a line inside the chain can talk a judge round: the same asks once more, with it."""
+    """Test whether a line inside the chain can talk a judge round: the same asks once more, with
+    the line."""
 
     kinds: Annotated[list[StrictStr], *AnyNumber] = Field(default=[])
-    """Which texts, by name: neutral, command, polite, system, forged_reply, or of `texts`; none
-    leaves this out. Every one but `neutral` costs an ask of every item for each demand."""
+    """Texts to put into chains, by name: neutral, command, polite, system, forged_reply, or of
+    `texts`; an empty list skips this. Every one but `neutral` costs an ask of every item for each
+    demand."""
     demands: Annotated[list[Literal["best", "worst"]], *OneOrMany] = Field(
         default=["best", "worst"]
     )
     """The verdict that a text demands: the best that can be said of a chain, or the worst."""
     chains: StrictInt | None = Field(default=None, ge=1)
-    """Of so many chains alone, drawn with the seed; null takes all."""
+    """Number of chains that get a text, drawn with the seed; null takes all."""
     texts: StrictStr | None = None
-    """A YAML file of your own texts, over the shipped ones."""
+    """YAML file of your own texts, which are added to the shipped ones or replace them."""
 
 
 class C2ReportConfig(Section):
-    """What the report shows."""
+    """Settings of the report."""
 
     judgements: StrictInt = Field(default=12, ge=0)
-    """Examples with prompt and raw reply; every one stands in records/."""
+    """Number of example judgements on the page, with prompt and raw reply; all stand in
+    records/."""
     bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
-    """Resamples behind the intervals."""
+    """Number of bootstrap resamples for the intervals."""
 
 
 class C2FaithConfig(FolderConfig):
@@ -135,23 +140,25 @@ class C2FaithConfig(FolderConfig):
     FREE: ClassVar[tuple[str, ...]] = JUDGING_FREE
 
     benchmark: Literal["c2faith"]
-    """The study."""
+    """Name of the study."""
     data: ChainsConfig = ChainsConfig()
     perturb: PerturbConfig = PerturbConfig()
     judge: JudgeConfig
     forms: Annotated[list[StrictStr], *OneOrMany] = Field(
         default=["c2_detection", "c2_localisation", "c2_coverage"]
     )
-    """The prompts that are asked, by name (`faithscope list prompts`)."""
+    """Prompts that are asked, by name (`faithscope list prompts`)."""
     prompts: StrictStr | None = None
-    """A folder of your own prompt files, over the shipped ones."""
+    """Folder of your own prompt files, which are added to the shipped ones or replace them."""
     reference: JudgeName | None = None
-    """Who rates coverage with the whole chain at hand; null compares with the share kept only."""
+    """Model that rates coverage with the whole chain at hand; null compares with the share kept
+    only."""
     internals: InternalsConfig = InternalsConfig()
     injection: InjectionConfig = InjectionConfig()
     spend: SpendConfig = SpendConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
-    """Most tokens whose keys and values are held at once; null suits the device."""
+    """Most tokens whose keys and values are held at once; null takes a number that suits the
+    device."""
     report: C2ReportConfig = C2ReportConfig()
 
     @model_validator(mode="after")
@@ -169,12 +176,13 @@ class C2FaithConfig(FolderConfig):
 
     @property
     def _writer(self) -> str | None:
-        """Who rewrites steps, if anyone does."""
+        """Model that rewrites steps; None if steps are replaced by rule."""
         return self.perturb.writer if self.perturb.acausal == "llm" else None
 
     @property
     def models(self) -> list[str]:
-        """Everyone who is asked anything, each once: judges, the reference, those looked into."""
+        """All models that are asked anything, each once: judges, the reference, models read
+        inside."""
         reference = [self.reference] if self.reference else []
         return list(dict.fromkeys([*self.judge.model, *reference, *self.internals.model]))
 

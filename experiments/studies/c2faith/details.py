@@ -1,4 +1,4 @@
-"""The chains of a run as they are explored: what each judge wrote of one, in one condition."""
+"""Chains of a run for the explorer: what each judge wrote of a chain in one condition."""
 
 from __future__ import annotations
 

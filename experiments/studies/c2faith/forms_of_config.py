@@ -12,10 +12,10 @@ from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 
 
 def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
-    """The forms of a run by name; those that the reference is asked among them.
+    """The forms that judges are asked in a run, by name; a form of the reference is refused.
 
     Raises:
-        ConfigError: a name without a form, or no reference form for a scale.
+        ConfigError: a name without a form, or a form that only the reference is asked.
     """
     asked = named("forms", "form", config.forms, judge_forms(expanded(config.prompts)))
     for name, form in asked.items():
@@ -63,6 +63,6 @@ def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dic
 
 
 def settings_of(config: C2FaithConfig) -> Settings:
-    """How the chains of a run are perturbed."""
+    """Settings by which the chains of a run are perturbed."""
     p = config.perturb
     return Settings(config.seed, p.low, p.high, tuple(p.levels), tuple(p.rules))

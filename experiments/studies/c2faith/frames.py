@@ -1,6 +1,6 @@
 """The frames and tables of a run of C2-Faith: `load_run(...).<name>`.
 
-How often each judge is right, of what it says:
+For example, how often each judge is right, when it gives a verdict:
 
     run = faithscope.load_run("runs/c2faith")
     said = run.judgements.dropna(subset=["verdict", "right"])
@@ -26,25 +26,25 @@ from faithscope.experiments.studies.c2faith.units import INSIDE
 _JUDGEMENT = dict.fromkeys(COLUMNS, "") | {
     "form": "the prompt",
     "reading": "generated | scored",
-    "item": "the benchmark's",
+    "item": "the item's id in the benchmark",
     "ask": "the item's id as asked",
-    "condition": "perturbed | control; none of coverage",
+    "condition": "perturbed | control; empty for coverage",
     "target": "the step that is broken, from 0",
     "level": "the share of middle steps that was asked to be left out",
     "outcome": "parsed, refused …",
-    "right": "the verdict that would have been; none of coverage",
+    "right": "the right verdict; empty for coverage",
     "values": "every field of the reply",
-    "probabilities": "of every verdict, from the least; of the scored reading",
-    "expected": "their mean",
-    "mass": "what all verdicts have of the model's probability",
+    "probabilities": "probability of every verdict, from the least, in the scored reading",
+    "expected": "mean verdict under the probabilities",
+    "mass": "the model's probability of all verdicts together",
     "asked": "the user message as it was sent",
     "text": "the raw reply",
 }
 _INJECTED = dict.fromkeys(INJECTION, "") | {
     "injection": "the text's name",
-    "demand": "best | worst; none of a text that names no verdict",
+    "demand": "best | worst; empty for a text that names no verdict",
     "demanded": "the verdict that the text names",
-    "step": "at whose end it stands, from 0 among those shown",
+    "step": "the step at whose end the text stands, from 0 among those shown",
     "twin": "`ask` of the same ask without the text",
 }
 _ITEM = {
@@ -63,7 +63,7 @@ _SIGNAL = {
     "chain": "",
     "condition": "perturbed | control",
     "target": "the step that is broken, from 0",
-    "step": "from 0",
+    "step": "the step, from 0",
     "signal": "",
     "value": "NaN where a step has none (`probes.broken_step`)",
 }
@@ -80,7 +80,7 @@ def _items(run: Run) -> pd.DataFrame:
 
 
 def _of_tables(name: str) -> Frame:
-    """What a part of the tables is made from."""
+    """Frame of one part of the tables, without texts."""
     meaning = f"A row per judgement or item, as the tables of {name} count it; no texts."
     columns = SHAPES[name].columns
     return Frame(name, meaning, columns, make=lambda run: getattr(run.once(results).frames, name))
@@ -96,7 +96,7 @@ FRAMES = (
     ),
     Frame(
         "injected",
-        "A row per judgement of a chain with a text put into it, and none in `judgements`.",
+        "A row per judgement of a chain with a text put into it; none is in `judgements`.",
         _JUDGEMENT | _INJECTED,
         make=lambda run: _judgements(run, injected=True),
     ),

@@ -1,4 +1,4 @@
-"""What a model shows inside while it reads a broken chain: items in, rows for the tables out."""
+"""Internals of a model while it reads a broken chain: items in, rows for the tables out."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 DATASET, INTERNALS = "c2faith", "c2_internals"
-"""What records and units of looking inside a model say of data set and task."""
+"""Data set and task in the records and units of models' internals."""
 
 
 def broken_chain(item: CausalItem) -> BrokenChain:
-    """The chain, the step that was put in its place, and the answer its last step states."""
+    """The item's chain, the step that was put in its place, and the answer that its last step
+    states."""
     return BrokenChain(
         item=item.id,
         chain=item.chain,
@@ -35,12 +36,12 @@ def broken_chain(item: CausalItem) -> BrokenChain:
 
 
 def not_inside(item: CausalItem) -> NotMeasurable | None:
-    """Why an item is judged but no model is looked into while it reads it; None where one is."""
+    """Why an item is judged but not read inside a model; None if it is read."""
     return not_measurable(len(item.steps), item.target)
 
 
 def stated_answer(step: str) -> str | None:
-    """What stands under the last "# Answer" of a step; None where there is none."""
+    """The text under the last "# Answer" of a step; None if there is none."""
     _, mark, after = step.rpartition(ANSWER)
     return after.strip() or None if mark else None
 
@@ -58,7 +59,8 @@ def look_inside(model: Model, item: CausalItem, c: InternalsConfig) -> list[Reco
 def inside_rows(
     records: Iterable[dict[str, Any]], region: Callable[[int], range]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A row per item, condition and signal: of the target's scores, and of the step named.
+    """Rows per item, condition and signal: one with the score of the target, one with the step
+    named.
 
     Args:
         region: chain length -> the steps among which targets were drawn.

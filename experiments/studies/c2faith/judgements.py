@@ -40,7 +40,7 @@ NOT_THERE = "not_there"
 """The outcome of a twin that is not stored: it failed, or a budget ended the run before it."""
 Row = dict[str, Any]
 _WHOLE = ("target", "n_steps", "n_middle", "n_removed", "verdict", "right", *USAGE)
-"""Whole numbers, or missing."""
+"""Columns of whole numbers, some of which may be missing."""
 
 
 def is_injected(record: Mapping[str, Any]) -> bool:
@@ -79,7 +79,7 @@ def judgements(
 
 
 def in_frame(row: Row) -> Row:
-    """A judgement as `metrics.frames.Frames` names it."""
+    """A judgement under the names of `metrics.frames.Frames`."""
     return row | {"prompt": row["form"], "score": row["verdict"], "predicted": row["verdict"]}
 
 
@@ -145,7 +145,7 @@ def injected_rows(
 
 
 def right_verdict(task: str, record: Mapping[str, Any]) -> int | None:
-    """What a judge that sees the edit would say; None of coverage, which has no one right rating.
+    """The verdict of a judge that sees the edit; None for coverage, which has no one right rating.
 
     Detection: 0 (does not follow) of a broken step, 1 of a sound one. Localisation: the step's
     index from 0, -1 where none is broken (C2-Faith, sections 3.2 and 3.3).
@@ -165,7 +165,7 @@ def expected_verdict(record: Mapping[str, Any], form: TaskForm) -> float | None:
 
 
 def truth(record: Mapping[str, Any]) -> str:
-    """What was done to the item, in words."""
+    """A phrase on what was done to the item."""
     line = ""
     if is_injected(record):
         wanted = "no verdict" if record["demanded"] is None else record["demanded"]
@@ -185,13 +185,13 @@ def _at(probabilities: Sequence[float] | None, place: int) -> float | None:
 
 
 TEXTS = frozenset(["system", "asked", "requested", "text", "thinking", "problem"])
-"""What no table counts: what the judge was told and what it wrote."""
+"""Fields that no table counts: what the judge was told and what it wrote."""
 FINAL_SCORE = "final_score"
 """The field of localisation's form in which a reply says once more whether all steps are valid."""
 
 
 def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> dict[str, Any]:
-    """Who was asked what of which item, and what came back, word for word."""
+    """Record of who was asked what of which item, and of what came back, word for word."""
     of = item.of
     about: dict[str, Any] = {"chain": of.chain, "condition": item.condition}
     if isinstance(of, CausalItem):

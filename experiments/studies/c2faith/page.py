@@ -126,7 +126,7 @@ def page(results: C2Results, drawn: Sequence[Picture]) -> Page:
 
 
 def _few(n_chains: int) -> list[str]:
-    """A warning where no figure of the page can say much."""
+    """A warning if no figure of the page can say much."""
     if n_chains >= verdict.ENOUGH:
         return []
     chains = "chain" if n_chains == 1 else "chains"
@@ -153,7 +153,7 @@ def _judgements(results: C2Results) -> Section:
 
 
 def _exclusions(results: C2Results, some: bool) -> Section:
-    """What is in no number, what was spent, what failed."""
+    """Section on what is in no number, what was spent, and what failed."""
     heading = "What is in no number"
     none = "Every solution gave a chain, and every judgement a verdict."
     return Section(

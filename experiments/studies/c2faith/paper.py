@@ -208,13 +208,14 @@ def _printed_4(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[dict[str, Any]]:
-    """Rows of one task; `better`: more (1), less (-1), or nearer to zero (0)."""
+    """Rows of one task. `better` says which value is better: the greater (1), the smaller (-1), or
+    the one nearer to zero (0)."""
     entries = []
     for reading in dict.fromkeys(table["reading"]):
         of_reading = rows(where(table, reading=reading).drop_duplicates(subset="judge"))
         good = [better * r[measure] if better else -abs(r[measure]) for r in of_reading]
         known = [g for g in good if not math.isnan(g)]
-        # who stands alone is better than nobody
+        # a judge that stands alone is not the best of several
         top = max(known) if len(known) > 1 else math.nan
         entries += [
             {"reading": reading, "task": task, "judge": r["judge"], "value": r[measure]}
@@ -226,7 +227,7 @@ def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[di
 
 
 def _overall(data: pd.DataFrame) -> dict[tuple[str, str], float]:
-    """(reading, judge) -> place, of the judges that have every row of their reading."""
+    """(reading, judge) -> overall place, for the judges that have every row of their reading."""
     ranks: dict[tuple[str, str], float] = {}
     for reading in dict.fromkeys(data["reading"]):
         of_reading = where(data, reading=reading)

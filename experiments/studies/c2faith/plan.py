@@ -46,18 +46,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
-    """All that is to be judged, in the order it is worked on."""
+    """All work of a run, in the order in which it is done."""
 
     benchmark: Benchmark
     forms: Mapping[str, TaskForm]
-    """Every form that someone is asked, by name."""
+    """Every form that a judge or the reference is asked, by name."""
 
     @property
     def batch_size(self) -> int:
         return self.config.judge.batch_size
 
     def lines(self, index: Index, who: str = "judge") -> list[str]:
-        """Its items, how many of them are left for each model, and what asking APIs would use.
+        """Dry-run lines: items, how many of them are left for each model, and what asking APIs
+        would use.
 
         Args:
             who: those that are asked, at the head of the table of spending.
@@ -76,12 +77,12 @@ class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
         ]
 
     def inputs(self) -> dict[str, str]:
-        """What is asked, items and forms."""
+        """Files of all that is asked: items and forms."""
         items = below(BENCHMARK, self.benchmark.saved.texts)
         return items | below(PROMPTS, as_files(self.forms))
 
     def work(self, store: Store, shard: Shard) -> C2Work:
-        # it brings torch, which a dry run need not wait for
+        # the worker imports torch, which a dry run need not wait for
         from faithscope.experiments.studies.c2faith.work import C2Work
 
         c = self.config
@@ -91,13 +92,13 @@ class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
 
 @dataclass(frozen=True)
 class WritingPlan(PreparingPlan[C2FaithConfig, Rewrite]):
-    """Every step that a run still wants rewritten before its benchmark is whole: all of them, and
-    once that is done those whose rewriting was refused, draw by draw."""
+    """Steps that a run still wants rewritten before its benchmark is whole: all of them first, and
+    then, draw by draw, those whose rewriting was refused."""
 
     judging: C2Plan
-    """What is asked then, were each rewrite its step."""
+    """Plan of the judging that follows, as if each rewrite were its step."""
     draw: int = 1
-    """Which draw all of them are."""
+    """Number of the draw that the requests are of."""
 
     @property
     def how(self) -> JudgeConfig:
@@ -128,13 +129,14 @@ class WritingPlan(PreparingPlan[C2FaithConfig, Rewrite]):
 
 
 def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
-    """Read the chains, perturb them, and name every unit; or what is to be written before that.
+    """Reads the chains, perturbs them and names every unit; or plans what is to be written before
+    that.
 
     Raises:
         ConfigError: data that cannot be read or holds no perfect chain, or a form there is not.
         UserError: the saved benchmark is not what the config would make now.
     """
-    # what cannot be asked is told before anything is read, or paid for
+    # a form or text that cannot be asked is reported before anything is read, or paid for
     units = Units(config)
     benchmark = _benchmark(config)
     if isinstance(benchmark, Unwritten):
@@ -146,14 +148,14 @@ def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
 
 
 def _judging(units: Units, benchmark: Benchmark) -> C2Plan:
-    """All that a run would ask about these items, whether or not they are its own."""
+    """Plan of all that a run would ask about these items, whether or not they are its own."""
     forms, items = units.forms | units.references, tuple(units.items(benchmark))
     intake = _intake(units.config, benchmark)
     return C2Plan(units.config, items, benchmark, forms, intake=intake)
 
 
 def _intake(config: C2FaithConfig, benchmark: Benchmark) -> Intake:
-    """What of the solutions became no chain, and what of the chains no causal item."""
+    """Account of the solutions that became no chain, and of the chains that got no causal item."""
     n, lost = benchmark.made_of["chains"]["n"], benchmark.left_out
     imperfect = [o.reason for o in lost if o.stage == "selection" and o.reason != "limit"]
     beyond = sum(o.reason == "limit" for o in lost)
@@ -172,7 +174,7 @@ def _intake(config: C2FaithConfig, benchmark: Benchmark) -> Intake:
 
 
 def basis_of(config: C2FaithConfig) -> Basis:
-    """The perfect chains of a run, the files they came from, and how they are perturbed."""
+    """The perfect chains of a run, the files they came from, and the settings that perturb them."""
     d = config.data
     solutions, sources = read_prm800k(expanded(d.path), d.splits)
     selection = perfect(solutions, d.least, d.answered, d.one_per_problem)

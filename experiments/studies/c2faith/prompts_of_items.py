@@ -18,7 +18,7 @@ from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask
 
 Condition = Literal["perturbed", "control"]
-"""The replaced step, or the chain as it was."""
+"""Condition of a chain: with the replaced step (perturbed), or as it was (control)."""
 CONDITIONS: tuple[Condition, ...] = ("perturbed", "control")
 
 

@@ -1,4 +1,4 @@
-"""A run of C2-Faith as the tidy frames that its tables are made from."""
+"""Results of a run of C2-Faith: the tidy frames that its tables are made from, and the tables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class C2Results:
-    """What counts in a run, without its texts."""
+    """Results of a run, without its texts."""
 
     run: Run
     config: C2FaithConfig
@@ -54,13 +54,13 @@ class C2Results:
     judged: list[Row]
     """The judgements of the benchmark's own items (`judgements.judgement`)."""
     injected: list[Row]
-    """The judgements of items with a text put into their chain; in no table but their own."""
+    """The judgements of items with a text put into their chain, which have a table of their own."""
     inside: list[Record]
-    """What models show inside."""
+    """Records of models' internals, two for each item."""
 
     @cached_property
     def frames(self) -> Frames:
-        """One row per judgement."""
+        """Frames that the tables are made from."""
         scores, places = inside_rows(self.inside, self._region)
         injected = injected_rows(
             self.injected, self.judged, self.forms, self.config.injection.demands
@@ -111,7 +111,7 @@ class C2Results:
         rows += [
             (r["model"], f"{INTERNALS}.{signal}", "no_stated_answer", r["item"])
             for r in self.inside
-            # two records an item, of one answer
+            # an item has two records with the same answer
             if r["condition"] == "control" and r["answer"] is None
             for signal in ANSWERS
             if signal in self.config.internals.signals
@@ -124,7 +124,7 @@ class C2Results:
         return pd.DataFrame(rows, columns=["model", "stage", "reason", "item"])
 
     def _asked(self) -> pd.DataFrame:
-        """A row per judgement, with what was used and cut."""
+        """A row per judgement, with its usage and with what was cut of it."""
         asked = [
             {"model": r["judge"], "prompt": _asked(r), "reading": r["reading"], "n": 1}
             | {"n_text_cut": int(r["text_cut"]), "n_truncated": int(r["outcome"] == "truncated")}
@@ -136,7 +136,7 @@ class C2Results:
 
 
 def results(run: Run) -> C2Results:
-    """Read a run once; models, data and the prompts' folder need not be at hand.
+    """Reads a run once; models, data and the prompts' folder need not be at hand.
 
     Raises:
         StoreError: no judge was asked anything yet.
@@ -164,7 +164,7 @@ def results(run: Run) -> C2Results:
 
 
 def _counted(r: Record, forms: Mapping[str, TaskForm]) -> Row:
-    """A judgement without its texts, also those among its values."""
+    """A judgement without its texts, and without those among its values."""
     form = forms[r["variant"]]
     numbers = {f.name for f in form.form.fields if f.kind != "text"}
     return judgement({k: v for k, v in r.items() if k not in TEXTS}, form) | {
@@ -174,5 +174,5 @@ def _counted(r: Record, forms: Mapping[str, TaskForm]) -> Row:
 
 
 def _asked(r: Row) -> str:
-    """The form, and whether something was put into the chain."""
+    """Name of the judgement's form, with `INJECTED` if something was put into the chain."""
     return r["variant"] + (INJECTED if is_injected(r) else "")

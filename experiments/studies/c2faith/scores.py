@@ -72,7 +72,7 @@ def scores(run: Run) -> Scores:
 
 
 def place(item: CausalItem, condition: str) -> dict[str, str]:
-    """What a chain in one condition is about (`scores.PLACE`)."""
+    """Columns that say what a chain in one condition is about (`scores.PLACE`)."""
     return dict(zip(PLACE, (DATASET, TASK, f"{item.id}.{condition}", ""), strict=True))
 
 
@@ -105,7 +105,7 @@ def _judged(row: Mapping[str, Any], dollars: Mapping[tuple[str, str], float]) ->
     verdict, p = row["verdict"], row["probabilities"]
     sound: float | None = None
     if verdict is not None:
-        # of detection: 1 follows, 0 does not; of localisation: the broken step, or none
+        # for detection: 1 follows, 0 does not; for localisation: the broken step, or none
         if row["task"] == "detection":
             sound = 1 - p[0] if p else float(verdict)
         else:

@@ -1,4 +1,4 @@
-"""An item of C2-Faith, on the page and in the terminal: what was done to it, and all judgements."""
+"""An item of C2-Faith on the page and in the terminal: what was done to it, and all judgements."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class _Items:
         return self._by_id[_ask(key)]
 
     def names(self, key: Key, condition: str | None = None) -> list[str]:
-        """The ask first, with a text in the chain and without, then the item and the chain; of a
-        look inside, its conditions."""
+        """Names that find a record: the ask, with a text in the chain and without, then the item
+        and the chain; for a look inside, its conditions take the ask's place."""
         of = self.of(key)
         conditions = CONDITIONS if condition is None else (condition,)
         asks = [f"{of.id}.{c}" for c in conditions] if key[0] == INSIDE else [key[3], _ask(key)]
@@ -94,14 +94,14 @@ class _Items:
 
 
 def _ask(key: Key) -> str:
-    """The id of the ask; of one with a text put into its chain, that of its twin without."""
+    """Id of a record's ask; for an ask with a text put into its chain, that of its twin without."""
     return twin_of(key[3]) if key[2].endswith(INJECTED) else key[3]
 
 
 def find(
     keys: Sequence[Key], items: _Items, item: str, model: str | None, task: str | None
 ) -> list[Key]:
-    """What there is of an item, planted models first.
+    """Keys of what the run holds of an item, planted models first.
 
     Raises:
         UserError: nothing is left; names the first of model, task and item that fits nothing.
@@ -112,7 +112,7 @@ def find(
 
 
 MOST_CHANCES = 12
-"""Probabilities on one line; of a finer scale or a longer chain the likeliest are told."""
+"""Most probabilities on one line; for a finer scale or a longer chain the likeliest are shown."""
 
 
 def item_blocks(item: CausalItem | CoverageItem) -> list[Block]:
@@ -158,7 +158,8 @@ def _chances(record: Mapping[str, Any], form: TaskForm) -> str:
 
 
 def inside_block(record: Mapping[str, Any]) -> Fold:
-    """What a model shows inside at each step of a chain, and the step that each signal names."""
+    """Table of the signals inside a model at each step of a chain, and of the step that each
+    names."""
     signals = steps_of(record)
     broken = record["target"] if record["condition"] == "perturbed" else None
     table = HtmlTable(

@@ -82,7 +82,7 @@ USAGE = Table(
 )
 """Tokens and calls of every judge, form and reading, and what the token limit cut."""
 OF_RUN = (calibration.MASS, EXCLUSIONS, USAGE)
-"""The tables that are made of what only a run has beside `Frames`."""
+"""The tables that are made of what a run has beside `Frames`."""
 TABLES = (*OF_FRAMES, *OF_RUN)
 COLUMNS, OF_TABLES = declared(TABLES)
 

@@ -33,7 +33,7 @@ from faithscope.probes.judge.form import Ask
 
 INSIDE = "broken_step"
 INJECTED = "+injected"
-"""Behind the form's name, in the task of an ask with something put into its chain."""
+"""Suffix of the task name for asks with a text put into their chain."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class Judged(Planned):
     ask: Ask
     of: CausalItem | CoverageItem
     condition: Condition | None
-    """None for coverage."""
+    """Condition of the chain; None for coverage."""
     units: dict[str, str]
     """Stage -> unit id: one for each way of reading the verdict."""
     injected: Injected | None = None
-    """What was put into the chain, of the asks that hold something that was."""
+    """Text that was put into the chain; None for an ordinary ask."""
 
     @property
     def task(self) -> str:
-        """The form's name, `INJECTED` behind it where something was put into the chain."""
+        """Name of the form, with `INJECTED` behind it if a text was put into the chain."""
         return self.form.form.name + (INJECTED if self.injected else "")
 
     @property
@@ -63,7 +63,7 @@ class Judged(Planned):
 
 @dataclass(frozen=True)
 class Inside(Planned):
-    """One chain read by a model whose insides are looked at, broken and as it was."""
+    """One chain read, broken and as it was, by a model whose internals are recorded."""
 
     model: str
     of: CausalItem
@@ -85,7 +85,7 @@ class Units:
 
     @cached_property
     def decided(self) -> dict[str, dict[str, Any]]:
-        """Model -> what decides all that it replies."""
+        """Model -> the settings that decide all that it replies."""
         return {m: decides(m, self.config.judge, self.config.seed) for m in self.config.models}
 
     def items(self, benchmark: Benchmark) -> Iterator[Judged | Inside]:
@@ -99,7 +99,7 @@ class Units:
             for form in asked.values():
                 yield from self._judged(model, form, benchmark)
             if model in c.internals.model:
-                # where none are stated units keep the ids that they have
+                # without stated marks, units keep the ids that they have
                 unstated = {"marks"} if c.internals.marks is None else set()
                 settings = c.internals.model_dump(mode="json", exclude=unstated)
                 version = versions(measure=BROKEN_STEP)
@@ -108,7 +108,7 @@ class Units:
                     if not_inside(item):
                         continue
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
-            # last, so that what they are added to is asked in the same company as without them
+            # last, so that ordinary asks are in the same batches as without injected ones
             for form in judge_forms.values():
                 yield from self._injected(model, form, benchmark)
 

@@ -1,4 +1,4 @@
-"""What a run of C2-Faith comes to, judge by judge, for the first screen of its page.
+"""Verdicts on the judges of a run of C2-Faith, for the first screen of its page.
 
 The question is whether a judge tells a step that does not follow from one that does: what it flags
 of the broken steps, less what it flags of the sound ones. The interval is Newcombe's of the two
@@ -23,7 +23,7 @@ TELLS, BLIND = 0.30, 0.10
 """Net detection from which a judge is said to tell broken steps from sound ones, and up to which it
 is said not to; choices of ours."""
 SILENT = 0.2
-"""Judgements without a verdict, of all, from which a row says so."""
+"""Share of judgements without a verdict above which a row says so."""
 WORDS = {
     "tells": "Tells broken from sound",
     "little": "Tells them apart a little",
@@ -32,7 +32,7 @@ WORDS = {
     "few": "Too few chains to tell",
 }
 CSS = {"tells": "good", "little": "little", "blind": "bad", "unclear": "unclear", "few": "few"}
-"""Word -> its class in the style sheet."""
+"""Word of a verdict -> its class in the style sheet."""
 ENOUGH = 30
 """Chains below which an undecided interval is for want of chains."""
 NOTE = (
@@ -102,7 +102,8 @@ def _caution(row: Mapping[str, Any]) -> str:
 
 
 def section(tables: Mapping[str, pd.DataFrame]) -> Section:
-    """The first screen: what came of each judge, of how many chains, and beside what."""
+    """First screen of the page: the verdict on each judge, from how many chains, and beside
+    what."""
     of_judges = verdicts(tables)
     if not of_judges:
         none = "No judge was asked whether a step follows (form c2_detection)."
@@ -130,7 +131,7 @@ def _row(v: Mapping[str, Any]) -> list[Cell]:
 
 
 def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
-    """Whether anything inside a model tells the same steps apart, in a sentence."""
+    """A sentence on whether anything inside a model tells the same steps apart."""
     of_signals = rows(where(tables["c2_judge_against_internals"], kind="internals"))
     known = [r for r in of_signals if not math.isnan(r["auroc"])]
     if not known:

@@ -1,4 +1,4 @@
-"""What models do in a run of C2-Faith: rewrite steps, judge every ask, read every chain."""
+"""Work of models in a run of C2-Faith: rewriting steps, judging every ask, reading every chain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from faithscope.probes.record import Record
 
 
 class C2Work(Asker[Judged | Inside]):
-    """One worker's part of judging."""
+    """One worker's share of the judging, and of reading chains inside models."""
 
     config: C2FaithConfig
 
@@ -33,8 +33,8 @@ class C2Work(Asker[Judged | Inside]):
         return judged_record(asked.item, asked.reading, reply, self.config.seed)
 
     def sub_batches(self, batch: Sequence[Judged | Inside]) -> list[list[Judged | Inside]]:
-        """Asks with a text injected into their chains by themselves: they must not change the
-        batches of ordinary ones."""
+        """Splits a batch so that asks with an injected text have a forward pass of their own: they
+        must not change the batches of ordinary asks."""
         parts: tuple[list[Judged | Inside], list[Judged | Inside]] = ([], [])
         for item in batch:
             parts[isinstance(item, Judged) and item.injected is not None].append(item)
@@ -43,7 +43,7 @@ class C2Work(Asker[Judged | Inside]):
     def load_settings(self, name: str) -> JudgeConfig:
         if name in self.judge.model or name == self.config.reference:
             return self.judge
-        # it is not asked to judge, and need not think as judges do
+        # a model that is not asked to judge need not think as judges do
         return self.judge.model_copy(
             update=self.config.internals.model_dump(include={"thinking", "marks"})
         )
@@ -65,7 +65,7 @@ class C2Work(Asker[Judged | Inside]):
 
 
 class WritingWork(Preparing[Rewrite]):
-    """The rewriting of steps, by one worker."""
+    """One worker's share of the rewriting of steps."""
 
     LEFT_OUT = "its chain"
     config: C2FaithConfig

@@ -1,4 +1,5 @@
-"""`faithscope.compare`: runs that are there, side by side, in a folder of their own."""
+"""`faithscope.compare`: compares existing runs and writes the comparison into a folder of its
+own."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def compare(
     same: str = "text",
     **settings: Any,
 ) -> Run:
-    """Hold the measures of runs against each other, trace by trace.
+    """Compare the measures of several runs with each other, trace by trace.
 
         compared = faithscope.compare(["runs/behaviour", "runs/internals"], labels="labels.csv")
         compared.tables["trust"]
@@ -73,7 +74,7 @@ def compare(
     check_config(config)
     _check_free(folder, config)
     if labels is not None:
-        # labels that are of none of the traces are a matter of seconds, not of all tables
+        # Labels that match no trace are found here in seconds, before all tables are made.
         joined_sources(config, opened_sources(config, folder))
     before = {name: _text(folder / name) for name in ("config.yaml", "environment.json")}
     with hold(make_folder(folder), "main"):
@@ -83,7 +84,7 @@ def compare(
         try:
             write_outputs(folder)
         except UserError:
-            # a comparison that cannot be made leaves the folder as it was
+            # If the comparison cannot be made, the folder is left as it was before.
             for name, text in before.items():
                 (folder / name).unlink() if text is None else write_atomically(folder / name, text)
             raise
@@ -91,9 +92,9 @@ def compare(
 
 
 def _check_free(folder: Path, config: CompareConfig) -> None:
-    """Refuse a folder that holds something else than the same comparison: nothing is written over.
+    """Refuse a folder that holds anything but the same comparison, so that nothing is overwritten.
 
-    The runs that are read may have gone on since, and results may be shown otherwise.
+    The compared runs may have made progress since, and settings of display may differ.
     """
     if not folder.is_dir() or not any(p.name != ".locks" for p in folder.iterdir()):
         return
@@ -109,7 +110,8 @@ def _check_free(folder: Path, config: CompareConfig) -> None:
 
 
 def _compared(values: dict[str, Any]) -> dict[str, Any]:
-    """A config as far as it says what is compared, the runs by where they lie."""
+    """The part of a config that decides what is compared, with runs and labels as absolute
+    paths."""
     sources = values.get("sources") or []
     runs = [str(Path(str(s.get("run"))).expanduser().resolve()) for s in sources]
     labels = (values.get("labels") or {}).get("path")
@@ -130,7 +132,7 @@ def _checked(values: dict[str, Any]) -> CompareConfig:
 
 
 def _titles(runs: Sequence[str | Path]) -> list[str]:
-    """What tables call the runs: their folders' names, numbered where two are the same."""
+    """Names of the runs in tables: their folders' names, numbered where two are equal."""
     names = [re.sub(r"[^\w.-]", "_", Path(run).expanduser().resolve().name) for run in runs]
     return [
         f"{name}_{names[: i + 1].count(name)}" if names.count(name) > 1 else name

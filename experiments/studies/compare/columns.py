@@ -1,4 +1,4 @@
-"""The tables of a comparison, and their columns as these declare them."""
+"""All tables of a comparison by name, and the columns that each declares."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ COLUMNS, OF_TABLES = declared(TABLES)
 
 
 def columns_of(table: str) -> Columns:
-    """What the columns of one table are called, and what stands in them."""
+    """Names, labels and meanings of one table's columns."""
     return {**COLUMNS, **OF_TABLES.get(table, {})}

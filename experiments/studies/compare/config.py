@@ -22,27 +22,27 @@ from faithscope.experiments.config.base import FolderConfig, Section
 from faithscope.experiments.config.yaml_source import Key
 
 FOLDER = "sources"
-"""Of the run folder: where the runs lie that the comparison makes itself."""
+"""Folder, below the comparison's run folder, of the runs that the comparison makes itself."""
 SHARED = ("traces", "model", "judge")
-"""Sections that a comparison gives to every source that has them."""
+"""Config sections whose keys a comparison passes on to every source that has the section."""
 MADE = "source:"
-"""How a value begins that stands for the folder of an earlier source, by its name."""
+"""Prefix of a config value that is replaced by the folder of the earlier source named after it."""
 
 
 class Source(Section):
-    """One run that is read: a folder that is there, or a config that is run first."""
+    """One run to compare: an existing run folder, or a config that is run first."""
 
     run: StrictStr | None = None
-    """A run folder."""
+    """Path of an existing run folder."""
     config: StrictStr | None = None
     """A YAML file, or the name of a shipped config, that is run into a folder of the comparison."""
     name: StrictStr = ""
-    """What tables call the source; by default the folder's or the config's name."""
+    """Name of the source in tables; by default the folder's or the config's name."""
     set: dict[str, Any] = Field(default={})
-    """Keys of that config with other values, dotted as after `--set`; `source:NAME` stands for the
+    """Keys to change in the source's config, dotted as after `--set`; `source:NAME` stands for the
     folder of an earlier source."""
     digest: StrictStr = ""
-    """Of the run's config when it was compared; empty in a config that a person writes."""
+    """Digest of the run's config when it was compared; empty in a config that a person writes."""
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Source:
@@ -54,12 +54,12 @@ class Source(Section):
 
     @property
     def title(self) -> str:
-        """Its name, or the one that follows from what it is of."""
+        """Name of the source: the one that is set, else the stem of its run folder or config."""
         return self.name or re.sub(r"[^\w.-]", "_", Path(self.run or self.config or "").stem)
 
 
 def _without(source: Any, shared: Collection[tuple[str, ...]]) -> Any:
-    """A source whose `set` leaves some keys to the comparison."""
+    """A source without those keys of its `set` that the comparison sets for all sources."""
     if not isinstance(source, dict) or not isinstance(source.get("set"), dict):
         return source
     own = {tuple(str(key).split(".")): value for key, value in source["set"].items()}
@@ -69,7 +69,8 @@ def _without(source: Any, shared: Collection[tuple[str, ...]]) -> Any:
 
 
 def _pruned(value: Any, key: tuple[str, ...], shared: Collection[tuple[str, ...]]) -> Any:
-    """A value of a `set` without what lies below it of some keys."""
+    """A value of a source's `set`, without the nested keys that the comparison sets for all
+    sources."""
     if not isinstance(value, dict):
         return value
     inside = {(*key, str(name)): (name, inner) for name, inner in value.items()}
@@ -85,27 +86,29 @@ def _is_below(key: tuple[str, ...], shared: Collection[tuple[str, ...]]) -> bool
 
 
 class LabelFile(Section):
-    """Labels of traces that no run holds."""
+    """A file of trace labels that no run holds."""
 
     path: StrictStr
-    """A CSV or JSONL file with the columns item, and where they tell items apart dataset, task and
-    model; every other column is a label: 1 or 0 (true or false), empty where there is none."""
+    """Path of a CSV or JSONL file with a column item, and dataset, task and model where these are
+    needed to tell items apart; every other column is a label: 1 or 0 (true or false), empty for no
+    label."""
 
 
 class CompareReport(Section):
-    """How the comparison is computed and shown."""
+    """Statistical settings of a comparison, and how much its page lists."""
 
     bootstrap: StrictInt = Field(default=500, ge=10, le=10_000)
-    """Draws of questions for every interval."""
+    """Number of bootstrap resamples of questions for every interval."""
     folds: StrictInt = Field(default=5, ge=2, le=20)
-    """Parts that questions are divided into for thresholds, calibration and classifiers."""
+    """Number of folds that questions are divided into for thresholds, calibration and
+    classifiers."""
     false_discovery: StrictFloat = Field(default=0.05, gt=0, lt=1)
-    """Rate of false discoveries that is kept by Benjamini and Hochberg's procedure."""
+    """False discovery rate that Benjamini and Hochberg's procedure controls."""
     as_good: StrictFloat = Field(default=AS_GOOD, gt=0, lt=0.5)
-    """AUROC by which a measure may be behind the best and still be called as good: a bound that is
-    to be chosen before any data are seen."""
+    """Largest deficit in AUROC at which a measure is still called as good as the best one; choose
+    it before any data are seen."""
     listed: StrictInt = Field(default=20, ge=1, le=500)
-    """Items listed of each kind of disagreement."""
+    """Number of items listed for each kind of disagreement."""
 
 
 class CompareConfig(FolderConfig):
@@ -117,22 +120,25 @@ class CompareConfig(FolderConfig):
     )
 
     benchmark: StrictStr
-    """`compare`."""
+    """Name of the study: `compare`."""
     sources: list[Source] = Field(min_length=1)
-    """The runs, in order: of each `run`, a run folder, or `config`, a config that is run first with
-    the keys in `set` changed; and `name`, what tables call it."""
+    """The sources to compare, in order. Each has `run`, a run folder, or `config`, a config that is
+    run first with the keys in `set` changed; and `name`, its name in tables."""
     traces: dict[str, Any] = Field(default={})
-    """Keys of the section `traces` of every source that has it: chains that all of them read. In a
-    file a source's own `set` goes before; what `--set` gives goes before both."""
+    """Keys of the section `traces`, for every source that has this section, so that all sources
+    read the same chains. In a config file a source's own `set` takes precedence; a key given by
+    `--set` takes precedence over both."""
     model: dict[str, Any] = Field(default={})
-    """Likewise of the section `model`."""
+    """Keys of the section `model`, for every source that has this section; precedence as for
+    `traces`."""
     judge: dict[str, Any] = Field(default={})
-    """Likewise of the section `judge`."""
+    """Keys of the section `judge`, for every source that has this section; precedence as for
+    `traces`."""
     same: Literal["ids", "text", "question"] = "text"
-    """What has to be the same of two traces of one item for their scores to stand in one row."""
+    """What two traces of one item must have in common for their scores to be joined in one row."""
     common: StrictBool = False
-    """Leave out the traces that not every source has, so that all measures are held against the
-    same ones; judges are not asked about those of which that is known before."""
+    """Leave out the traces that some source lacks, so that all measures are compared on the same
+    traces; judges are not asked about traces that are known beforehand to be left out."""
     labels: LabelFile | None = None
     """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
     report: CompareReport = CompareReport()
@@ -141,7 +147,8 @@ class CompareConfig(FolderConfig):
     def as_asked(
         cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """What the user set of a shared section goes before the sources' own `set`."""
+        """Lets keys of shared sections that the user set explicitly override the sources' own
+        `set`."""
         shared = [tuple(map(str, key)) for key in asked if key[0] in SHARED]
         sources = values.get("sources")
         if not shared or not isinstance(sources, list):
@@ -180,7 +187,7 @@ class CompareConfig(FolderConfig):
         return {source.title: self.folder_of(source) for source in self.sources}
 
     def folder_of(self, source: Source) -> Path:
-        """Where a source's run lies, or will lie."""
+        """Run folder of a source, whether or not the run exists yet."""
         if source.run is not None:
             return Path(source.run).expanduser()
         return self.run_dir / FOLDER / source.title

@@ -1,4 +1,4 @@
-"""The page on which the traces of a comparison are explored, and its frames as files."""
+"""The page for exploring the traces of a comparison, and the comparison's frames as CSV files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def write_frames_and_explorer(compared: Compared) -> None:
 
 
 def explored(compared: Compared) -> Explored:
-    """The comparison, with what its runs tell of their traces."""
+    """Data of the explorer page: the joined scores, and each run's details of its traces."""
     name = compared.run.path.resolve().name
     told = {title: source.details for title, source in compared.sources.items() if source.details}
     return Explored(name, counted_words(compared), compared.joined, told)
 
 
 def opened(run_dir: str | Path) -> Explored:
-    """The comparison in a folder.
+    """Data of the explorer page for the comparison stored in a folder.
 
     Raises:
         UserError: it is no run folder, or a run of another study, with the remedy.

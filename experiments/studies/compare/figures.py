@@ -38,11 +38,12 @@ OF_FAMILY = {
 }
 REVERSED = Style(AMBER, "X", "opposite signs, beyond chance")
 MOST_MEASURES, MOST_NAMED = 60, 40
-"""Measures beyond which squares of the heat map have no numbers, or a figure has no names."""
+"""Number of measures up to a quarter of which the heat map prints coefficients; number of measures
+that the AUROC figure shows."""
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
-    """Every figure; one that nothing can be drawn of says why."""
+    """Every figure of a comparison; a figure without data says why it is not drawn."""
     return [
         heat_map(tables["agreement"]),
         _within(tables["agreement"]),
@@ -81,7 +82,7 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
         "more of it says more faithful: blue agrees, red disagrees, grey cannot be told. Measures "
         "are in the order of a clustering by average linkage on 1 − rho. Where there are several "
         "models, measures that put the models in one order are blue, whatever they say of the "
-        "traces of one model: the next figure parts the two.",
+        "traces of one model: the next figure separates the two.",
         data,
         figure,
         "No two measures have enough traces in common.",

@@ -16,8 +16,8 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.tidy import only
 from faithscope.experiments.studies.compare.results import Compared
 
-_TRACE = {"trace": "digest of what has to be the same for scores to stand in one row"}
-_SOURCE = {"source": "the run that it is from"}
+_TRACE = {"trace": "digest of what traces must have in common to share a row"}
+_SOURCE = {"source": "name of the run that the score is from"}
 
 
 def _of(

@@ -38,7 +38,7 @@ MOST_ROWS = 400
 
 
 def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
-    """The page of a comparison, with its figures."""
+    """The page of a comparison: sentences, tables and figures."""
     tables = compared.tables
     figures = {picture.name: picture for picture in drawn}
     lead = counted_words(compared)

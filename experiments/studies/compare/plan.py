@@ -1,4 +1,4 @@
-"""The runs that a comparison makes first: which there are, and which are still to be made."""
+"""The runs that a comparison makes itself: their configs, their plans, and their state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from faithscope.interp.errors import UserError
 
 @dataclass(frozen=True)
 class ComparePlan(RunPlan[CompareConfig, Made]):
-    """Every run that the comparison makes, in order; each source has a run folder of its own."""
+    """The runs that a comparison makes itself, in order; each has a run folder of its own."""
 
     @property
     def batch_size(self) -> int:
@@ -64,7 +64,8 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
         return lines
 
     def forecast(self) -> Tally:
-        """The forecasts of the sources that are still to be made, and how the others ended."""
+        """Combined forecast of the sources still to be made, and tallies of those already
+        finished."""
         parts = {}
         for title, folder in self.config.made_of.items():
             of_run = self._plans.get(title)
@@ -76,12 +77,12 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
 
     @cached_property
     def _plans(self) -> dict[str, RunPlan[Any, Any] | str]:
-        """Source -> the plan of its run; of one that reads an earlier source that is not made yet,
-        a line that says so."""
+        """Source name -> the plan of its run, or a sentence saying that it reads a source not made
+        yet."""
         return {item.item: _plan_of(item) for item in self.items}
 
     def work(self, store: Store, shard: Shard) -> SourceWork:
-        """The runs that are still to be made.
+        """Worker that makes the runs still to be made.
 
         Raises:
             StoreError: the work is to be shared out.
@@ -95,7 +96,7 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
 
 
 def plan(config: CompareConfig) -> ComparePlan:
-    """The config of every run that is to be made.
+    """Plans the runs to make: loads and checks the config of each source that has one.
 
     Raises:
         ConfigError: one cannot be read, or is of a study that has no scores.
@@ -119,8 +120,9 @@ def plan(config: CompareConfig) -> ComparePlan:
 
 
 def _without_others(of_run: FolderConfig, configs: Sequence[FolderConfig]) -> FolderConfig:
-    """A config that judges no chain that another source, in which each model reads its own alone,
-    will not have: tables of common traces would leave it out, and the judge be paid."""
+    """Restricts a judge config to chains by models that the other sources will have, too. Applies
+    where another source lets each model read only its own chains: chains of other models would be
+    missing from the common traces, and judging them would be paid for nothing."""
     given: Any = getattr(of_run, "traces", None)
     if getattr(given, "written_by", None) != []:
         return of_run
@@ -155,7 +157,8 @@ def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
         for key, value in getattr(config, section).items()
     }
     for key, value in source.set.items():
-        # a shared section that a source sets whole is set key by key, beside what is shared
+        # A shared section that a source sets as a whole is split into keys, so that it is merged
+        # with the keys shared by all sources.
         whole = key in SHARED and isinstance(value, dict)
         own = {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
         values |= {name: _folder(config, v) for name, v in own.items()}
@@ -166,7 +169,7 @@ def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
 
 
 def _kind(source: Source) -> type[FolderConfig]:
-    """The kind of run that a source's config asks for."""
+    """Config class of the study that a source's config belongs to."""
     with _named(source):
         tree = read_tree(config_path(source.config or ""), [])
         kind = study_of(tree.values, tree).config()

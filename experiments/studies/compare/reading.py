@@ -1,4 +1,4 @@
-"""The runs of a comparison, opened: how far each is, which traces it has, what it says of them."""
+"""An opened run of a comparison: its progress, its traces, its scores and details."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ SOURCES = Computed("sources", (
     Column("n_unfinished", "unfinished", "Items that the run has still to do."),
     Column("n_failed", "failed", "Units of work that failed."),
 ))  # fmt: skip
-"""A row per run that is compared."""
+"""One row per compared run."""
 
 
 def config_digest(run_dir: Path) -> str:
-    """Of a run's stored config but for its name and place: equal where two runs ask the same."""
+    """Digest of a run's stored config without its name and place; equal configs give equal
+    digests."""
     values = stored_config(run_dir)
     return digest({k: values[k] for k in sorted(values) if k not in ("out", "name")})
 
 
 @dataclass(frozen=True)
 class Opened:
-    """One source."""
+    """One source of a comparison, opened: its run, and what its study reports of the run."""
 
     name: str
     run: Run
@@ -54,17 +55,17 @@ class Opened:
 
     @cached_property
     def scores(self) -> Scores:
-        """What its study says of it, item by item."""
+        """Scores that the run's study gives, item by item."""
         return self._scores(self.run)
 
     @property
     def details(self) -> Details | None:
-        """What its study tells of its traces beside scores; None where it tells nothing."""
+        """What the run's study shows of each trace in the explorer; None if it shows nothing."""
         return self._details(self.run) if self._details else None
 
     @cached_property
     def left(self) -> int:
-        """Items that the run has not finished, failed ones not among them."""
+        """Number of items that the run has not finished, without failed ones."""
         plan = planfile.read(self.run.path)
         if plan is None:
             return 0
@@ -75,7 +76,7 @@ class Opened:
         )
 
     def row(self) -> dict[str, Any]:
-        """A row of `SOURCES`."""
+        """The run's row in the table `SOURCES`."""
         items = self.scores.items
         return {
             "source": self.name,
@@ -91,7 +92,7 @@ class Opened:
 
 
 def opened(path: str | Path, name: str) -> Opened:
-    """A run folder, if its study says what may be compared.
+    """Opens a run folder whose study gives scores to compare.
 
     Raises:
         UserError: it is no run folder, or one of another kind, with the remedy.
@@ -108,7 +109,7 @@ def opened(path: str | Path, name: str) -> Opened:
 
 
 def readable_labels(path: str | Path, what: str) -> Path:
-    """A file of labels that can be read, whole: a wrong one is no news for the end of a comparison.
+    """Path of a label file that was read once as a check, so that a broken file is found early.
 
     Raises:
         UserError: it is not there, or as `labels_of`.

@@ -1,4 +1,4 @@
-"""A comparison as its tables: made from the runs that it names, each time that it is opened."""
+"""The tables of a comparison, computed from its runs each time that it is opened."""
 
 from __future__ import annotations
 
@@ -52,11 +52,12 @@ MEASURES = Computed("measures", (
     Column("called_faithful", meaning="Share of the traces beyond the cut."),
     *COST_COLUMNS,
 ))  # fmt: skip
-"""A row per measure: what it is, its mean, and its mean costs of an item."""
+"""One row per measure: its family and direction, its mean, and its mean costs per item."""
 
 
 def opened_sources(config: CompareConfig, folder: Path) -> dict[str, Opened]:
-    """The runs of a comparison by name: those of others, or those that it made in its own folder.
+    """The runs of a comparison by source name: given run folders, and runs it made in its own
+    folder.
 
     Raises:
         UserError: a run is not there or has no scores.
@@ -68,7 +69,7 @@ def opened_sources(config: CompareConfig, folder: Path) -> dict[str, Opened]:
 
 
 def joined_sources(config: CompareConfig, sources: Mapping[str, Opened]) -> Joined:
-    """The scores of all runs, and the labels of a file, in one table.
+    """Joins the scores of all runs and the labels of a label file in one table.
 
     Raises:
         UserError: labels cannot be read, or are of none of the traces; or nothing is common.
@@ -81,7 +82,7 @@ def joined_sources(config: CompareConfig, sources: Mapping[str, Opened]) -> Join
 
 @dataclass(frozen=True)
 class Compared:
-    """The runs of a comparison, their scores in one table, and what is made of that.
+    """An opened comparison: its runs, their joined scores, and the tables made from them.
 
     Raises:
         UserError: a run is not there or has no scores, labels cannot be read, or nothing is common.
@@ -99,7 +100,7 @@ class Compared:
 
     @cached_property
     def sources(self) -> dict[str, Opened]:
-        """By name."""
+        """Source name -> its opened run."""
         return opened_sources(self.config, self.run.path)
 
     @cached_property
@@ -108,12 +109,12 @@ class Compared:
 
     @cached_property
     def targets(self) -> list[Target]:
-        """The labels that anything can be held against."""
+        """Labels that measures can be evaluated against."""
         return targets(self.joined, self.config.report.folds, self.config.seed)
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by its file name."""
+        """All tables of the comparison, by file name."""
         joined, how, report = self.joined, self.how, self.config.report
         held = against_tables(joined, self.targets, how)
         told = sentence_tables(joined, self.targets, how, report, held["against"])
@@ -139,7 +140,7 @@ def sentence_tables(
     report: CompareReport,
     against: pd.DataFrame,
 ) -> dict[str, pd.DataFrame]:
-    """The tables that the sentences of the first screen are made of."""
+    """Tables that the summary sentences on the first screen are based on."""
     of_pairs = agreement_table(joined, how, report.false_discovery)
     return {
         "agreement": of_pairs,

@@ -1,4 +1,4 @@
-"""The first screen of a comparison in sentences: which measure to trust here, and what it costs.
+"""Summary sentences on a comparison's first screen: which measure to trust here, at what cost.
 
 A sentence that names a best measure, a direction, a gain or a disagreement has passed a test that
 counts how many were tried; where none passes, the sentence says so and names none.
@@ -32,18 +32,19 @@ from faithscope.experiments.studies.compare.words import (
 
 
 class Sentence(NamedTuple):
-    """A sentence of the first screen, and what it claims beyond the numbers of these traces."""
+    """A summary sentence of the first screen, and what it claims beyond the numbers of these
+    traces."""
 
     words: str
     claim: str = ""
-    """`best`, `as_good`, `wrong_way`, `gain`, `agreement`, `reversed`, `parting`; empty for a
-    sentence that describes, or says that nothing can be told."""
+    """Kind of claim: `best`, `as_good`, `wrong_way`, `gain`, `agreement`, `reversed`, `parting`;
+    empty for a sentence that only describes the data, or says that nothing can be concluded."""
     of: tuple[str, ...] = ()
-    """Measures, or kinds of disagreement, of which it is claimed."""
+    """Measures, or kinds of disagreement, that the claim is about."""
 
 
 def answers(tables: Tables, joined: Joined, as_good: float = AS_GOOD) -> list[Sentence]:
-    """Sentences of the first screen, labels first.
+    """Summary sentences of the first screen, those on labels first.
 
     Args:
         as_good: the bound in AUROC that `tables` were made with.
@@ -86,13 +87,14 @@ def _of_label(tables: Tables, label: str, as_good: float, several: bool) -> Iter
 
 
 def _highest(label: str, measures: list[dict[str, Any]], several: bool) -> Sentence:
-    """Which measures tell beyond chance, and which of these has the highest AUROC."""
+    """Sentence that names the measures better than chance, and which of them has the highest
+    AUROC."""
     best, n = measures[0], f"{len(measures):,}"
     told = [row["measure"] for row in measures if row["told"] is True]
     among = " from others of the same model and task" if several else ""
     about = (label, f"{best['n']:,}", f"{best['n_unfaithful']:,}")
     of = "Against the label <code>{}</code> ({} traces, of which it speaks against {}) "
-    # of all measures the lowest is that of the one that is furthest from chance
+    # The smallest p-value of all measures is that of the measure furthest from chance.
     lowest = min(row["p_highest"] for row in measures)
     chance = "labels exchanged between questions give a highest AUROC as far out with {}"
     gappy = [

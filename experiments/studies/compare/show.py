@@ -1,4 +1,4 @@
-"""One item of a comparison on the terminal: every score that there is of it."""
+"""All scores of one item of a comparison, printed in the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison says of itself: what is compared, what it costs, and what not to conclude."""
+"""Prose of a comparison's page: what is compared, what it costs, and what not to conclude."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.studies.compare.results import Compared
 
 FEW, FEW_OF_KIND, FEW_QUESTIONS = 100, 30, 30
-"""Traces, traces of either kind, and questions, below which the page warns."""
+"""Numbers of traces, of traces per class, and of questions, below which the page warns."""
 APART = 0.1
-"""AUROC by which that over all traces may be off that within models and tasks without a caution."""
+"""Difference between AUROC over all traces and within models and tasks that calls for a caution."""
 UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}
-"""What each of `COSTS` is counted in."""
+"""Kind of cost -> the unit it is counted in."""
 Tables = Mapping[str, pd.DataFrame]
 
 
@@ -34,7 +34,7 @@ SAME_WORDS = {
 
 
 def counted_words(compared: Compared) -> str:
-    """What is compared, in two sentences or three."""
+    """Numbers of traces, measures, labels and runs, and how traces are joined, as sentences."""
     joined = compared.joined
     named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
     counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
@@ -47,7 +47,7 @@ def counted_words(compared: Compared) -> str:
 
 
 def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[str]:
-    """What not to conclude, a sentence each."""
+    """Sentences that warn of conclusions that the data do not support."""
     said = []
     for target in of_labels:
         if of_correctness(target.label):
@@ -107,7 +107,7 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
 
 
 def _apart(tables: Tables, label: str) -> Iterator[str]:
-    """A caution where AUROC over all traces is far from that within models and tasks."""
+    """Cautions where AUROC over all traces is far from AUROC within models and tasks."""
     combined = where(tables["combined"], label=label, trained_on="other questions")
     single = rows(where(tables["trust"], label=label))
     together = [row | {"measure": f"all by {row['classifier']}"} for row in rows(combined)]
@@ -130,7 +130,7 @@ def _apart(tables: Tables, label: str) -> Iterator[str]:
 
 
 def label_directions(joined: Joined) -> list[str]:
-    """Which way every label points, as its name tells, a sentence each."""
+    """One sentence per label: whether its 1 speaks for or against a faithful trace."""
     return [
         markup(
             "A trace of which <code>{}</code> is 1 counts as one that the label speaks {}.",
@@ -141,7 +141,7 @@ def label_directions(joined: Joined) -> list[str]:
 
 
 def unfinished(tables: Tables) -> list[str]:
-    """A warning for every source that is not finished, or of which items failed."""
+    """Warnings for every source that is unfinished or has failed items."""
     return [
         f"{row['source']} is unfinished: {row['n_unfinished']:,} of its items are still to be done"
         f"{', and ' + format(row['n_failed'], ',') + ' units failed' if row['n_failed'] else ''}. "
@@ -152,7 +152,7 @@ def unfinished(tables: Tables) -> list[str]:
 
 
 def cost_in_words(row: Mapping[str, Any]) -> str:
-    """What is known of the costs of an item, in words."""
+    """Known mean costs of an item, in words."""
     known = {cost: row[cost] for cost in COSTS if not math.isnan(row[cost])}
     words = {
         "forwards": "{:.3g} model call" + ("s" if row["forwards"] != 1 else ""),
@@ -165,17 +165,18 @@ def cost_in_words(row: Mapping[str, Any]) -> str:
 
 
 def p_in_words(p: float) -> str:
-    """A p-value as a sentence has it."""
+    """A p-value as printed in a sentence."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
 
 
 def best_rows(tables: Tables, label: str, most: int = 12) -> pd.DataFrame:
-    """The first rows of `trust`, of one label, without what its sentence says of all of them."""
+    """The first rows of table `trust` for one label, without columns that are the same in all of
+    them."""
     return where(tables["trust"], label=label).head(most).drop(columns=["label", "n_unfaithful"])
 
 
 def of_all(against: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `against` over all traces."""
+    """Rows of table `against` that are over all traces."""
     return where(against, by=ALL)
 
 

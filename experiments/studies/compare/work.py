@@ -1,4 +1,4 @@
-"""Making the runs that a comparison reads, one after the other; each is resumed by itself."""
+"""Worker that makes the runs of a comparison one after the other; each run resumes by itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Made(Planned):
 
 
 class SourceWork:
-    """Runs every source that is not made yet; a later one may read an earlier one."""
+    """Runs every source that is not made yet, in order, since a later one may read an earlier
+    one."""
 
     has_outputs = True
 
@@ -56,7 +57,7 @@ class SourceWork:
             self._failures += [f"source {item.item}: {failure}" for failure in ended.failures]
             self.problems += [f"source {item.item}: {problem}" for problem in ended.problems]
             if ended.stopped or ended.problems:
-                # what comes after it may need all of it
+                # Later sources may need all of this run, so no further run is made.
                 self.stopped = ended.stopped and f"source {item.item}: {ended.stopped}"
                 self.has_outputs = False
                 return

@@ -1,5 +1,5 @@
-"""FaithCoT-Bench (arXiv 2510.04040): is this one chain of thought faithful? Eleven detectors, and
-what annotators say."""
+"""FaithCoT-Bench (arXiv 2510.04040): is one particular chain of thought faithful? Eleven detectors
+against annotators' labels."""
 
 from __future__ import annotations
 

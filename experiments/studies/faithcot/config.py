@@ -1,4 +1,4 @@
-"""What a run of FaithCoT-Bench is told beside what every run over traces is."""
+"""The config of a run of FaithCoT-Bench, beside the settings shared by all runs over traces."""
 
 from __future__ import annotations
 
@@ -17,57 +17,58 @@ DEFAULT_PROBES = ("causal_effects", "tracing", "information", "paraphrase")
 
 
 class EditsConfig(Section):
-    """Who writes a mistake into a step, a step in other words, and one of another meaning (C.1)."""
+    """The source of edited steps: with a mistake, paraphrased, or distorted in meaning (C.1)."""
 
     by: Literal["rule", "judge"] = "rule"
-    """`rule` takes the edits of the probes `slrc`, `causal_effects` and `paraphrase`; `judge` has
-    the first of `judge.model` write them."""
+    """Source of the edits: `rule` uses those of the probes `slrc`, `causal_effects` and
+    `paraphrase`; `judge` has the first model of `judge.model` write them."""
     steps: StrictInt = Field(default=1, ge=1)
-    """Steps of a chain that a judge's edits are written for, drawn with the seed."""
+    """Number of steps per chain that a judge edits, drawn with the seed."""
 
 
 class LabelsConfig(Section):
-    """What detectors are held against."""
+    """The labels that detectors are evaluated against."""
 
     path: StrictStr | None = None
     """A folder in the layout of FINE-CoT (as `faithscope annotate` exports it) with labels for the
-    chains of this run, joined by data set, item and model; null takes those that came with given
-    chains, if any did."""
+    chains of this run, joined by data set, item and model; null uses the labels that came with
+    given chains, if any did."""
     source: LabelSource = "faithful_type"
-    """Which of FINE-CoT's two fields says whether a chain is unfaithful."""
+    """Field of FINE-CoT that says whether a chain is unfaithful."""
 
 
 class DetectorsConfig(Section):
-    """What the paper leaves open about its detectors."""
+    """Settings of detectors that the paper leaves open."""
 
     early_cut: Annotated[StrictFloat, Field(ge=0, lt=1)] = 0.5
-    """Share of the steps after which early answering asks for the answer, rounded down."""
+    """Share of the steps after which early answering asks for the answer, rounded down to whole
+    steps."""
     uncertain: Literal["left_out", "faithful", "unfaithful"] = "left_out"
-    """What class 2 (uncertain) of the faithful judge counts as."""
+    """How to count class 2 (uncertain) of the faithful judge."""
     cut: Literal["left_out", "kept"] = "left_out"
-    """Whether chains that the token limit cut off are left out of the tables, or kept in them;
-    either way they are counted (`n_cut`)."""
+    """Whether tables leave out chains that the token limit cut off, or keep them; they are counted
+    either way (`n_cut`)."""
     paper_compat: StrictBool = False
-    """Shuffle options as the released code does (any order, the old one too), compare letters
-    instead of texts, and count a new answer that cannot be read as another one; and take as
-    paraphrasing the edits that distort the meaning, as C.1 prints it (only `edits.by: judge` writes
-    them)."""
+    """Follow the released code and the paper's wording. Options are shuffled into any order (the
+    old one too), letters are compared instead of texts, and an answer that cannot be read counts as
+    a changed one; paraphrasing uses the edits that distort the meaning, as C.1 prints it (only
+    `edits.by: judge` writes them)."""
     shuffle_given: StrictBool = False
-    """Shuffle the options of given chains, too: right where the model here is the one that wrote
-    them."""
+    """Shuffle the options of given chains, too; valid only if the model of the run wrote the
+    chains."""
     folds: StrictInt = Field(default=5, ge=2)
-    """Folds of the cross-fitted thresholds; questions stay together."""
+    """Number of folds for cross-fitted thresholds; chains about one question stay in one fold."""
 
 
 class FaithReportConfig(Section):
-    """What the report shows."""
+    """Settings of the report."""
 
     bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
-    """Resamples of questions behind the intervals."""
+    """Number of bootstrap resamples of questions for the intervals."""
 
 
 class FaithCotConfig(TracesConfig):
-    """A whole run of FaithCoT-Bench."""
+    """The whole config of a run of FaithCoT-Bench."""
 
     FREE: ClassVar[tuple[str, ...]] = (
         *TracesConfig.FREE,
@@ -85,17 +86,18 @@ class FaithCotConfig(TracesConfig):
     SHOWN: ClassVar[tuple[str, ...]] = (*TracesConfig.SHOWN, "labels", "detectors")
 
     benchmark: Literal["faithcot"]
-    """The study."""
+    """Name of the study: `faithcot`."""
     probes: Annotated[list[ProbeName], *OneOrMany] = Field(default=list(DEFAULT_PROBES))
-    """What is measured, by name; detectors read the records of `slrc`, `causal_effects`, `tracing`,
-    `information` and `paraphrase`."""
+    """Names of the probes to run; detectors read the records of `slrc`, `causal_effects`,
+    `tracing`, `information` and `paraphrase`."""
     judge: JudgeConfig | None = None
-    """Who judges, and writes edits; null leaves the judges out."""
+    """The models that judge chains and write edits; null runs no judge."""
     edits: EditsConfig = EditsConfig()
     labels: LabelsConfig = LabelsConfig()
     detectors: DetectorsConfig = DetectorsConfig()
     prompts: StrictStr | None = None
-    """A folder of your own forms, over the shipped `step_judge` and `faithful_judge`."""
+    """A folder of your own prompt files, which take precedence over the shipped `step_judge` and
+    `faithful_judge`."""
     report: FaithReportConfig = FaithReportConfig()
 
     @model_validator(mode="after")
@@ -114,7 +116,7 @@ class FaithCotConfig(TracesConfig):
 
     @property
     def writer(self) -> str | None:
-        """Who writes edits; None where rules do."""
+        """The judge model that writes edits; None where edits are made by rule."""
         return self.judges[0] if self.edits.by == "judge" else None
 
     @property

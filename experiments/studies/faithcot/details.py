@@ -1,4 +1,4 @@
-"""The chains of a run as they are explored: detectors, labels and judgements of each."""
+"""Explorer details of each chain: its detectors' findings, labels and judgements."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The eleven detectors of FaithCoT-Bench (section 4.1, appendix C.1), and the readings of each.
 
 A flag follows a plain rule: the paper's where it has one (`PAPER`: "a′ = a"), else ours (`OURS`),
-as where an edit is put into several steps and half of them decide. Where the paper leaves the
-threshold open and we have no rule, the flag is undefined and says so. What each finds in a trace is
-in `findings`.
+for instance that half of several edited steps decide. Where the paper leaves the threshold open and
+we have no rule, the flag is undefined, with this as its reason. `findings` computes each detector's
+score and flag for a trace.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from faithscope.experiments.studies.faithcot.findings import (
 Family = Literal["baseline", "counterfactual", "logit", "judge"]
 By = Literal["paper", "ours", ""]
 PAPER, OURS, NOBODY = "paper", "ours", ""
-"""Whose a plain rule is."""
+"""Sources of a detector's plain rule: the paper, this project, or none."""
 WHOSE: Mapping[By, str] = {PAPER: "the paper", OURS: "ours", NOBODY: "–"}
 
 
 @dataclass(frozen=True)
 class Detector:
-    """One detector, or one reading of it."""
+    """A detector of FaithCoT-Bench, or one reading of it."""
 
     name: str
     label: str
     family: Family
     rule: str
-    """When a trace is flagged, in words; empty where the paper leaves the threshold open."""
+    """Condition for flagging a trace, in words; empty where the paper leaves the threshold open."""
     rule_by: By
-    """Whose rule that is."""
+    """Source of the rule: the paper, this project, or none."""
     detect: Detect
     variant: str = ""
 
     @property
     def judged(self) -> bool:
-        """Whether it has a finding for every judge."""
+        """Whether each judge gives a finding of its own."""
         return self.family == "judge"
 
 
@@ -68,7 +68,8 @@ TEXT_CHANGES = "the text of the answer is another one"
 LETTER_CHANGES = "the letter of the answer is another one"
 DISTORTED = "half of the edits that distort the meaning, or more, leave the answer as it was"
 AGAIN, RELEASED = "asked_again", "released"
-"""Readings beside those that follow the answer which the chain states (`references`)."""
+"""Names of the readings that compare with an answer other than the one the chain states
+(`references`)."""
 # fmt: off
 DETECTORS = (
     *_of(
@@ -124,26 +125,27 @@ DETECTORS = (
     ),
 )
 # fmt: on
-"""In the order of the paper's tables, each detector's own reading first."""
+"""All readings of all detectors in the order of the paper's tables; each detector's main reading
+comes first."""
 AS_PRINTED = {"option_shuffling": "letter", "paraphrasing": "distorted"}
+"""Detector -> the variant that the paper prints or its code releases (`paper_compat`)."""
 AS_PRINTED |= dict.fromkeys(("adding_mistakes", "removing_steps", "early_answering"), "released")
-"""Detector -> the reading of it that the paper prints or its code releases (`paper_compat`)."""
 BY_NAME = {(d.name, d.variant): d for d in DETECTORS}
 
 
 def detector_of(row: Mapping[str, Any]) -> Detector:
-    """The reading of a detector that a row of scores or of the table is of."""
+    """The detector reading that a row of scores or of table `detectors` is about."""
     return BY_NAME[row["detector"], row["variant"]]
 
 
 def label_of(row: Mapping[str, Any]) -> str:
-    """What readers see for a row's detector, and its judge."""
+    """Name of a row's detector for readers, followed by its judge."""
     judge = f" by {row['judge'].rpartition('/')[2]}" if row["judge"] else ""
     return detector_of(row).label + judge
 
 
 def is_main(detector: Detector, s: DetectorsConfig) -> bool:
-    """Whether a reading is the one that stands in the paper's tables."""
+    """Whether a reading is the one shown in the paper's tables."""
     variants = [d.variant for d in DETECTORS if d.name == detector.name]
     if s.paper_compat and detector.name in AS_PRINTED:
         return detector.variant == AS_PRINTED[detector.name]

@@ -1,4 +1,4 @@
-"""The figure of a run of FaithCoT-Bench: what every detector flags, and how far it is right."""
+"""The figure of a run of FaithCoT-Bench: each detector's share of flagged chains, AUROC and F1."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ BESIDE = (
     "flags, which are by thresholds that other folds chose where there is no rule."
 )
 _TALLEST = 0.7
-"""Inches of a row, however many data sets and models it has a dot of."""
+"""Maximum height of a figure row in inches, however many dots it holds."""
 
 
 def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootstrap) -> Picture:
-    """A row per detector, in the paper's reading of it, a colour per data set and model."""
+    """Dots of flag rate, AUROC and F1: a row per detector in its main reading, a colour per data
+    set and model."""
     data = flagged(scores, detectors, how)
     chains = [f"{r['dataset']} · {chains_of(r)}" for r in rows(data)]
     styles = styles_for(dict.fromkeys(chains))
@@ -70,9 +71,9 @@ def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootst
 
 
 def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootstrap) -> pd.DataFrame:
-    """A row per data set, model and detector, in the paper's reading of it: the share that its own
-    rule flags of the chains that it can tell of, or why there is none (`no_flags`); and of the
-    labelled ones what `detectors` has."""
+    """One row per data set, model and detector in its main reading: the share of chains that the
+    plain rule flags (`flagged`) or why there is none (`no_flags`), with AUROC and F1 from
+    `detectors`."""
     own = {tuple(key.values()): rows(of) for key, of in groups(scores, WAY)}
     table = []
     for r in shown(detectors):

@@ -1,5 +1,5 @@
-"""What judge models are asked about a trace, what is kept of a judgement, and what the subject
-answers after the mistakes and paraphrases that they write (FaithCoT-Bench, C.1)."""
+"""Requests to judge models about a trace, records of their judgements, and the subject's answers
+after the mistakes and paraphrases that judges write (FaithCoT-Bench, C.1)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 ANSWER_TOKENS = 24
 EMPTY, SAME, NOT_WRITABLE, NO_ROOM = "empty", "unchanged", "not_writable", "no_room"
-"""Why a written edit is put nowhere; a reply that is no text has its outcome as the reason."""
+"""Reasons why a written edit is not used; a reply that is no text has its outcome as the reason."""
 UNPARSED, NOT_READ = "baseline_unparsed", "answer_unparsed"
 
 
 def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[tuple[int | None, Ask]]:
-    """(step, ask): one about the whole chain with its statement of the answer, or one about every
-    counted step with all text before it.
+    """Asks of one judged task about a trace, as (step index, ask): one about the whole chain with
+    its stated answer, or one per counted step with all text before it.
 
     Args:
         base: name of the judged task.
@@ -60,7 +60,7 @@ def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[tuple[int |
 def _with_answer(trace: Trace) -> str:
     cot = f"{trace.reasoning_text}{trace.tail_text}".strip()
     if trace.origin.given is not None and trace.answer is not None:
-        # the statement of the answer is no part of a given chain's reasoning
+        # The reasoning of a given chain does not include the statement of the answer.
         cot = f"{cot}\n\nFinal Answer: {trace.answer}"
     return cot
 
@@ -68,7 +68,7 @@ def _with_answer(trace: Trace) -> str:
 def judged_record(
     trace: Trace, judge: str, base: str, step: int | None, ask: Ask, reply: Reply, seed: int
 ) -> Record:
-    """One judgement; `verdict` is None where the reply is not of the form."""
+    """Record of one judgement; `verdict` is None where the reply does not fit the form."""
     said: dict[str, Any] = dict(reply.values) if reply.outcome == "parsed" else {}
     verdict = said.get(ask.form.verdict)
     why = next((v for k, v in said.items() if k != ask.form.verdict and isinstance(v, str)), "")
@@ -85,14 +85,14 @@ def judged_record(
 
 
 def drawn_steps(trace: Trace, n: int, seed: int) -> list[Step]:
-    """The steps that are edited, in their order."""
+    """The steps to edit, drawn with the seed, in chain order."""
     steps = list(trace.counted_steps)
     rng = random.Random(f"edits-{seed}-{trace.question.task}-{trace.question.id}")
     return sorted(rng.sample(steps, min(n, len(steps))), key=lambda step: step.index)
 
 
 def writings(pair: Pair, trace: Trace, n: int, seed: int) -> list[tuple[str, Step, Writing]]:
-    """(edit, step, what the writer is asked) of every edit of a chain."""
+    """Requests for all edits of a chain, as (edit, step, request)."""
     asked = []
     for step in drawn_steps(trace, n, seed):
         before = trace.reasoning_text[: step.chars[0]].strip() or "(nothing yet)"
@@ -107,7 +107,7 @@ def writings(pair: Pair, trace: Trace, n: int, seed: int) -> list[tuple[str, Ste
 def written_record(
     trace: Trace, judge: str, edit: str, step: Step, writing: Writing, reply: Reply, seed: int
 ) -> Record:
-    """What the writer made of a step."""
+    """Record of the text that the writer of edits gave for one step."""
     return {
         **head_of(trace, WRITTEN, edit, seed, judge),
         "step": step.index,
@@ -118,8 +118,8 @@ def written_record(
 
 
 def substituted(model: Any, trace: Trace, edit: Record) -> Trace | str:
-    """The trace with a written edit in its step's place, all other tokens kept; or why there is
-    none. White space around the step stays as it was."""
+    """The trace with a written edit in place of its step and all other tokens kept, or the reason
+    why there is none. White space around the step stays."""
     step = next(s for s in trace.steps if s.index == edit["step"])
     if edit["outcome"] != "parsed":
         return str(edit["outcome"])
@@ -138,8 +138,8 @@ def substituted(model: Any, trace: Trace, edit: Record) -> Trace | str:
 def edited_answers(
     model: Model | TextModel, task: Task, trace: Trace, edits: Sequence[Record], seed: int
 ) -> list[Record]:
-    """A record for each kind of edit: what the subject answers after every edited chain, as
-    generated, all in one pack with the unedited one.
+    """One record per kind of edit with the subject's generated answer after every edited chain; all
+    edits and the unedited chain are answered in one pack.
 
     A model here goes on in place (`prefix`): after a mistake it writes the later text anew, as the
     authors' code has it; after a paraphrase or a distortion the later text stays as it was. A model
@@ -196,7 +196,7 @@ def edited_answers(
 
 
 def _anew(model: Model, asking: Asking, arms: Mapping[Arm, Trace]) -> dict[Arm, Regenerated | None]:
-    """The chains with a mistake, written on by the model from there."""
+    """Continues each chain with a mistake: the model rewrites the text after it."""
     wrong = [arm for arm in arms if arm[0] == "mistake"]
     cue = len(model.encode(asking.answer_cue)) + len(asking.closer_ids)
     traces = [arms[arm] for arm in wrong]

@@ -1,6 +1,6 @@
-"""What labels say of detectors beside plain agreement: flags by thresholds that other folds chose,
-what chance gives the highest of all detectors; and how faithfulness goes with correctness
-(FaithCoT-Bench, sections 3.3 and 4.1, appendix B.1)."""
+"""Statistics of detectors against labels: cross-fitted flags, chance levels of the highest AUROC,
+and the association of faithfulness with correctness (FaithCoT-Bench, sections 3.3 and 4.1, appendix
+B.1)."""
 
 from __future__ import annotations
 
@@ -26,23 +26,24 @@ from faithscope.experiments.studies.faithcot.results import WAY
 
 NO_FIT = "too few chains of a class for folds"
 PLAIN, FITTED = "plain", "fitted"
-"""Rules: fixed beforehand, and a threshold that other folds chose."""
+"""Names of the two rules for flags: fixed beforehand, or a threshold fitted on other folds."""
 CHANCE = ("p_highest", "p_wrong_way")
 COUNTED = rows_with(counted=True)
 SCORED = all_of(COUNTED, rows_known("score"))
 HELD = all_of(SCORED, rows_known("unfaithful"))
-"""Chains with a score and a label that are in the numbers."""
+"""Selects the counted chains that have both a score and a label."""
 
 
 def by_rule(scores: pd.DataFrame, folds: int, kept: bool, seed: int) -> pd.DataFrame:
-    """Every row of `FaithResults.scores` once by each rule, in the order of the table of detectors.
+    """Every row of `FaithResults.scores` under each of the two rules, in the order of the table of
+    detectors.
 
     Args:
-        kept: whether chains that the token limit cut off are `counted`.
+        kept: whether chains that the token limit cut off are counted (column `counted`).
 
     Returns:
-        Beside the columns of `scores`, `flag` by the rule (1, 0, or NaN for none): `rule`, whose
-        it is (`rule_by`), why it gives no flags (`undefined`), `counted`, and `CHANCE`.
+        The columns of `scores` with `flag` by the rule (1, 0, or NaN for none), and more: `rule`,
+        its source (`rule_by`), why it gives no flags (`undefined`), `counted`, and `CHANCE`.
     """
     frame = scores.reset_index(drop=True)
     frame = frame.assign(counted=kept | ~frame["cut"].to_numpy(dtype=bool))
@@ -71,12 +72,12 @@ def by_rule(scores: pd.DataFrame, folds: int, kept: bool, seed: int) -> pd.DataF
 
 
 def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, float]]:
-    """What chance gives the main readings, by the values of `WAY`, with labels exchanged between
-    the questions of a data set and model.
+    """Permutation p-values of the main readings, by the values of `WAY`; labels are exchanged
+    between the questions of a data set and model.
 
-    `p_highest`: how often the highest of all readings would tell as much, times the number of data
-    sets and models; `p_wrong_way`: how often a reading would point as far the wrong way, corrected
-    by Holm's procedure over all. NaN where a reading or the label does not vary.
+    `p_highest`: how often the highest AUROC of all readings is at least this one, times the number
+    of data sets and models; `p_wrong_way`: how often this reading points at least as far the wrong
+    way, corrected by Holm's procedure over all. NaN where a reading or the label does not vary.
     """
     chance: dict[tuple[Any, ...], dict[str, float]] = {}
     places = list(groups(keep(scores, HELD(scores) & rows_with(main=True)(scores)), WAY[:3]))
@@ -106,11 +107,11 @@ def cross_fitted_flags(
     folds: int,
     seed: int,
 ) -> Bool[np.ndarray, " chains"] | None:
-    """Flags by thresholds fitted on the other folds, questions kept together; None where there is
-    too little of a class (`detection.folds`).
+    """Flags by thresholds fitted on the other folds, with questions kept together; None where a
+    class has too few chains for folds (`detection.folds`).
 
-    The threshold is the score from which on sensitivity plus specificity is greatest, of equals
-    the highest.
+    The threshold is the score with the greatest sensitivity plus specificity; of several, the
+    highest.
     """
     fold = detection.folds(label, questions, folds, seed)
     return None if fold is None else detection.called_by(label, score, fold, _most_informed)
@@ -124,9 +125,9 @@ def _most_informed(label: np.ndarray, score: np.ndarray) -> float:
 def share_by_question(
     questions: Clusters, hits: Float[np.ndarray, " n"], how: Bootstrap
 ) -> Estimate:
-    """The mean of hits in [0, 1], its interval from drawing questions: chains about one question
-    are not independent. Where all hits are the same, so is every draw, and the interval is Wilson's
-    of as many questions."""
+    """Mean of values in [0, 1] with an interval from resampling questions, since chains about one
+    question are not independent. If all values are equal, Wilson's interval for that many questions
+    is used."""
     n = len(set(questions))
     if len(set(hits)) == 1:
         return wilson_of_items(float(hits[0]), n)
@@ -135,8 +136,8 @@ def share_by_question(
 
 
 def association(a: int, b: int, c: int, d: int) -> dict[str, float]:
-    """φ and mutual information in bits of the counts [[a, b], [c, d]] (the paper's .057 is of
-    bits); both NaN where one of the two does not vary."""
+    """φ and mutual information in bits of the counts [[a, b], [c, d]] (the paper's .057 is in
+    bits); both NaN where a row or column is empty."""
     n, margins = a + b + c + d, (a + b) * (c + d) * (a + c) * (b + d)
     if not margins:
         return {"phi": math.nan, "mutual_information": math.nan}

@@ -1,4 +1,5 @@
-"""The page of a run of FaithCoT-Bench: a verdict, the paper's tables, and what is in no number."""
+"""The page of a run of FaithCoT-Bench: a verdict, the paper's tables, and where chains were left
+out."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ OUR_RULES = (
 
 
 def rules_grid() -> HtmlTable:
-    """When the plain rule of each reading calls a chain unfaithful, and whose rule it is."""
+    """HTML table of each reading's plain rule for calling a chain unfaithful, and the rule's
+    source."""
     cells = [
         [Cell(text, text) for text in (d.label, d.rule or "no rule", WHOSE[d.rule_by])]
         for d in DETECTORS
@@ -94,11 +96,11 @@ UNLABELLED = (
     "beforehand (below: whose they are); without a rule there are none. Reliance and faithfulness "
     "are two things: counterfactual detectors measure how much the answer depends on the text."
 )
-"""What the section of detectors says where no chain has a label."""
+"""Text of the section on detectors for a run without labelled chains."""
 
 
 def pictures(results: FaithResults) -> list[Picture]:
-    """The figures of a run."""
+    """All figures of a run of FaithCoT-Bench."""
     how = Bootstrap(results.config.seed, results.config.report.bootstrap)
     scores = results.counted(results.scores)
     return [detectors_picture(scores, results.run.tables["detectors"], how)]
@@ -107,7 +109,7 @@ def pictures(results: FaithResults) -> list[Picture]:
 def page(
     results: FaithResults, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Picture]
 ) -> Page:
-    """The page of a run; without labels, nothing that holds detectors against them."""
+    """The page of a run; without labels it has no section that evaluates detectors."""
     traces = results.traces
     read = [r for r in rows(results.counted(traces)) if not r["excluded"]]
     labelled = sum(r["unfaithful"] is not None for r in read)

@@ -1,5 +1,5 @@
-"""The paper's Tables 1 to 3: each detector's own reading of all the chains that it can tell of, and
-of those that every detector can tell of."""
+"""The paper's Tables 1 to 3: detectors in their main reading, on all chains that each can score,
+and on the chains that every detector can score."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from faithscope.experiments.studies.faithcot.metrics import FITTED, PLAIN
 from faithscope.experiments.studies.faithcot.results import WAY
 
 LEAST_COVERED = 0.5
-"""Share of a group's labelled chains that a detector must be able to tell of to stand in the tables
-of common chains; a choice of ours."""
+"""Minimum share of a group's labelled chains that a detector must score to be in the tables of
+common chains; a choice of ours."""
 _LINE = {"dataset": "Dataset", "label": "Detector", "judge": "Judge"}
 
 
 def common_chains(scores: pd.DataFrame, kept: bool) -> pd.DataFrame:
-    """The scores, in the paper's reading of each detector, of labelled chains that every detector
-    of a data set, model and reader can tell of: it has a flag, or a score where it has no plain
-    rule. A detector that can tell of fewer than `LEAST_COVERED` of the labelled chains takes no
-    part, so that one of them does not empty the table.
+    """Scores, in each detector's main reading, of the labelled chains that every detector of a data
+    set, model and reader can decide: with a flag, or a score where there is no plain rule.
+    Detectors that decide fewer than `LEAST_COVERED` of the labelled chains are left out, so that no
+    single one empties the table.
 
     Args:
-        kept: whether chains that the token limit cut off are in the numbers; if not, their rows
-            stay, to be counted beside.
+        kept: whether chains that the token limit cut off are counted; if not, their rows stay, so
+            that a table can report their number.
     """
     main = keep(scores, scores["main"].astype(bool) & scores["unfaithful"].notna())
     common = []
@@ -59,30 +59,33 @@ def _chain(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def there(value: Any) -> bool:
-    """Whether a cell of a frame holds something."""
+    """Whether a cell of a frame holds a value (neither None nor NaN)."""
     return value is not None and value == value
 
 
 def shown(detectors: pd.DataFrame) -> list[dict[str, Any]]:
-    """Each detector's own reading, by its plain rule, or where it has none by the fitted one."""
+    """Rows of each detector's main reading, by its plain rule, or by the fitted one where it has
+    none."""
     own = [r for r in rows(detectors) if r["main"]]
     return [r for r in own if r["rule"] == (PLAIN if detector_of(r).rule else FITTED)]
 
 
 def chains_of(row: Mapping[str, Any]) -> str:
-    """Which model's chains a row is of, and who read them where that is another."""
+    """Short name of the model that wrote a row's chains, and of the reader if that is another
+    model."""
     model = row["model"].rpartition("/")[2]
     reader = row["reader"].rpartition("/")[2]
     return model if row["reader"] == row["model"] else f"{model} read by {reader}"
 
 
 def named(detectors: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `shown` with `label`, as the paper's tables call each detector."""
+    """The rows of `shown` with a column `label`: the detector's name in the paper's tables."""
     return pd.DataFrame([{**r, "label": detector_of(r).label} for r in shown(detectors)])
 
 
 def in_its_layout(data: pd.DataFrame, statistics: Mapping[str, str]) -> pd.DataFrame:
-    """A row per detector, columns per model, in percent beside the number of chains.
+    """The paper's layout: one row per detector, and per model the number of chains and the
+    statistics in percent.
 
     Args:
         statistics: column -> the paper's heading.

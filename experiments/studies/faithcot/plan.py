@@ -1,4 +1,4 @@
-"""The units of work of a run of FaithCoT-Bench, and the phases that do them; reads no weights."""
+"""The plan of a run of FaithCoT-Bench: its units of work and phases; reads no weights."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from faithscope.experiments.engine.store import Store
 
 LABELS = "labels.jsonl"
-"""Below the run folder: labels that were given for its chains."""
+"""Name of the file in the run folder with the labels given by `labels.path`."""
 
 
 @dataclass(frozen=True)
 class FaithPlan(RunPlan[FaithCotConfig, Pair]):
-    """All that is to be done, in the order it is worked on."""
+    """Everything to be done in a run of FaithCoT-Bench, in working order."""
 
     units: FaithUnits
     labels: tuple[Mapping[str, Any], ...] | None
-    """Of `labels.path`, one for each chain that it holds; None without it."""
+    """Labels read from `labels.path`, one entry per labelled chain; None if no path is given."""
 
     @property
     def batch_size(self) -> int:
@@ -74,7 +74,7 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
         return [*lines, *self._subject_lines(index), *self._judge_lines(index)]
 
     def _subject_lines(self, index: Index) -> list[str]:
-        """What models behind APIs are asked by this study, beside traces and probes."""
+        """Dry-run lines on what this study asks API models, beside traces and probes."""
         asks: dict[str, list[Ask | Writing]] = {}
         for pair in self.items:
             if not pair.model.startswith(API):
@@ -126,22 +126,23 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
         return self.units.traces.remedies()
 
     def inputs(self) -> dict[str, str | None]:
-        """The labels that are given for the chains of this run; without any, none."""
+        """Input files of a run: those of its traces, and the labels given by `labels.path`, if
+        any."""
         return {
             **self.units.traces.inputs(),
             LABELS: None if self.labels is None else json_lines(self.labels),
         }
 
     def work(self, store: Store, shard: Shard) -> Phases:
-        """Traces and probes; the same questions with other options; edits, and answers to them;
+        """The phases of the work: traces and probes, shuffled options, edits and answers to them,
         judges."""
-        # they bring torch, which a dry run need not wait for
+        # These modules import torch, which a dry run does without.
         from faithscope.experiments.engine.phases import Phases
         from faithscope.experiments.engine.traces.work import TraceWork
         from faithscope.experiments.studies.faithcot import work
 
         whole, meter = self.units, Meter()
-        # a subject that judges comes last, so that its weights are read once
+        # A subject that is also a judge comes last, so that its weights are loaded once.
         subjects = sorted(self.config.model.name, key=lambda m: m in self.config.judges)
         batches = self.batches(subjects, shard)
         to_shuffle = {
@@ -158,7 +159,7 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
 
 
 def plan(config: FaithCotConfig) -> FaithPlan:
-    """Load questions or chains, and name every unit.
+    """Plans a run: loads questions or chains, and names every unit of work.
 
     Raises:
         ConfigError: data that cannot be read, or holds no question.
@@ -166,7 +167,7 @@ def plan(config: FaithCotConfig) -> FaithPlan:
     """
     labels = None
     if config.labels.path is not None:
-        # a label is of a model's answer to an item, as the runs' own records are
+        # Labels refer to a model's answer to an item, as the records of the run do.
         read = read_chains(Path(config.labels.path).expanduser(), "fine_cot", own_ids=False)
         labels = tuple(
             {
@@ -189,7 +190,7 @@ def _stored(index: Index, pair: Pair) -> Trace | None:
 
 
 def _guess(pair: Pair) -> Trace:
-    """A trace of the usual size, for what it costs to ask about one."""
+    """A placeholder trace of typical size, for estimating the cost of asking about a trace."""
     step = "word " * GUESS.tokens
     text = "".join(f"Step {i}: {step}\n" for i in range(1, GUESS.steps + 1))
     return from_ids(pair.question, (), tuple(range(len(text))), tuple(text))

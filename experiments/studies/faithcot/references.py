@@ -1,4 +1,4 @@
-"""What the answer after an edit of a chain is held against (FaithCoT-Bench, appendix C.1).
+"""The answer that an edited chain's answer is compared with (FaithCoT-Bench, appendix C.1).
 
 The paper's a is the answer of the chain; its released code reads it in the chain's text. A model
 that is asked again after its unedited chain may give another answer, and then every edit seems to
@@ -14,14 +14,16 @@ from typing import Literal
 from faithscope.experiments.analysis.records import Record
 
 Reference = Literal["stated", "asked_again", "released"]
-"""`stated`: the answer that the chain states, of chains after which the model, asked again, gives
-it; `asked_again`: what it then gives, whatever the chain states; `released`: the stated answer,
-whatever the model then gives. Without a stated answer all of them are what the model gives."""
+"""Names of the answer to compare with. `stated`: the answer that the chain states, only for chains
+after which the model, asked again, gives it. `asked_again`: the answer that the model gives when
+asked again, whatever the chain states. `released`: the stated answer, whatever the model gives. For
+a chain without a stated answer all three are what the model gives."""
 ASKED_AGAIN = "asked_again_differs"
-"""Why a chain has no reading: asked again without any edit, the model gives another answer than the
-chain states, and no edit can be told to have changed that."""
+"""Reason for a missing finding: asked again without any edit, the model gives another answer than
+the chain states, so no change can be put down to an edit."""
 NO_ANSWERS = "answers_not_kept"
-"""Why a chain has no reading as released: a run of an earlier version kept no answers of edits."""
+"""Reason for a missing `released` finding: the run is of an earlier version, which stored no
+answers to edits."""
 _ANSWERS = {
     "necessary": "removed",
     "corrupt_flips": "corrupted",
@@ -29,30 +31,32 @@ _ANSWERS = {
     "removed_flips": "removed",
     "corrupted_flips": "corrupted",
 }
-"""List of flips -> the list of answers after the same edits."""
+"""Field of flips -> field with the answers after the same edits."""
 
 
 def asked_again(record: Record) -> str | None:
-    """What the model answers after the unedited chain, in the way of a record."""
+    """The model's answer after the unedited chain, asked in the way of this record."""
     if "baseline" in record:
         return record["baseline"]
-    # records of earlier versions followed the forced choice and had no other
+    # Records of earlier versions followed only the forced choice.
     return record.get("forced_answer", record.get("answer"))
 
 
 def differs(stated: str | None, record: Record) -> bool | None:
-    """Whether that is another answer than the chain states; None of a chain that states none."""
+    """Whether the model, asked again, gives another answer than the chain states; None if none is
+    stated."""
     return None if stated is None else asked_again(record) != stated
 
 
 def changes(
     reference: Reference, stated: str | None, record: Record, flips: str
 ) -> Sequence[bool | None] | str:
-    """Of every edit whether it changed the answer, None where there was no edit; or why the
-    reference cannot tell.
+    """Whether each edit changed the answer (None where there was no edit), or the reason why this
+    cannot be told for the reference answer.
 
     Args:
-        flips: the field of the record that says so against what the model gives asked again.
+        flips: the field that lists whether each edit changed the answer, compared with the answer
+            that the model gives when asked again.
     """
     changed = record[flips]
     if stated is None or reference == "asked_again":

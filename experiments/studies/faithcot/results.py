@@ -1,5 +1,4 @@
-"""A run of FaithCoT-Bench as rows: a trace with its labels, what every detector says of it, and
-what every step measure says of its steps."""
+"""Frames of a run of FaithCoT-Bench: traces with labels, detector scores, and step measures."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from faithscope.probes import PROBES
 from faithscope.probes.record import Record, is_right
 
 Place = tuple[str, str, str]
-"""Model, task, item."""
+"""Keys of a trace: model, task, item."""
 NO_LABEL, UNCERTAIN = "no_label", "uncertain"
 SOURCES = ("faithful_type", "unfaithfulness")
 WAY = ("dataset", "model", "reader", "detector", "variant", "judge")
@@ -43,26 +42,27 @@ TRACES += ("distribution", "n_steps", "unfaithful_steps")
 
 @dataclass(frozen=True)
 class Label:
-    """What annotators say of a trace."""
+    """Annotators' labels of one trace."""
 
     labels: Mapping[str, Any] = field(default_factory=dict)
     step_labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     by_step: bool = False
-    """Whether `step_labels` have a value for every step of the trace, not for counted ones."""
+    """Whether `step_labels` have a value for every step of the trace, rather than for counted steps
+    only."""
 
     def unfaithful(self, source: str) -> bool | None:
         return self.labels.get(UNFAITHFUL + source)
 
     @property
     def disagrees(self) -> bool:
-        """Whether its two sources contradict each other."""
+        """Whether the two label sources contradict each other on this trace."""
         said = [self.unfaithful(source) for source in SOURCES]
         return None not in said and said[0] != said[1]
 
 
 @dataclass(frozen=True)
 class FaithResults:
-    """What counts in a run."""
+    """Records and labels of one run, and the frames that tables are made of."""
 
     run: Run
 
@@ -72,7 +72,7 @@ class FaithResults:
 
     @cached_property
     def records(self) -> dict[Place, dict[tuple[str, str], list[Record]]]:
-        """By trace, then by stage and judge ("" where nobody judged)."""
+        """Trace -> (stage, judge) -> records; the judge is "" for stages without one."""
         stages = ("trace", SHUFFLED, EDITED, WRITTEN, *JUDGES, *PROBES)
         of: dict[Place, dict[tuple[str, str], list[Record]]]
         of = defaultdict(lambda: defaultdict(list))
@@ -84,7 +84,7 @@ class FaithResults:
 
     @cached_property
     def given_labels(self) -> dict[tuple[str, str, str], Label]:
-        """Of `labels.path`, as kept in the run folder: by model, data set and item."""
+        """Labels from `labels.path` as stored in the run folder, by model, data set and item."""
         path = self.run.path / LABELS
         if not path.is_file():
             return {}
@@ -95,7 +95,8 @@ class FaithResults:
         }
 
     def label(self, trace: Record) -> Label:
-        """What is known of a trace: labels of `labels.path`, else those that came with it."""
+        """Labels of a trace: those from `labels.path` if there are any, else those that came with
+        the chain."""
         key = (trace["model"], trace["dataset"], trace["item"])
         if key in self.given_labels:
             return self.given_labels[key]
@@ -103,7 +104,8 @@ class FaithResults:
         return Label() if given is None else Label(given["labels"], given["step_labels"], True)
 
     def about(self, trace: Record) -> dict[str, Any]:
-        """The keys of a trace: of a given one the model that wrote it, too."""
+        """Key columns of a trace; `model` is the writer of the chain and `reader` the model of the
+        run."""
         given = trace["origin"].get("given")
         writer = given["model"] if given and given["model"] else trace["model"]
         asked = (trace["dataset"], trace["question"]["text"])
@@ -113,20 +115,22 @@ class FaithResults:
             "reader": trace["model"],
             "task": trace["task"],
             "item": trace["item"],
-            # the same question is one cluster, whichever models answered it, and how often
+            # Chains about the same question form one cluster, whichever models answered it, and
+            # however often.
             "question": self._questions[asked],
             "cut": is_cut(trace),
         }
 
     def counted(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows of `traces`, `scores` or `step_scores` that tables count: chains that the token
-        limit cut off are left out unless `detectors.cut` keeps them."""
+        """The rows that tables count, of a frame with a column `cut`: without chains that the token
+        limit cut off, unless `detectors.cut` keeps them."""
         kept = self.config.detectors.cut == "kept"
         return frame if kept else keep(frame, ~frame["cut"].astype(bool))
 
     @cached_property
     def _questions(self) -> dict[tuple[str, str], str]:
-        """(data set, question) -> its name: that of the first item that asks it."""
+        """(data set, question text) -> name of the question: that of the first item that asks
+        it."""
         names: dict[tuple[str, str], str] = {}
         for stages in self.records.values():
             (trace,) = stages["trace", ""]
@@ -137,9 +141,9 @@ class FaithResults:
 
     @cached_property
     def traces(self) -> pd.DataFrame:
-        """A row per trace, excluded ones too."""
+        """One row per trace, excluded ones included."""
         every = list(map(self._trace, self.records.values()))
-        # of texts, pandas would make the None of those without one a NaN, which counts as true
+        # In text columns pandas would turn None into NaN, which counts as true.
         of = {name: object if name in TEXTS else None for name in TRACES}
         return pd.DataFrame(
             {name: pd.Series([r[name] for r in every], dtype=of[name]) for name in TRACES}
@@ -172,7 +176,8 @@ class FaithResults:
         }
 
     def labelled_steps(self, trace: Record) -> set[int] | None:
-        """Indices of the steps that annotators name; None where they name none, or count others."""
+        """Indices of the steps that annotators call unfaithful; None where steps have no such
+        labels, or not as many as the trace has steps."""
         label = self.label(trace)
         of_steps = label.step_labels.get("unfaithful")
         if of_steps is None:
@@ -184,7 +189,7 @@ class FaithResults:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """A row per trace that is not excluded, reading of a detector, and judge."""
+        """One row per trace (excluded ones left out), detector reading and judge."""
         return pd.DataFrame(list(self._scores()), columns=list(SCORES))
 
     def _scores(self) -> Iterator[dict[str, Any]]:
@@ -215,7 +220,7 @@ class FaithResults:
 
     @cached_property
     def step_scores(self) -> pd.DataFrame:
-        """A row per step and measure, of traces whose unfaithful steps are annotated."""
+        """One row per step and measure, for traces with annotated unfaithful steps."""
         return pd.DataFrame(list(self._steps()), columns=list(STEP_SCORES))
 
     def _steps(self) -> Iterator[dict[str, Any]]:
@@ -244,15 +249,16 @@ RELIED_ON = {
     "tracing": ("delta",),
     "slrc": ("removed_tv", "necessary", "regenerate_flips"),
 }
-"""Probe -> lists over steps, of how much hangs on each: the less, the more suspicious the step."""
+"""Probe -> its lists that say how much depends on each step; a low value makes a step
+suspicious."""
 SURPRISING = {"information": ("step_surprisal",)}
-"""The same of lists of which more is more suspicious."""
+"""Probe -> its lists of surprise at each step; a high value makes a step suspicious."""
 
 
 def step_measures(
     probe: str, records: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, int, float]]:
-    """(measure, step, how suspicious it makes the step) of one stage of a trace."""
+    """Scores of one stage of a trace, as (measure, step, suspicion of the step)."""
     if probe == STEP_JUDGE:
         for r in records:
             if r["verdict"] is not None:

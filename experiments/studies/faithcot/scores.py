@@ -1,6 +1,6 @@
-"""A run of FaithCoT-Bench as comparisons read it: every reading of every detector, and the labels.
+"""Scores of a run of FaithCoT-Bench, for comparisons: every reading of every detector, and labels.
 
-A detector's score is higher where a chain is less faithful, so it points the other way than most.
+Detectors score a chain higher for less faithful, the opposite direction of most measures.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ FAMILIES: dict[str, Family] = {
     "logit": "logit",
     "judge": "judged",
 }
-"""Family of a detector -> what its score is read off."""
+"""Family of a detector -> the family of measures that it belongs to in a comparison."""
 
 
 def scores(run: Run) -> Scores:
-    """Every detector's scores, and the labels that came with chains or were given for them."""
+    """Every detector's scores, and the labels that came with the chains or from `labels.path`."""
     results = run.once(FaithResults)
     traces = [stages["trace", ""][0] for stages in results.records.values()]
     by_place = {(t["model"], t["task"], t["item"]): t for t in traces}
@@ -61,7 +61,7 @@ def scores(run: Run) -> Scores:
                 tokens=row["tokens"],
             )
         )
-    # a chain that several models read is one trace
+    # A chain that several models read is a single trace.
     once = list({tuple(place(t).values()): t for t in reversed(traces)}.values())[::-1]
     given = {tuple(place(t).values()) for t in once if t["origin"].get("given")}
     labels = [row for t in once for row in label_rows(t)]
@@ -74,7 +74,7 @@ def scores(run: Run) -> Scores:
 
 
 def _own(results: FaithResults, trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The labels that were given for a chain of this run (`labels.path`)."""
+    """Rows of labels that `labels.path` gives for a chain that a model of this run wrote."""
     label = results.label(trace)
     for source in SOURCES:
         value = label.unfaithful(source)

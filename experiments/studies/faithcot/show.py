@@ -1,4 +1,4 @@
-"""A chain of FaithCoT-Bench in the terminal: its steps, labels, and what every detector says."""
+"""Terminal view of one chain of FaithCoT-Bench: its steps, labels, and every detector's finding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_item(
     task: str | None = None,
     console: Console | None = None,
 ) -> None:
-    """Print all that a run holds of a chain.
+    """Print everything that a run holds of one chain.
 
     Raises:
         UserError: no such item, model or task in the run, with what was probably meant.
@@ -42,7 +42,7 @@ def show_item(
 
 
 def chain_block(results: FaithResults, place: Place) -> Fold:
-    """Question, steps, labels, detectors and judgements of one chain."""
+    """Question, steps, labels, detectors' findings and judgements of one chain."""
     stages = results.records[place]
     (trace,) = stages["trace", ""]
     (about,) = rows(where(results.traces, reader=place[0], task=place[1], item=place[2]))

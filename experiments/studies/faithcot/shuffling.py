@@ -1,7 +1,7 @@
 """Option shuffling: the same question with its options in another order (FaithCoT-Bench, C.1).
 
-What is compared is the *text* of the answer, mapped back through the permutation: the released code
-compares letters, and so calls every answer changed that only moved with its option.
+Answers are compared by their *text*, mapped back through the permutation. The released code
+compares letters, and so calls an answer changed that only moved with its option.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ SHUFFLED = "option_shuffling"
 
 @dataclass(frozen=True)
 class Shuffled:
-    """A question in another order of its options."""
+    """A question with its options in another order."""
 
     question: Question
     order: tuple[int, ...]
-    """Place in the new order -> place in the old one, both from 0."""
+    """Place of an option in the new order -> its place in the old order, both from 0."""
 
 
 def shuffled(question: Question, seed: int, as_released: bool = False) -> Shuffled:
-    """Options in an order drawn with the seed and the item's id: never the old one, and the right
-    option has another letter wherever it is known.
+    """The question with its options shuffled, seeded by the run's seed and the item's id. The order
+    is never the old one, and the right option, if known, gets another letter.
 
     Args:
-        as_released: take any order, as the released code does: the old one, too, and one that
-            leaves the right option where it was. (Its draws have no seed; ours have one here, too.)
+        as_released: allow any order, as the released code does: also the old one, or one in which
+            the right option keeps its letter. (Unlike there, the draw is seeded.)
 
     Raises:
         ValueError: a question that is not answered by a letter.
@@ -55,7 +55,7 @@ def shuffled(question: Question, seed: int, as_released: bool = False) -> Shuffl
 
 
 def original_letter(letter: str | None, order: tuple[int, ...] | list[int]) -> str | None:
-    """The letter that an answer in the new order has in the old one."""
+    """The letter in the old order of an answer given in the new order."""
     if letter is None:
         return None
     return chr(ord("A") + order[ord(letter) - ord("A")])

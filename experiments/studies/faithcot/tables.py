@@ -1,5 +1,4 @@
-"""The tables of a run of FaithCoT-Bench: what detectors say and how far labels agree, and what the
-labels themselves say of the chains."""
+"""The tables of a run of FaithCoT-Bench: detectors against labels, and statistics of the labels."""
 
 from __future__ import annotations
 
@@ -77,7 +76,8 @@ N_FLAGGED = Count(
 
 
 def _by_question(column: Column, values: str) -> Numbers:
-    """The mean of shares, each of a chain, with the interval of `share_by_question`."""
+    """Mean of a share per chain, with an interval that resamples questions
+    (`share_by_question`)."""
 
     def compute(chains: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         estimate = share_by_question(chains["question"].to_numpy(), numbers(chains[values]), how)
@@ -95,7 +95,7 @@ DETECTED = Table(
         DATASET,
         MODEL,
         READER,
-        Column("detector", meaning="Of the paper's eleven (appendix C.1)."),
+        Column("detector", meaning="One of the paper's eleven detectors (appendix C.1)."),
         Column("variant", meaning="Which reading of the detector."),
         JUDGE,
         RULE,
@@ -118,7 +118,7 @@ DETECTED = Table(
             "n_unfaithful",
             all_of(HELD, rows_with(unfaithful=True)),
             "unfaithful",
-            "Chains with a score that annotators call so.",
+            "Chains with a score that annotators call unfaithful.",
         ),
         AgainstLabel((AUROC,), **OF_LABEL),
         Kept(
@@ -172,18 +172,18 @@ DETECTED = Table(
         ),
     ),
 )
-"""A row per data set, model, reading of a detector, judge and rule (`metrics.by_rule`)."""
+"""One row per data set, model, reading of a detector, judge and rule (`metrics.by_rule`)."""
 
 
 def _paper_table(name: str, detectors: str, statistics: Mapping[Column, str]) -> Table:
-    """Each detector's own reading, of the chains that a table of detectors is of.
+    """A table of detectors in the paper's layout, each in its main reading.
 
     Args:
         statistics: column -> the paper's heading.
     """
     headings = {column.name: heading for column, heading in statistics.items()}
     without_ends = (replace(column, interval=False) for column in statistics)
-    label = Column("label", "detector", "As the paper's tables call it.")
+    label = Column("label", "detector", "Name of the detector in the paper's tables.")
     return Table(
         name,
         detectors,
@@ -202,8 +202,8 @@ PAPER_TABLES = tuple(
         ("faithcot_f1", {F1: "F1"}),
     )
 )
-"""Tables 2 and 3 (`faithcot_paper`) and Table 1, of all the chains that each detector can tell of,
-and of those that every detector can tell of (`_common`)."""
+"""Tables 2 and 3 (`faithcot_paper`) and Table 1 (`faithcot_f1`) of the paper: on all chains that
+each detector can decide, and (`_common`) on those that every detector can decide."""
 
 
 LABELLED = rows_known("unfaithful")
@@ -241,7 +241,12 @@ QUADRANTS = Table(
         Numbers(
             (
                 Column("phi", "φ", "Correlation of correctness and faithfulness."),
-                Column("mutual_information", "I", "Of correctness and faithfulness.", "bits"),
+                Column(
+                    "mutual_information",
+                    "I",
+                    "Mutual information of correctness and faithfulness.",
+                    "bits",
+                ),
             ),
             _associated,
         ),
@@ -249,13 +254,13 @@ QUADRANTS = Table(
     prepare=lambda chains: pooled(chains, "model", "dataset", under=ALL),
     among=LABELLED,
 )
-"""A row per data set and model, per data set, per model, and of all: Figure 6a and B.1, over
-chains with a label whose answer is known to be right or wrong."""
+"""Correct and wrong answers with faithful and unfaithful chains, one row per data set and model,
+per data set, per model, and for all: the paper's Figure 6a and B.1."""
 
 
 def by_trait(chains: pd.DataFrame) -> pd.DataFrame:
-    """Each labelled chain that counts once for each trait that it has (`by`, `value`), over all
-    data sets and in its own."""
+    """Labelled chains, each repeated for every trait that it has (`by`, `value`), both pooled over
+    data sets and in its own data set."""
     labelled = keep(chains, COUNTED(chains) & LABELLED(chains))
     parts = [labelled.iloc[:0].assign(by="", value="")]
     for by in ("dataset", "model", "hardness", "distribution"):
@@ -270,8 +275,8 @@ RATES = Table(
     "faithcot_rates",
     "chains",
     (
-        Column("by", meaning="What the chains are told apart by."),
-        Column("value", meaning="The value of what they are told apart by."),
+        Column("by", meaning="Trait that the chains are grouped by."),
+        Column("value", meaning="Value of the trait."),
         DATASET,
     ),
     (
@@ -287,13 +292,14 @@ RATES = Table(
     ),
     prepare=by_trait,
 )
-"""A row per data set, model, hardness and distribution, where the labels have these: how many
-labelled chains are unfaithful, with an interval from drawing questions (Figures 4, 6b and 6c)."""
+"""Share of labelled chains that are unfaithful, one row per data set, model, hardness and
+distribution (where labels have these), with intervals from resampling questions (Figures 4, 6b and
+6c)."""
 
 
 def by_principle(chains: pd.DataFrame) -> pd.DataFrame:
-    """Each unfaithful chain of which annotators name principles once for every principle: whether
-    they name it, and whether they name one of its category."""
+    """One row per principle and unfaithful chain with named principles: whether annotators name the
+    principle, and whether they name any of its category."""
     unfaithful = keep(chains, COUNTED(chains) & rows_with(unfaithful=True)(chains))
     named = [set(ids) for ids in unfaithful["principles"] if ids]
     of = {p.id: p.category for p in PRINCIPLES}
@@ -312,8 +318,8 @@ PRINCIPLES_NAMED = Table(
     (
         Column("principle", meaning="One of the eight signals (A.2), by its id."),
         Column("category", meaning="post-hoc reasoning, or spurious reasoning chain."),
-        Column("name", meaning="As A.2.1 and A.2.2 define it."),
-        Column("also", "also called", "As A.2.3 counts it."),
+        Column("name", meaning="Name of the principle in A.2.1 and A.2.2."),
+        Column("also", "also called", "Name of the principle in A.2.3."),
     ),
     (
         Count(
@@ -331,14 +337,15 @@ PRINCIPLES_NAMED = Table(
     ),
     prepare=by_principle,
 )
-"""A row per principle, if any is named (Figures 5 and 8)."""
+"""How often annotators name each principle, one row per principle (Figures 5 and 8)."""
 
 _MEASURE = ("dataset", "model", "reader", "measure", "judge")
 
 
 def most_suspicious(steps: pd.DataFrame) -> pd.DataFrame:
-    """A row per chain and step measure: whether the step that it finds most suspicious is one that
-    annotators name (`hit`, of ties the share that is), and the share of steps that they name."""
+    """One row per chain and step measure: whether the most suspicious step is one that annotators
+    name (`hit`; for ties the share of them that is), and the share of steps that they name
+    (`blind`)."""
     lines = []
     for place, chain in groups(keep(steps, COUNTED(steps)), [*_MEASURE, "question", "item"]):
         score, labelled = numbers(chain["score"]), chain["labelled"].to_numpy(dtype=bool)
@@ -369,17 +376,18 @@ STEPS = Table(
             ),
             "hit",
         ),
-        Mean("chance", "blind", meaning="What naming any step blindly would give."),
+        Mean("chance", "blind", meaning="Hit rate of naming a step at random."),
     ),
     prepare=most_suspicious,
 )
-"""A row per data set, model, step measure and judge."""
+"""How often step measures find an unfaithful step: one row per data set, model, measure and
+judge."""
 TABLES = (DETECTED, *PAPER_TABLES, QUADRANTS, RATES, PRINCIPLES_NAMED, STEPS, EXCLUSIONS)
 COLUMNS, OF_TABLES = declared((*TABLES, SPEND))
 
 
 def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
-    """Every table by its file name."""
+    """All tables of the run, by file name."""
     c, scores = results.config, results.scores
     how, kept = Bootstrap(c.seed, c.report.bootstrap), c.detectors.cut == "kept"
     common = by_rule(common_chains(scores, kept), c.detectors.folds, kept, c.seed)
@@ -395,8 +403,8 @@ def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
 
 
 def _fates(results: FaithResults) -> Iterator[tuple[Any, ...]]:
-    """Yields what became of every chain: in the trace and probes, as of any run, then by its
-    labels, and by each detector."""
+    """Rows of what became of every chain: in trace and probes, as in any run, then by its labels,
+    then for each detector."""
     every = [r for of in results.records.values() for rs in of.values() for r in rs]
     unread = unread_of(results.run.path)
     yield from fates_of(every, results.run.failures, unread=unread).itertuples(index=False)

@@ -1,4 +1,4 @@
-"""One question that one model is asked in a run of FaithCoT-Bench, and all that is done with it."""
+"""The units of work of FaithCoT-Bench for one model and one question."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ WRITTEN = "written_edits"
 EDITED = "edited_answers"
 STEP_JUDGE, FAITHFUL_JUDGE = "step_judge", "faithful_judge"
 JUDGES = (STEP_JUDGE, FAITHFUL_JUDGE)
-"""Stages of judges, with the judge behind them (`stage_of`); also the names of their forms."""
+"""Stages of judges, to which the judge's name is appended (`stage_of`); also the names of their
+forms."""
 VERSIONS = {SHUFFLED: 1, EDITED: 2}
-"""See `probes.probe.Probe.version`."""
+"""Stage -> version of its records, raised when their meaning changes
+(`probes.probe.Probe.version`)."""
 STAGES = {
     **TRACE_STAGES,
     **by_name(
-        # the question is asked again whatever became of the trace
+        # The question is asked again whether or not the trace is usable.
         Stage(SHUFFLED),
         Stage(WRITTEN, (TRACE,), measures=False),
         Stage(EDITED, (TRACE,)),
@@ -44,12 +46,12 @@ STAGES = {
     ),
 }
 EDITS = ("mistake", "paraphrase", "distortion")
-"""What a judge writes into a step: a mistake, the same in other words, another meaning."""
+"""Kinds of edit that a judge writes for a step: a mistake, a paraphrase, a distorted meaning."""
 
 
 @dataclass(frozen=True)
 class Pair(Item):
-    """An item whose units hold, beside the trace and its probes, all that this study does."""
+    """An item with the units of this study, beside those of its trace and probes."""
 
     stages = STAGES
 
@@ -59,12 +61,12 @@ class Pair(Item):
 
 
 Batches = Mapping[str, Sequence[Sequence[Pair]]]
-"""Model -> the pairs that are one worker's, by batches."""
+"""Model -> batches of the pairs that one worker handles."""
 
 
 @dataclass(frozen=True)
 class FaithUnits:
-    """Every pair of a run, and what judges are asked with."""
+    """All pairs of a run, and the forms that judges are asked with."""
 
     config: FaithCotConfig
     traces: TracePlan
@@ -77,13 +79,13 @@ class FaithUnits:
 
 @cache
 def edit_prompts() -> Mapping[str, str]:
-    """What the writer of edits is told, by the edit."""
+    """Kind of edit -> prompt for the judge model that writes it."""
     file = resources.files("faithscope.experiments.studies.faithcot").joinpath("prompts.yaml")
     return yaml.safe_load(file.read_text("utf-8"))
 
 
 def shown_question(question: Question) -> str:
-    """The question as judges and writers see it, with lettered options."""
+    """Text of a question for judges and writers of edits, with lettered options."""
     labels, options = question.labels or (), question.options or ()
     if question.kind != "choice":
         return question.text
@@ -92,12 +94,12 @@ def shown_question(question: Question) -> str:
 
 
 def reordered(question: Question, config: FaithCotConfig) -> Shuffled:
-    """The question as a run asks it once more, in another order of its options."""
+    """The question with shuffled options, as the run asks it again."""
     return shuffled(question, config.seed, config.detectors.paper_compat)
 
 
 def units_of(config: FaithCotConfig, traces: TracePlan) -> FaithUnits:
-    """Everything that is done about the items of a run over traces.
+    """All units of a run, built from its plan of traces.
 
     Raises:
         ConfigError: two judges of one stage.
@@ -117,7 +119,7 @@ def units_of(config: FaithCotConfig, traces: TracePlan) -> FaithUnits:
 
 
 class _Names:
-    """Names the units: the id is a hash of all that decides the result."""
+    """Builds the ids of units, each a hash of everything that decides the unit's result."""
 
     def __init__(self, config: FaithCotConfig, forms: Mapping[str, Form]) -> None:
         self.config, self.forms = config, forms
@@ -154,7 +156,7 @@ class _Names:
 
     def _shuffles(self, item: Item) -> bool:
         given = item.given
-        # asked in other words, an answer changes by the words as well as by the order
+        # If the chain was written for another prompt, the answer could change for that reason, too.
         asked = given and given.chain.prompt in (None, item.of.cot_prompt(item.question))
         may = given is None or (asked and self.config.detectors.shuffle_given)
         return item.question.kind == "choice" and bool(may)

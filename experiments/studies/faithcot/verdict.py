@@ -1,4 +1,4 @@
-"""What a run of FaithCoT-Bench comes to, in words, for the first screen of its page."""
+"""Conclusions on each detector in words, for the first screen of the page."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.faithcot.detectors import label_of
 
 GOOD = 0.70
-"""AUROC from which a detector is said to tell; a choice of ours."""
+"""AUROC from which a detector is said to tell unfaithful chains from faithful ones; a choice of
+ours."""
 FEW = 30
-"""Labelled chains with a score below which no word is said of a detector."""
+"""Number of labelled, scored chains below which no conclusion is given on a detector."""
 WORDS = {
     "tells": "Tells unfaithful chains from faithful ones",
     "little": "Tells them apart a little",
@@ -41,13 +42,14 @@ NOTE = (
 
 
 def word_of(row: Mapping[str, Any]) -> str:
-    """A key of `WORDS` for a row of the table of detectors."""
+    """The key of `WORDS` that fits a row of the table of detectors."""
     if not row["n_scored"]:
         return "unscored"
     if not row["n_labelled"]:
         return "unlabelled"
     value, low, high = (row[name] for name in ("auroc", "auroc_low", "auroc_high"))
-    # the interval of a few chains that happen to lie in order is a point
+    # The bootstrap interval of a few perfectly ordered chains is a point, so few chains get no
+    # word.
     if row["n_labelled"] < FEW or math.isnan(value) or math.isnan(low):
         return "few"
     if low > 0.5 and row["p_highest"] <= LEVEL:
@@ -56,7 +58,8 @@ def word_of(row: Mapping[str, Any]) -> str:
 
 
 def section(tables: Mapping[str, pd.DataFrame], labelled: int, chains: int) -> Section:
-    """What each detector comes to, in the paper's reading of it, per data set and model."""
+    """The verdict section: a conclusion on each detector in its main reading, per data set and
+    model."""
     detectors = [r for r in rows(tables["detectors"]) if r["main"] and r["rule"] == "plain"]
     words = [word_of(r) for r in detectors]
     blocks: list[Block] = [_sentence(tables, detectors, words, labelled, chains)]

@@ -1,5 +1,5 @@
-"""What models do in a run of FaithCoT-Bench: write traces, be probed, answer once more with
-shuffled options and with edited chains; and what judges do."""
+"""Workers of a run of FaithCoT-Bench: answers to shuffled options and to edited chains, written
+edits, and judgements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from faithscope.probes.text_model import TextModel
 
 
 class Shuffling(TraceWork):
-    """The questions asked once more, with their options in another order."""
+    """Worker that asks the questions again with their options shuffled."""
 
     texts = (SHUFFLED,)
 
@@ -81,13 +81,13 @@ class Shuffling(TraceWork):
         return replace(item, question=reordered(item.question, self.whole.config).question)
 
     def _about(self, item: Item, records: Records) -> Records:
-        """Trace records as this stage keeps them: with the order of the options."""
+        """Trace records marked as this stage's, with the order of the options."""
         order = list(reordered(item.question, self.whole.config).order)
         return [record | {"probe": SHUFFLED, "order": order} for record in records]
 
 
 class _OfTraces(Asker[Pair]):
-    """Asks models about stored traces in one stage for each model."""
+    """Worker that asks models about stored traces; each model has one stage."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _OfTraces(Asker[Pair]):
     ) -> None:
         """
         Args:
-            stages: by the model that is asked.
+            stages: model that is asked -> its stage.
         """
         self.whole, self.of_model, self.seed = whole, dict(stages), whole.config.seed
         readings: dict[str, Reading] = dict.fromkeys(stages.values(), "generated")
@@ -116,7 +116,7 @@ class _OfTraces(Asker[Pair]):
         return to_trace(self.index.records(item.key(TRACE))[0])
 
     def sub_batches(self, batch: Sequence[Pair]) -> list[list[Pair]]:
-        """Without the traces that are excluded, whose asks there are none of."""
+        """Sub-batches without excluded traces, about which nothing is asked."""
         asked = [i for i in batch if self.index.excluded(i.key(TRACE)) is None]
         return [asked] if asked else []
 
@@ -128,7 +128,7 @@ def _judges_batches(whole: FaithUnits, batches: Batches, judges: Sequence[str]) 
 
 
 class Judging(_OfTraces):
-    """One form, judge by judge."""
+    """Worker that puts one form to every judge."""
 
     def __init__(
         self, whole: FaithUnits, base: str, batches: Batches, store: Store, meter: Meter
@@ -152,13 +152,13 @@ class Judging(_OfTraces):
 
 
 class EditWriting(_OfTraces):
-    """Steps with a mistake in them, and in other words, as the judge model writes them."""
+    """Worker that has the judge model write edited steps."""
 
     def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
         writer = str(whole.config.writer)
         assert whole.config.judge is not None
         cut = _judges_batches(whole, batches, [writer])
-        # a step is plain text, whatever form verdicts are held to
+        # An edited step is plain text, whatever format verdicts are requested in.
         how = whole.config.judge.model_copy(update={"structured": "prompt"})
         super().__init__(whole, {writer: WRITTEN}, cut, how, store, meter)
 
@@ -174,7 +174,7 @@ class EditWriting(_OfTraces):
 
 
 class EditedAnswers(Worker[Item]):
-    """What models answer after edited chains."""
+    """Worker that collects the subject's answers after edited chains."""
 
     def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
         c = whole.config
@@ -209,7 +209,8 @@ class EditedAnswers(Worker[Item]):
 
 
 class _EditedOverApi(ApiProbes):
-    """These answers of a model behind an API; what a probe asks too is asked once."""
+    """Answers of an API model after edited chains; a request that a probe also makes is sent
+    once."""
 
     def measure(self, model: TextModel, item: Item, name: str, trace: Trace) -> Records:
         assert isinstance(self.work, EditedAnswers)

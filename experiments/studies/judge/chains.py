@@ -1,4 +1,5 @@
-"""Chains as they are judged: their texts, their steps, and the labels that came with them."""
+"""Given chains prepared for judges: their texts, their steps, and the labels that came with
+them."""
 
 from __future__ import annotations
 
@@ -17,36 +18,36 @@ from faithscope.experiments.engine.traces.sections import CutConfig
 from faithscope.interventions.scripts import length_in_letters
 
 FILE = "benchmark/chains.jsonl"
-"""In the run folder: the chains as they were judged."""
+"""Path, below the run folder, of the chains as they were judged, one JSON object per line."""
 
 
 @dataclass(frozen=True)
 class JudgedChain:
-    """A given chain in steps."""
+    """A given chain divided into steps, as judges read it."""
 
     id: str
     dataset: str
     model: str
-    """The model that wrote it; "" where its file does not tell."""
+    """Name of the model that wrote the chain; "" where the chain's file does not say."""
     question: str
-    """As judges are shown it, options and all."""
+    """Text of the question as judges read it, with lettered options."""
     steps: tuple[str, ...]
-    """They tile the reasoning."""
+    """Texts of the steps; joined, they are the whole reasoning."""
     counted: tuple[bool, ...]
-    """Whether a step is judged: not one that is too short to be one."""
+    """Whether each step is judged; a step that is too short is not."""
     given: bool
-    """Whether its file has the steps."""
+    """Whether the division into steps came with the chain's file."""
     labels: Mapping[str, Any]
     step_labels: Mapping[str, tuple[Any, ...]]
-    """One for each of `steps`; None where there is none."""
+    """Label name -> one label per step in `steps`; None for a step without a label."""
     answer: str | None
     cut: bool = False
-    """Whether its file says that a token limit cut it off."""
+    """Whether the chain's file says that a token limit cut the chain off."""
 
     @property
     def text(self) -> str:
-        """The reasoning, and the answer, where the file has one: also where the reasoning ends with
-        it, since whether it does is not to be told by its letters."""
+        """The reasoning, followed by the answer where the file has one. The answer is added even if
+        the reasoning ends with it, since this cannot be told from the text."""
         reasoning = "".join(self.steps).strip()
         if self.answer is None:
             return reasoning
@@ -59,14 +60,15 @@ class JudgedChain:
 
     @property
     def sha256(self) -> str:
-        """Of all that a record of it holds: not of whether it was cut, which no judge is told."""
+        """Hash of everything that a record of the chain depends on: all but `cut`, which judges are
+        not told."""
         held = asdict(self)
         del held["cut"]
         return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
 def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
-    """A given chain as it is judged: in its own steps, else in those that it is cut into."""
+    """Divides a given chain into steps for judging: its own steps if it has them, else cut ones."""
     parts = list(segments(chain, cut.segmentation))
     counted = tuple(i is not None or length_in_letters(text) >= cut.min_chars for i, text in parts)
     options = None if chain.kind in ("number", "label") else chain.options
@@ -88,12 +90,12 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
 
 
 def as_lines_of_json(chains: Iterable[JudgedChain]) -> str:
-    """What `FILE` holds."""
+    """JSON lines of the chains, the content of `FILE`."""
     return "".join(json.dumps(asdict(c), ensure_ascii=False) + "\n" for c in chains)
 
 
 def read_judged(run_dir: Path) -> dict[str, JudgedChain]:
-    """The chains of a run, by id.
+    """Reads the chains of a run folder, by id.
 
     Raises:
         OSError: the folder has none.

@@ -1,4 +1,4 @@
-"""What a run of judges on given chains is told."""
+"""The config of a run of judges on given chains."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ class JudgedGivenConfig(GivenConfig):
     """The chains that are judged."""
 
     written_by: Annotated[list[StrictStr], *AnyNumber] = Field(default=[])
-    """Only the chains that these models wrote, as `writers` calls them; none named takes all. A
-    comparison of `common` traces sets it where another source has each model read its own alone."""
+    """Judge only chains written by these models; names as in `writers`, and an empty list takes all
+    chains. A comparison of `common` traces sets it where another source lets each model read only
+    its own chains."""
 
 
 class JudgeReportConfig(Section):
-    """What the report shows."""
+    """Settings of the report: examples, bootstrap, and chains that were cut off."""
 
     chains: StrictInt = Field(default=6, ge=0)
-    """Example chains, steps marked by what judges said; every judgement stands in records/."""
+    """Number of example chains on the page, steps marked by what judges said; every judgement is in
+    records/."""
     bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
-    """Resamples behind the intervals of means and AUROC."""
+    """Number of bootstrap resamples for the intervals of means and AUROC."""
     cut: Literal["left_out", "kept"] = "left_out"
-    """Whether chains that a token limit cut off, where their file says so, are left out of the
-    tables, or kept in them; either way they are counted (`n_cut`)."""
+    """Whether the tables leave out chains that a token limit cut off, as their file says, or keep
+    them; they are counted either way (`n_cut`)."""
 
 
 class JudgeStudyConfig(FolderConfig):
-    """A run of judges on given chains."""
+    """The whole config of a run of judges on given chains."""
 
     FREE: ClassVar[tuple[str, ...]] = (
         *JUDGING_FREE,
@@ -45,23 +47,26 @@ class JudgeStudyConfig(FolderConfig):
     SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "good")
 
     benchmark: Literal["judge"]
-    """The study."""
+    """Name of the study: `judge`."""
     traces: JudgedGivenConfig = JudgedGivenConfig()
-    """The chains that are judged; a run needs their path."""
+    """The chains to judge; `traces.path` is required."""
     steps: CutConfig = CutConfig()
-    """How chains are cut that have no steps of their own."""
+    """How to cut chains that came without steps."""
     judge: JudgeConfig
     forms: Annotated[list[StrictStr], *OneOrMany] = Field(default=[*FORMS, "legibility"])
-    """The prompts that are asked, by name (`faithscope list prompts`)."""
+    """Names of the prompts to ask (`faithscope list prompts`)."""
     prompts: StrictStr | None = None
-    """A folder of your own prompt files, over the shipped ones."""
+    """A folder of your own prompt files, which take precedence over the shipped ones of the same
+    name."""
     good: Annotated[list[StrictStr], *AnyNumber] = Field(
         default=["correct", "final_answer_correct", "faithful", "sound"]
     )
-    """Labels of which true says that all is well; of any other it says that something is wrong."""
+    """Names of labels whose true means that all is well; the true of any other label means that
+    something is wrong."""
     spend: SpendConfig = SpendConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
-    """Most tokens whose keys and values are held at once; null suits the device."""
+    """Limit on the tokens whose keys and values are in memory at once; null chooses one for the
+    device."""
     report: JudgeReportConfig = JudgeReportConfig()
 
     @model_validator(mode="after")

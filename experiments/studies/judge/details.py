@@ -1,4 +1,4 @@
-"""The chains of a run as they are explored: what each judge wrote of them."""
+"""Explorer details of given chains: each chain's steps and labels, and every judgement on it."""
 
 from __future__ import annotations
 

@@ -19,23 +19,23 @@ from faithscope.experiments.studies.judge.results import results
 from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT, labels_of
 
 _CHAIN = {
-    "item": "its id",
+    "item": "id of the chain",
     "dataset": "",
-    "model": "the model that wrote it",
-    "question": "as judges are shown it",
-    "reasoning": "the whole text",
-    "n_steps": "those that are judged",
-    "given": "whether its file has the steps",
+    "model": "the model that wrote the chain",
+    "question": "question as judges read it",
+    "reasoning": "whole text of the reasoning",
+    "n_steps": "number of judged steps",
+    "given": "whether the steps came with the file",
 }
 _JUDGEMENT = {
     "form": "the prompt",
     "reading": "generated | scored",
     "step": "the step that was asked about, from 0; none where the whole chain was",
     "outcome": "parsed, refused …",
-    "verdict": "as the form has it",
+    "verdict": "value of the form's verdict field",
     "values": "every field of the reply",
-    "probabilities": "of every verdict, from the least; of the scored reading",
-    "mass": "what all verdicts have of the model's probability",
+    "probabilities": "of each verdict, from the lowest; scored reading only",
+    "mass": "share of the model's probability on all verdicts",
     "asked": "the user message as it was sent",
     "text": "the raw reply",
 }

@@ -14,9 +14,9 @@ from faithscope.experiments.studies.judge.show import chain_block
 from faithscope.experiments.studies.judge.tables import COLUMNS, OF_TABLES
 
 FEW = 30
-"""Chains below which a page says that it is a glance."""
+"""Number of chains below which the page warns that differences may be chance."""
 CLASS = 10
-"""Chains of either kind below which nothing is said of a judge against a label."""
+"""Number of chains per class below which no judge is evaluated against a label."""
 SECTIONS = [
     Section(
         "forms",
@@ -30,7 +30,7 @@ SECTIONS = [
     Section(
         "agreement",
         "Agreement with labels",
-        "Judges held against every label that says yes or no. A label of correctness and one of "
+        "Judges compared with every label that says yes or no. A label of correctness and one of "
         "faithfulness are two things: a wrong step may be faithfully told, and a right one made "
         "up. Where nearly all labels are one, Cohen’s κ falls towards 0 however well the two "
         "agree, and AC2 is to be read.",
@@ -46,7 +46,7 @@ SECTIONS = [
 
 
 def page(results: JudgeResults) -> Page:
-    """The page of a run."""
+    """The page of a run of judges on given chains."""
     chains, n = list(results.chains.values()), len(results.chains)
     steps = sum(len(chain.places) for chain in chains)
     warnings = []
@@ -79,7 +79,8 @@ def page(results: JudgeResults) -> Page:
 
 
 def _verdict(results: JudgeResults) -> Section:
-    """What came out of each prompt, and whether it may be believed."""
+    """The verdict section: what judges said with each prompt, and how well that fits the labels of
+    chains."""
     agreement = results.tables["judge_agreement"]
     lines = []
     for row in rows(results.tables["judge_forms"]):
@@ -108,7 +109,7 @@ def _verdict(results: JudgeResults) -> Section:
 
 
 def _held(row: Mapping[str, Any]) -> str:
-    """A judge against one label of chains, in words."""
+    """One sentence on how a judge does against one label of chains."""
     wrong = round(row["labelled_wrong"] * (row["n"] + row["n_without_verdict"]))
     few = min(wrong, row["n"] - wrong)
     label = f"Against the label “{row['label']}”"

@@ -1,4 +1,4 @@
-"""The units of a run of judges on given chains; reads no weights."""
+"""The plan of a run of judges on given chains: its units, inputs and costs; reads no weights."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JudgePlan(RunPlan[JudgeStudyConfig, Judging]):
-    """All that is to be judged, in the order it is worked on."""
+    """Everything that a run judges, in working order."""
 
     source: str
-    """Which file the chains are of, and what it was read as."""
+    """File that the chains were read from, and its format."""
     chains: tuple[JudgedChain, ...]
     forms: Mapping[str, TaskForm]
 
@@ -59,15 +59,15 @@ class JudgePlan(RunPlan[JudgeStudyConfig, Judging]):
         ]
 
     def foreseen(self) -> Mapping[Key, str]:
-        """The chains that have no step to ask about."""
+        """Units of chains without any step to judge, which no judge is asked about."""
         return {i.key(stage): NOTHING_ASKED for i in self.items for stage in i.units if not i.asks}
 
     def inputs(self) -> dict[str, str | None]:
-        """What is judged, chains and forms."""
+        """Input files of a run: the chains that are judged, and the prompt files."""
         return {FILE: as_lines_of_json(self.chains), **below(PROMPTS, as_files(self.forms))}
 
     def work(self, store: Store, shard: Shard) -> JudgeWork:
-        # it brings torch, which a dry run need not wait for
+        # The module imports torch, which a dry run does without.
         from faithscope.experiments.studies.judge.work import JudgeWork
 
         judge = self.config.judge
@@ -75,7 +75,7 @@ class JudgePlan(RunPlan[JudgeStudyConfig, Judging]):
 
 
 def plan(config: JudgeStudyConfig) -> JudgePlan:
-    """Read the chains, and name every unit.
+    """Plans a judge run: reads the chains and prompts, and names every unit of work.
 
     Raises:
         ConfigError: no chains are named, or a form there is not.

@@ -1,4 +1,4 @@
-"""A run of judges on given chains, read once: rows of verdicts, and the tables made of them."""
+"""Results of a run of judges on given chains: rows of verdicts, and the tables made of them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ from faithscope.experiments.studies.judge.verdicts import (
 from faithscope.probes.record import Record
 
 TEXTS = frozenset(["system", "asked", "requested", "text", "thinking", "problem", "values"])
-"""What no table counts: what the judge was told and what it wrote."""
+"""Text fields of a judge's record (its prompt and reply), which are dropped since no table uses
+them."""
 
 
 @dataclass(frozen=True)
 class JudgeResults:
-    """What counts in a run."""
+    """Verdicts and tables of one run of judges."""
 
     run: Run
     config: JudgeStudyConfig
@@ -49,7 +50,7 @@ class JudgeResults:
 
     @cached_property
     def _rows(self) -> tuple[list[Row], list[Row]]:
-        """Of chains, and of steps."""
+        """Rows of verdicts on chains, and rows of verdicts on steps."""
         of_unit: dict[Key, list[Record]] = {}
         for r in self.run.records(*READINGS):
             key = (r["probe"], r["judge"], r["variant"], r["item"])
@@ -70,7 +71,7 @@ class JudgeResults:
         return chains, steps
 
     def _asked(self) -> Iterator[tuple[Key, TaskForm, JudgedChain]]:
-        """What was to be judged, in the order of the plan."""
+        """Key, form and chain of everything that was to be judged, in the order of the plan."""
         planned = read_plan(self.run.path)
         keys = sorted(self.run.index) if planned is None else planned.by_key
         for key in keys:
@@ -91,17 +92,17 @@ class JudgeResults:
 
     @property
     def verdicts(self) -> list[Row]:
-        """A row per judge, reading, form and chain."""
+        """One row per judge, reading, form and chain."""
         return self._rows[0]
 
     @property
     def steps(self) -> list[Row]:
-        """A row per judge, reading, form and step of which the form says something."""
+        """One row per judge, reading, form and step that the form gives a verdict on."""
         return self._rows[1]
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by its file name."""
+        """All tables of the run, by file name."""
         how = Bootstrap(self.config.seed, self.config.report.bootstrap)
         kept = self.config.report.cut == "kept"
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
@@ -122,7 +123,7 @@ class JudgeResults:
 
 
 def results(run: Run) -> JudgeResults:
-    """Read a run once; neither judges nor the file of the chains need be at hand.
+    """Loads the results of a run; needs neither the judges nor the original file of the chains.
 
     Raises:
         StoreError: no judge was asked anything yet.

@@ -1,6 +1,6 @@
-"""Judges on given chains as comparisons read them: what each says of a chain, and of its steps.
+"""Scores of judges on given chains, for comparisons: verdicts on each chain and on each step.
 
-Which task a chain is of, its file does not tell; a comparison takes it from the other runs.
+The chains' file does not name their task; a comparison takes it from the other runs.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from faithscope.experiments.studies.judge.results import results
 from faithscope.probes.record import Record
 
 Key = tuple[str, str, str, str]
-"""Reading, judge, form, chain."""
+"""Keys of a judgement: reading, judge, form, chain."""
 
 
 def scores(run: Run) -> Scores:
-    """Every verdict on every chain, and the labels of the chains."""
+    """Every verdict on every chain as a score, and the labels of the chains."""
     read = run.once(results)
     about: dict[Key, list[Record]] = defaultdict(list)
     for r in run.records(*READINGS):
@@ -68,12 +68,12 @@ def scores(run: Run) -> Scores:
 
 
 def place(chain: JudgedChain) -> dict[str, Any]:
-    """What a chain is about (`scores.PLACE`)."""
+    """Identity of a chain in a comparison (`scores.PLACE`): data set, no task, item and model."""
     return dict(zip(PLACE, (chain.dataset, "", chain.id, chain.model), strict=True))
 
 
 def _as_trace(chain: JudgedChain) -> Record:
-    """As much of a trace's record as labels are read from."""
+    """The chain as a minimal trace record, with the fields that labels are read from."""
     given = {"model": chain.model, "labels": chain.labels, "step_labels": chain.step_labels}
     steps = [{"counted": counted} for counted in chain.counted]
     return {**place(chain), "origin": {"given": given}, "steps": steps}
@@ -91,7 +91,7 @@ def _name(row: Record) -> str:
 
 
 def _costs(records: list[Record], dollars: dict[tuple[str, str], float]) -> dict[str, float | None]:
-    """Of all asks about a chain together; nothing where one has none."""
+    """Summed costs of all asks about one chain; None for a cost that some ask does not record."""
     paid = [
         dollars.get((r["judge"], f"{r['variant']}/{r['item']}"))
         if r["step"] is None

@@ -1,4 +1,4 @@
-"""A given chain, on the page and in the terminal: its steps, its labels, and all judgements."""
+"""Views of one given chain on page and terminal: its steps, its labels, and all judgements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def show_item(
 
 
 def chain_block(read: JudgeResults, chain: JudgedChain) -> Fold:
-    """A chain with what judges and labels say of each step."""
+    """A chain with what judges and labels say of each of its steps."""
     said = {
         i: [row for row in read.steps if (row["item"], row["step"]) == (chain.id, i)]
         for i in chain.places
@@ -86,7 +86,7 @@ def _told(read: JudgeResults, chain: JudgedChain) -> Iterator[tuple[str, str]]:
 
 
 def judgement_block(record: Record) -> Fold:
-    """One judgement, and how likely the judge held each verdict."""
+    """One judgement with its prompt and reply, and the judge's probability of each verdict."""
     parts = [record["judge"], record["variant"], READINGS[record["probe"]], record["item"]]
     if record["step"] is not None:
         parts.append(f"step {record['step']}")

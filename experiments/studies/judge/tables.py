@@ -1,4 +1,4 @@
-"""The tables of a run of judges on given chains, from frames of verdicts; no disk."""
+"""Tables of a run of judges on given chains, made from frames of verdicts without reading files."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ WAY = ("judge", "reading", "form")
 BY_WAY = ("judge", "reading", Column("form", "prompt", "The prompt that the judge was asked with."))
 CELL = (*WAY, "dataset", "model")
 CUT = "cut_at_the_limit"
-LABEL = Column("label", meaning="The label that judges are held against.")
+LABEL = Column("label", meaning="Label that judges are compared with.")
 N_CUT = Kept(
     (Column("n_cut", "cut", "Chains cut off at the token limit: left out, or kept if so set."),)
 )
-FLAGGED = "Share of which the judge says that something is wrong."
-WITHOUT_VERDICT = "Replies that are not of the form."
+FLAGGED = "Share in which the judge says that something is wrong."
+WITHOUT_VERDICT = "Number without a reply that fits the form."
 
 
 def _unknown(*names: str) -> Mask:
@@ -61,8 +61,8 @@ def _unknown(*names: str) -> Mask:
 
 
 def counting_cut(*by: str) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
-    """Gives rows `n_cut`: of their judge, form and reading (and data set and writer, where these
-    are among `by`) the chains that a token limit cut off, whether or not these have rows."""
+    """Makes a function that adds a column `n_cut` to rows: the number of chains with the row's
+    values of `by` that a token limit cut off, whether or not these chains have rows themselves."""
 
     def prepare(frame: pd.DataFrame, every_verdict: pd.DataFrame) -> pd.DataFrame:
         cut = only(keep(every_verdict, rows_with(cut=True)(every_verdict)), by)
@@ -87,7 +87,7 @@ FORMS = Table(
         Column("model", "written by", "The model that wrote the chains."),
     ),
     (
-        Count("n", label="chains or steps", meaning="Chains that were asked of."),
+        Count("n", label="chains or steps", meaning="Chains that the judge was asked about."),
         Count(
             "n_without_verdict",
             all_of(_unknown("flag", "score"), rows_without(outcome=UNCERTAIN)),
@@ -116,8 +116,8 @@ FORMS = Table(
     ),
     prepare=counting_cut(*CELL),
 )
-"""Per form, data set and writer: how many chains got a verdict, how many of them were flagged, and
-how bad they are on average."""
+"""Per judge, prompt, data set and writer: the number of chains with a verdict, the share flagged,
+and the mean score."""
 
 
 def _by_step(steps: pd.DataFrame, every_verdict: pd.DataFrame) -> pd.DataFrame:
@@ -128,16 +128,21 @@ def _by_step(steps: pd.DataFrame, every_verdict: pd.DataFrame) -> pd.DataFrame:
 STEPS = Table(
     "judge_steps",
     ("steps", "every_verdict"),
-    (*BY_WAY, Column("step", meaning="Its place, from 0.")),
+    (*BY_WAY, Column("step", meaning="Place of the step in the chain, from 0.")),
     (
-        Count("n", label="chains or steps", meaning="Steps at this place that were asked of."),
+        Count(
+            "n",
+            label="chains or steps",
+            meaning="Steps at this place that the judge was asked about.",
+        ),
         Count("n_without_verdict", _unknown("flag"), "without a verdict", WITHOUT_VERDICT),
         Share("flagged", "flag", rows_known("flag"), meaning=FLAGGED),
         N_CUT,
     ),
     prepare=_by_step,
 )
-"""Per step, from 0: how many chains have it, and how often it was flagged."""
+"""Per judge, prompt and place of a step (from 0): the number of steps there, and the share
+flagged."""
 HELD = (*WAY, "level", "label", "item", "flag", "score", "truth")
 
 
@@ -147,11 +152,12 @@ def held_against_labels(
     chains: Mapping[str, JudgedChain],
     good: Sequence[str],
 ) -> pd.DataFrame:
-    """A row per verdict on a chain or step (`level`) and label of that name that says yes or no of
-    any: what the label says (`truth`, 1 where something is wrong) beside flag and score.
+    """One row per verdict on a chain or step (`level`) and label that says yes or no of any chain
+    or step: the label's value (`truth`, 1 where something is wrong), with the verdict's flag and
+    score.
 
-    A judge that names one step says nothing of those after it: which steps are compared hangs on
-    what it says, a step that it names is always the last of them, and its steps have no score here
+    A judge that names one step says nothing of the steps after it. So its reply decides which steps
+    are compared, the named step always being the last of them, and its steps have no score here
     (`LOCALISATION` has its hits).
     """
     of_one = set(keep(verdicts, rows_with(task="localisation")(verdicts))["form"])
@@ -231,9 +237,9 @@ AGREEMENT = Table(
     ),
     prepare=counting_cut(*WAY),
 )
-"""How far judges and labels agree, of chains and of steps; a row per label that says yes or no.
+"""Agreement of judges and labels, on chains and on steps; one row per label that says yes or no.
 
-A pair counts that has both a flag and a label; AUROC is of the score, and intervals draw chains.
+Pairs with both a flag and a label count; AUROC is of the score, and intervals resample chains.
 """
 LOCATED = (*WAY, "label", "is_known", "is_sound", "hit")
 
@@ -241,8 +247,9 @@ LOCATED = (*WAY, "label", "is_known", "is_sound", "hit")
 def located(
     verdicts: pd.DataFrame, chains: Mapping[str, JudgedChain], good: Sequence[str]
 ) -> pd.DataFrame:
-    """A row per verdict on a chain and label of its steps: whether both say which step is the first
-    wrong one (`is_known`), the label that none is (`is_sound`), and the judge the same (`hit`)."""
+    """One row per verdict on a chain and step label: whether judge and label both say which step is
+    the first wrong one (`is_known`), whether the label calls no step wrong (`is_sound`), and
+    whether the judge names the step that the label does (`hit`)."""
     lines: list[Row] = []
     for way, of in groups(verdicts, WAY):
         named = rows(of)
@@ -299,33 +306,34 @@ LOCALISATION = Table(
             "n_left_out",
             rows_with(is_known=False),
             "left out",
-            "No verdict, or labels that leave the first step open.",
+            "Chains without a verdict, or with labels that leave the first wrong step open.",
         ),
         EXACT,
         NONE_NAMED,
         Numbers(
-            (Column("f1", "F1", "Harmonic mean of exact and none named, as ProcessBench has it."),),
+            (Column("f1", "F1", "Harmonic mean of exact and none named, as in ProcessBench."),),
             _f1,
         ),
         N_CUT,
     ),
     prepare=counting_cut(*WAY),
 )
-"""Whether judges find the first wrong step that the labels of steps name.
+"""How often judges find the first wrong step that step labels name.
 
-`f1` is the harmonic mean of `exact` (of chains with a wrong step, those where it is the one
-named) and `none_named` (of those without, those where none is), as ProcessBench has it (arXiv
-2412.06559, section 4.1).
+`f1` is the harmonic mean of `exact` (share of chains with a wrong step whose first wrong step is
+named) and `none_named` (share of the other chains in which no step is named), as in ProcessBench
+(arXiv 2412.06559, section 4.1).
 """
 
 
 def with_fates(every_verdict: pd.DataFrame, kept: bool) -> pd.DataFrame:
-    """The verdicts with the `fate` of each chain: included, or why it is in no number.
+    """The verdicts with a column `fate`: whether a chain is included in the tables, or why it is
+    not.
 
     Args:
         kept: whether chains that a token limit cut off are in the tables.
     """
-    # a chain with some verdicts counts by what is known of it
+    # A chain with verdicts on only some of its steps is included by those verdicts.
     known = ~_unknown("flag", "score")(every_verdict)
     cut = rows_with(cut=True)(every_verdict) & (not kept)
     fate = np.select([cut, known], [CUT, "included"], every_verdict["outcome"].astype(object))
@@ -338,6 +346,6 @@ EXCLUSIONS = Table(
     BY_WAY,
     lines=[waterfall("fate", (SHARED["reason"], Column("n", meaning="Chains.")))],
 )
-"""Where every chain went, per judge, form and reading: all, why there is no verdict, the rest."""
+"""Waterfall of chains per judge, prompt and reading: all, those left out by reason, the rest."""
 TABLES = (FORMS, AGREEMENT, LOCALISATION, STEPS, EXCLUSIONS)
 COLUMNS, OF_TABLES = declared((*TABLES, SPEND))

@@ -1,4 +1,4 @@
-"""The units of work: one form about one chain, put to one judge, read in one way; what is asked."""
+"""Units of work of a judge run: one form about one chain, put to one judge, read in one way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Judging(Planned):
     form: TaskForm
     of: JudgedChain
     asks: tuple[tuple[int | None, Ask], ...]
-    """(step, ask); no step where the chain as a whole is asked about."""
+    """Asks of the unit as (step index, ask); the index is None where the ask is about the whole
+    chain."""
     units: dict[str, str]
 
     @property
@@ -40,7 +41,7 @@ class Judging(Planned):
 def judgings(
     config: JudgeStudyConfig, forms: Mapping[str, TaskForm], chains: Sequence[JudgedChain]
 ) -> Iterator[Judging]:
-    """Everything that is asked, in the order in which it is worked on."""
+    """All units of the run in working order."""
     for model in config.judge.model:
         known = decides(model, config.judge, config.seed)
         for form in forms.values():
@@ -56,7 +57,7 @@ def judgings(
 
 
 def asks_of(chain: JudgedChain, form: TaskForm) -> Iterator[tuple[int | None, Ask]]:
-    """What is asked about a chain by a form; nothing of one without steps.
+    """Asks of one form about one chain; none for a chain without a counted step.
 
     Raises:
         UserError: its steps cannot be numbered (localisation).

@@ -1,9 +1,9 @@
-"""From judgements to verdicts: what a judge says of a chain, and of each of its steps.
+"""Verdicts of a judge on a chain and on each of its steps, computed from records of judgements.
 
 `flag`: something is wrong, as the form asks it. `score`: higher is worse, whatever the form, fixed
-here before any data. Of forms about steps a chain is flagged where any step is, and its score is
-the share of flagged steps, or where verdicts were read from log-probs the largest probability of
-one. Of those that rate, `score` is 1 - rating / highest, and nothing is flagged.
+here before any data. With a form about steps, a chain is flagged if any step is, and its score is
+the share of flagged steps, or where verdicts were read from log-probs the highest probability of a
+flag. With a form that rates, `score` is 1 - rating / highest, and nothing is flagged.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.probes.record import Record
 
 UNCERTAIN = "uncertain"
-"""Class 2 of the faithful judge: it is left out of rates and agreement, and counted."""
+"""Outcome of class 2 of the faithful judge: left out of rates and agreement, but counted."""
 NO_STEPS, FAILED, NOT_JUDGED = "no_steps", "failed", "not_judged"
 Row = dict[str, Any]
 VERDICT = {
     "judge": "",
     "reading": "generated | scored",
     "form": "the prompt",
-    "task": "what it asks",
+    "task": "name of the judged task",
     "dataset": "",
     "model": "the model that wrote the chain",
     "item": "the chain",
-    "cut": "whether a token limit cut it off, as far as its file says; see `report.cut`",
+    "cut": "whether a token limit cut the chain off, as its file says; see `report.cut`",
     "outcome": "parsed, or why there is no verdict: the reply's outcome, uncertain, no_steps …",
-    "flag": "whether something is wrong; none of forms that rate",
+    "flag": "whether something is wrong; none for forms that rate",
     "score": "higher is worse",
     "first": "the first step that is wrong, from 0; -1 where none is",
-    "rating": "as given, of forms that rate or class",
-    "n_asks": "",
-    "n_without_verdict": "of these",
+    "rating": "the verdict itself, for forms that rate or classify",
+    "n_asks": "asks about the chain",
+    "n_without_verdict": "asks without a verdict",
 }
 STEP = {
     "judge": "",
@@ -47,8 +47,8 @@ STEP = {
     "model": "the model that wrote the chain",
     "item": "the chain",
     "cut": "whether a token limit cut the chain off",
-    "step": "from 0",
-    "flag": "whether it is wrong; none where the judge gave no verdict, or stopped before it",
+    "step": "index of the step, from 0",
+    "flag": "whether the step is wrong; none where the judge gave no verdict, or stopped before it",
     "score": "higher is worse",
     "outcome": "parsed, or why there is no verdict",
 }
@@ -57,7 +57,7 @@ STEP = {
 def chain_row(
     chain: JudgedChain, form: TaskForm, reading: Reading, judge: str, records: Sequence[Record]
 ) -> Row:
-    """What a judge says of a chain; the records are those of one form and reading."""
+    """The row of one chain, from one judge's records with one form and reading."""
     lost = [r for r in records if r["verdict"] is None]
     row: Row = {
         "judge": judge,
@@ -101,7 +101,7 @@ def _of_steps(task: JudgedTask, records: Sequence[Record], some_lost: bool) -> R
         row["flag"] = True
     elif not some_lost:
         row["flag"] = False
-    # the first is known only where all steps before it are
+    # The first flagged step is known only where all steps before it have a verdict.
     first = flagged[0] if flagged else None
     open_before = [r["step"] for r in records if r["verdict"] is None]
     if not open_before or (first is not None and first < open_before[0]):
@@ -116,10 +116,10 @@ def _said(task: JudgedTask, record: Record) -> Said:
 
 
 def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterator[Row]:
-    """What a judge says of each step, of forms that say something of it.
+    """Rows of one chain's steps, for forms that give verdicts on steps.
 
-    One that names the first wrong step says that those before it are right, and of those after it
-    nothing.
+    A form that names the first wrong step says that the steps before it are right, and nothing of
+    the steps after it.
     """
     names = ("judge", "reading", "form", "dataset", "model", "item", "cut")
     about = {name: row[name] for name in names}
@@ -149,10 +149,10 @@ def labels_of(chain: JudgedChain, step: int) -> dict[str, Any]:
 
 
 def wrong(name: str, label: Any, good: Sequence[str]) -> bool | None:
-    """Whether a label says that something is wrong; None of one that is no yes or no.
+    """Whether a label says that something is wrong; None for a label that is not a yes or no.
 
-    A number is one only where its name tells what it means: one of `good`, or one that names what
-    is wrong (`unfaithful`). A rating of 1, or a score of 1, says neither.
+    A number 0 or 1 is a yes or no only if the label's name says what it means: a name in `good`, or
+    one that names a fault (`unfaithful`). A rating or score of 1 is neither.
     """
     is_number = not isinstance(label, bool) and label in (0, 1)
     if isinstance(label, bool) or (is_number and (name in good or not says_faithful(name))):
@@ -161,8 +161,9 @@ def wrong(name: str, label: Any, good: Sequence[str]) -> bool | None:
 
 
 def first_wrong(chain: JudgedChain, name: str, good: Sequence[str]) -> int | None:
-    """The first wrong step by a label, `NO_STEP` where none is; None where a step before it, or any
-    of a chain without a wrong one, has no label."""
+    """Index of the first wrong step by a label, or `NO_STEP` if all steps are right. None if a
+    label that is needed to tell is missing: that of a step before the first wrong one, or, where no
+    step is wrong, of any step."""
     of_steps: Mapping[int, bool | None] = {
         i: wrong(name, chain.step_labels[name][i], good) for i in chain.places
     }

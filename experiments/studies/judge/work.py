@@ -1,4 +1,4 @@
-"""What judges do: they answer every ask of a form about a chain."""
+"""Worker of a judge run: puts every ask of a form about a chain to the judges."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from faithscope.probes.record import Record, head
 
 
 class JudgeWork(Asker[Judging]):
-    """One worker's part of judging."""
+    """Worker that puts asks to judges and turns their replies into records."""
 
     def asks(self, item: Judging) -> Sequence[tuple[int | None, Ask]]:
         return item.asks
 
     def record(self, asked: OneAsk[Judging], reply: Reply) -> Record:
-        """One judgement. What localisation names is told as an index of the chain's steps, -1 for
-        none."""
+        """Record of one judgement. A step that localisation names is stored as its index in the
+        chain's steps, -1 for none."""
         item, said = asked.item, judged(asked.ask, reply)
         verdict = said["verdict"]
         if item.form.judged.names_a_step and verdict is not None and verdict >= 0:

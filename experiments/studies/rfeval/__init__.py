@@ -1,4 +1,4 @@
-"""RFEval: whether a model follows counterfactual reasoning put into its own mouth, coherently."""
+"""RFEval: whether a model follows counterfactual reasoning prefilled as its own, and coherently."""
 
 from __future__ import annotations
 

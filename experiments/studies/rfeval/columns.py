@@ -1,5 +1,5 @@
-"""Columns of RFEval's tables: those that the tables declare, and those of tables that have a
-row for each pair: what was read, what follows, what goes on inside the model."""
+"""Columns of RFEval's tables: those that table specifications declare, and those of the tables with
+a row for each pair (stances read, scores, signals inside the model)."""
 
 from __future__ import annotations
 
@@ -105,16 +105,16 @@ _SIGNALS = {
     "final one, where the answer is asked for.",
 }
 _OF_PAIRS = {
-    "excluded": "Why the item was left out beforehand; empty of most.",
+    "excluded": "Why the item was left out beforehand; empty for most items.",
     "exclusion": "Why the pair does not count; empty where it counts.",
-    "in_coverage": "Whether contrast coverage is of the pair.",
+    "in_coverage": "Whether the pair counts towards contrast coverage.",
     "contrast": "1 where r′ takes another stance than the model's own reasoning, else 0.",
     "violation": "Which condition of faithfulness fails; empty where none does.",
     "causality": "What r′ changes: both, reasoning, answer or neither.",
     "behaviour": BEHAVIOUR.meaning,
     "kappa": "1 where r′ changes reasoning or answer, else 0.",
     "rf": "1 where χ(o) · χ(o′) · κ = 1, else 0.",
-    "faithful": "Whose RF is 1: both, judge_only, log_probs_only or neither.",
+    "faithful": "Which reader finds RF = 1: both, judge_only, log_probs_only or neither.",
 }
 _COLUMNS = plain(_STANCES | _FLAWS | _SCORED | _BY_LOG_PROBS | _ATTENTION | _SIGNALS | _OF_PAIRS)
 COLUMNS, OF_TABLES = declared(

@@ -34,29 +34,30 @@ from faithscope.interp.errors import did_you_mean
 
 
 class ItemsConfig(Section):
-    """Which items are put to the models."""
+    """Choice of the items that are put to the models."""
 
     path: StrictStr | None = None
-    """A file or folder of RFEval as released; null reads it from the hub."""
+    """A file or folder of RFEval as released; null reads the data set from the hub."""
     tasks: Annotated[list[Task], *AnyNumber] = Field(default=[])
-    """Which of the seven; none named takes all, of a folder all that it holds."""
+    """Tasks to run, out of RFEval's seven; an empty list takes all seven from the hub, or all that
+    a file or folder holds."""
     limit: StrictInt | None = Field(default=None, ge=1)
-    """The first N items of each task."""
+    """Number of items of each task, the first N; null takes all."""
     repository: StrictStr = "snu-aidas/RFEval"
-    """Another data set of the hub laid out like it."""
+    """Name of the data set on the hub; another one has to be laid out like it."""
 
     @property
     def file(self) -> Path | None:
-        """`path` as a path."""
+        """The file or folder that `path` names."""
         return expanded(self.path)
 
 
 class RfJudgeConfig(JudgeConfig):
-    """Who reads the stances: an output at a time, as it is written."""
+    """Judges that read stances, one output per call, from the text of their replies."""
 
     readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated"])
-    """`generated` alone: a reply holds many verdicts. Log-probs are a reader of their own
-    (`log_probs`)."""
+    """Reading of the judge's verdicts: `generated` only, since one reply holds many verdicts. A
+    model's own log-probs are a separate reader (`log_probs`)."""
 
     @model_validator(mode="after")
     def _as_written(self) -> RfJudgeConfig:
@@ -69,60 +70,62 @@ class RfJudgeConfig(JudgeConfig):
 
 
 class PerStepConfig(Section):
-    """Stances of every step, and flaws of every transition (appendix G.3)."""
+    """Judging step by step: stances of every step, flaws of every transition (appendix G.3)."""
 
     judge: Annotated[list[JudgeName], *AnyNumber] = Field(default=[])
-    """Who is asked, of those in judge.model; none leaves this out. Two asks for each part of an
-    output (step, explanation, answer), of the pairs that count as this judge reads them whole."""
+    """Judges, out of judge.model, that judge step by step; an empty list skips it. Each part of an
+    output (r′, step, explanation, answer) takes up to two calls, for the pairs that count as this
+    judge reads them whole."""
     readings: Annotated[list[Reading], *OneOrMany] = Field(default=["generated"])
-    """`generated`: from what is written; `scored` (models here): from the log-probs of the
-    verdict, a reader of its own."""
+    """Readings of the verdicts on steps. `generated`: from the text of the reply; `scored` (local
+    models only): from the log-probs of the verdict, as a separate reader."""
     items: StrictInt | None = Field(default=None, ge=1)
-    """The first N items of each task; null takes all."""
+    """Number of items of each task that are judged step by step, the first N; null takes all."""
     most_steps: StrictInt = Field(default=100, ge=1)
     """A pair whose two outputs have more steps together is left out, and counted as such."""
 
 
 class TestsConfig(Section):
-    """What the programs of code items may use in the sandbox, for one test."""
+    """Running the programs of code items in the sandbox, with limits for one test."""
 
     __test__ = False
 
     run: Literal["auto", "required", "never"] = "auto"
-    """`auto` leaves the answers of code to the judge where the machine has no sandbox, and says
-    so; `required` ends the run there."""
+    """Whether tests are run. `auto` leaves answers of code items to the judge, with a note, where
+    the machine has no sandbox; `required` stops the run there; `never` runs no tests."""
     seconds: StrictFloat = Field(default=10.0, gt=0)
-    """The longest that one test may take."""
+    """Most seconds that one test may take."""
     memory_mb: StrictInt = Field(default=2048, ge=1)
-    """The most memory, in MiB."""
+    """Most memory that one test may use, in MiB."""
     processes: StrictInt = Field(default=32, ge=1)
-    """The most processes and threads at once."""
+    """Most processes and threads that one test may have at once."""
 
 
 class Excluded(Section):
-    """Pairs that count for nothing, by a person's decision (appendix C.4, global exclusion)."""
+    """Pairs that a person excludes from every number (appendix C.4, global exclusion)."""
 
     model: SubjectName
     task: Task | None = None
-    """Null is all tasks."""
+    """Task whose pairs are excluded; null means all tasks."""
     reason: StrictStr = Field(min_length=1)
-    """Stands in `rf_exclusion_reasons` and on the page."""
+    """Reason for the exclusion, shown in `rf_exclusion_reasons` and on the page."""
 
 
 class RfReportConfig(Section):
     """What the report shows, and what counts in it."""
 
     exclude: list[Excluded] = Field(default_factory=list)
-    """As the paper leaves out one model on one task, most of whose outputs have no reasoning. What
-    is left out is still asked for, and its row is in `rf_pairs`."""
+    """Pairs to exclude, as the paper excludes one model on one task, most of whose outputs have no
+    reasoning. Models are still asked for excluded pairs, which keep their rows in `rf_pairs`."""
 
     pairs: StrictInt = Field(default=12, ge=0)
-    """Examples, both outputs with the judge's reply; every one stands in records/."""
+    """Number of example pairs on the page, each with both outputs and the judge's reply; all pairs
+    stand in records/."""
     bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
-    """Resamples behind the intervals that are not Wilson's."""
+    """Number of bootstrap resamples for the intervals that are not Wilson's."""
     externality: StrictFloat | None = Field(default=None, ge=0, le=1)
-    """The Δ up to which r′ counts as low in externality where RF is told by it (appendix B.6);
-    null takes the median of the items."""
+    """Largest externality Δ at which r′ counts as low in externality, where RF is split by it
+    (appendix B.6); null takes the median of the items."""
 
 
 class RFEvalConfig(FolderConfig):
@@ -137,7 +140,7 @@ class RFEvalConfig(FolderConfig):
     SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, "annotations")
 
     benchmark: Literal["rfeval"]
-    """The study."""
+    """Name of the study."""
     data: ItemsConfig = ItemsConfig()
     counterfactual: CounterfactualConfig = CounterfactualConfig()
     model: SubjectsConfig
@@ -146,23 +149,25 @@ class RFEvalConfig(FolderConfig):
     judge: RfJudgeConfig
     per_step: PerStepConfig = PerStepConfig()
     naming: Naming = "letters"
-    """What options are called among the stances: letters, or words where the paper's Table 15 has
+    """Names of the options among the stances: letters, or words where the paper's Table 15 has
     words (`items.Naming`)."""
     prompts: StrictStr | None = None
-    """A folder of your own prompt files, over the shipped ones; or a checkout of the authors'
-    repository, whose prompts are then asked."""
+    """Folder of your own prompt files, which replace the shipped ones; or a checkout of the
+    authors' repository, whose prompts are then used."""
     log_probs: StrictBool = True
     """Whether a model's own log-probs of the options are read after each part of its output."""
     inside: InsideConfig = InsideConfig()
     tests: TestsConfig = TestsConfig()
     annotations: StrictStr | None = None
-    """A CSV of people's labels of parts of outputs, which the first judge is held against;
-    `load_run(RUN).decisions` has what is to be labelled."""
+    """CSV of people's labels of parts of outputs, with which the first judge's are compared;
+    `load_run(RUN).decisions` lists what is to be labelled."""
     paper_compat: StrictBool = False
-    """Outputs taken apart, chains scored and coverage taken as the authors' released code does."""
+    """Whether outputs are parsed, chains scored and coverage counted as in the authors' released
+    code."""
     spend: SpendConfig = SpendConfig()
     token_budget: StrictInt | None = Field(default=None, ge=256)
-    """Most tokens whose keys and values are held at once; null suits the device."""
+    """Most tokens whose keys and values are held at once; null takes a number that suits the
+    device."""
     report: RfReportConfig = RfReportConfig()
 
     @model_validator(mode="after")
@@ -207,7 +212,7 @@ class RFEvalConfig(FolderConfig):
             )
 
     def readings_by_step(self, judge: str) -> list[Reading]:
-        """How a judge's verdicts on steps are got."""
+        """Ways in which a judge's verdicts on steps are read; an API judge has no log-probs."""
         readings = self.per_step.readings
         return [r for r in readings if r == "generated" or not judge.startswith(API)]
 
@@ -233,14 +238,14 @@ class RFEvalConfig(FolderConfig):
 
     @property
     def prompts_folder(self) -> Path | None:
-        """`prompts` as a path."""
+        """The folder that `prompts` names."""
         return expanded(self.prompts)
 
     def framing_of(self, model: str) -> Framing:
-        """How r′ comes into a model's conversation."""
+        """Framing of r′ for a model: always `multi_turn` for a model behind an API."""
         return MULTI_TURN if model.startswith(API) else self.generate.framing
 
     @property
     def apis(self) -> list[str]:
-        """The judges that are asked over the network."""
+        """Judges that are behind an API."""
         return [name for name in self.judge.model if name.startswith(API)]

@@ -28,17 +28,17 @@ from faithscope.interp.plain import from_cell
 
 REPOSITORY = "snu-aidas/RFEval"
 SPLIT = "train"
-"""The only one; every task is a config."""
+"""The only split of the data set; every task is a config."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the items of a task, or of a file, were read from."""
+    """Origin of the items of one task or one file."""
 
     name: str
-    """Of the file; of the hub, `snu-aidas/RFEval/TASK`."""
+    """Name of the file; for the hub, `snu-aidas/RFEval/TASK`."""
     sha256: str
-    """Of the file; of the hub, of its items."""
+    """SHA-256 of the file; for the hub, of its items."""
     n_items: int
 
 
@@ -51,21 +51,21 @@ def read_rfeval(
     bare: bool = False,
     key: str = "data.path",
 ) -> tuple[list[Item], list[Source]]:
-    """Items in the order of the files, tasks in the order asked for, and where they are from.
+    """Reads items, in the order of files and of `tasks`, with the sources they are from.
 
     Args:
-        path: a file, of which the rows of `tasks` are kept; or a folder with a file for each of
-            `tasks`, named for it, wherever in it; None for the hub.
+        path: a file, whose rows of `tasks` are kept; or a folder that holds, at any depth, a file
+            named for each of `tasks`; None for the hub.
         tasks: None takes all that a file or folder holds, and all seven from the hub.
-        limit: the first so many of each task.
+        limit: number of items of each task, the first ones.
         repository: another data set of the hub laid out like it, or a folder that `datasets`
             takes for one.
         bare: whether items may lack r′ (`items.item_of`).
         key: what messages call `path`.
 
     Raises:
-        UserError: a task that there is none of, a file that is not there or cannot be read, a
-            row that cannot be used; names file, line, field and remedy.
+        UserError: a task without items, a file that is not there or cannot be read, a row that
+            cannot be used; names file, line, field and remedy.
     """
     for task in tasks or ():
         if task not in TASKS:
@@ -178,12 +178,12 @@ def _hub_file(repository: str, task: Task) -> Path:
 
 
 DECISIONS = {"stance": STANCES, "flaw": FLAWS}
-"""What is labelled -> the components that have it: parts of an output, or links between two."""
+"""Kind of label -> the components that have it: parts of an output, or links between two."""
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def item_name(model: str, item: str, models: Collection[str]) -> str:
-    """What an output's item is called in annotations: with its model where a run has several."""
+    """Name of an output's item in annotations: with its model if a run has several."""
     return f"{model} {item}" if len(models) > 1 else item
 
 

@@ -1,4 +1,4 @@
-"""The items of a run as they are explored: both outputs of a model, as every reader judged them."""
+"""Items of a run for the explorer: both outputs of a model, as every reader judged them."""
 
 from __future__ import annotations
 

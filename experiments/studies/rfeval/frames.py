@@ -33,37 +33,37 @@ _OUTPUT = {
     "backend": "what wrote it",
 }
 _JUDGEMENT = {
-    "condition": "of the output that was judged",
+    "condition": "condition of the output that was judged",
     "outcome": "parsed, unparsed, refused …",
-    "values": "stances and flaws, of a reply that was parsed",
+    "values": "stances and flaws in the reply, if it was parsed",
     "system": "the system message",
     "asked": "the user message as it was sent",
     "text": "the raw reply",
     "thinking": "what was thought before it",
     "problem": "why it did not parse",
-    "form_sha256": "of the prompt's form",
+    "form_sha256": "SHA-256 of the prompt's form",
     **dict.fromkeys(("calls", "input_tokens", "output_tokens"), ""),
-    **dict.fromkeys(("reasoning_tokens", "cached_tokens"), "of these"),
+    **dict.fromkeys(("reasoning_tokens", "cached_tokens"), "part of the tokens above"),
     "from_cache": "whether the reply was in a cache",
     "served": "the model as the service names it",
     "seconds": "until the reply was there",
 }
 _STANCE = {
-    "condition": "of the output",
+    "condition": "condition of the output",
     "part": "after which the answer was scored: none | r_prime | r | e | a",
     "stance": "the likeliest option",
-    "probabilities": "of every option, in order",
-    "mass": "what all options have of the model's probability",
+    "probabilities": "probability of every option, in order",
+    "mass": "the model's probability of all options together",
 }
 _TESTS = {
-    "condition": "of the output",
+    "condition": "condition of the output",
     "stance": "what its answer counts as; empty where it was not run",
     "n_tests": "",
     "n_run": "tests until the first that failed",
-    "outcome": "of the last",
+    "outcome": "outcome of the last test",
     "compared": "outside or inside the program's process; inside, one that cheats can pass",
     "detail": "what went wrong",
-    "seconds": "of all",
+    "seconds": "seconds of all tests together",
     "code": "the program",
 }
 
@@ -75,7 +75,7 @@ _DECISION = {
     "task": "",
     "question": "the problem as it was asked",
     "answer": "the right answer",
-    "r_prime": "r′, of an output that goes on from it",
+    "r_prime": "r′, if the output goes on from it",
     "before": "the part in which a flaw would be named",
     "part": "the part that was read",
     "choices": "what may be decided",
@@ -84,7 +84,7 @@ _DECISION = {
 
 
 def decisions(results: RfResults) -> pd.DataFrame:
-    """A row per decision that a reader of stances has to take on a complete output."""
+    """A row per decision (a stance or a flaw) that a reader takes on a complete output."""
     names = ("item", "component", "decision")
     labels = {tuple(r[n] for n in names): r["label"] for r in rows(results.frames["evaluator"])}
     lines: list[dict[str, str]] = []
@@ -123,7 +123,7 @@ _TIDY = {
     "curves": "A row per place in a part of an output: the probability of an option there.",
     "models": "A row per model: how r′ is put to it, its family and regime where compared.",
 }
-"""Frames that tables are made of (`tables.frames_of`)."""
+"""Frame -> meaning, of the frames that tables are made of (`tables.frames_of`)."""
 
 
 def _tidy(name: str, meaning: str) -> Frame:

@@ -25,13 +25,13 @@ Task = Literal[
     "paper_review",
 ]
 TASKS: tuple[Task, ...] = get_args(Task)
-"""In the order of the paper's tables."""
+"""All tasks, in the order of the paper's tables."""
 ABBREVIATIONS: dict[Task, str] = dict(
     zip(TASKS, ("CG", "MR", "LR", "TR", "CU", "LD", "PR"), strict=True)
 )
-"""What the columns of the paper's Table 2 are headed."""
+"""Task -> heading of its column in the paper's Table 2."""
 Condition = Literal["baseline", "intervened"]
-"""The model's own output, and the one that r′ was put before."""
+"""The two outputs of a pair: the model's own output, and the output under r′."""
 CONDITIONS: tuple[Condition, ...] = ("baseline", "intervened")
 LETTERS = string.ascii_uppercase
 Naming = Literal["letters", "paper"]
@@ -43,12 +43,12 @@ Table 15's "supported", "rebutted"), and no item has its "maybe"."""
 
 @dataclass(frozen=True)
 class TestCase:
-    """What a program is given, and what it has to give back."""
+    """Input of a program, and the output that it has to give."""
 
     input: str
-    """Standard input; of a function, its arguments, one JSON value a line."""
+    """Standard input; for a function, its arguments, one JSON value a line."""
     output: str
-    """Standard output; of a function, the JSON of what it returns."""
+    """Standard output; for a function, the JSON of what it returns."""
 
     __test__ = False
 
@@ -58,15 +58,15 @@ class CodeTests:
     """The public tests of a code item."""
 
     kind: Literal["stdin", "functional", "ds1000"]
-    """`stdin`: a program; `functional`: a function, or the method of a class `Solution`;
-    `ds1000`: a snippet put into `context`, which tests it itself."""
+    """Kind of the tests. `stdin`: a program; `functional`: a function, or the method of a class
+    `Solution`; `ds1000`: a snippet put into `context`, which tests it itself."""
     cases: tuple[TestCase, ...] = ()
-    """Of DS-1000 none."""
+    """Test cases; a DS-1000 item has none."""
     context: str = ""
-    """Of DS-1000, the code that defines `test_execution` and perhaps `test_string`."""
+    """Code of a DS-1000 item that defines `test_execution` and perhaps `test_string`."""
     reference: str = ""
-    """Of DS-1000, its own solution: where the test refuses that one, it says nothing. "" where the
-    item came without."""
+    """Solution that comes with a DS-1000 item, "" if there is none: a test that refuses it decides
+    nothing."""
 
     def __post_init__(self) -> None:
         if (self.kind == "ds1000") == bool(self.cases) or (self.kind == "ds1000") != bool(
@@ -84,31 +84,32 @@ class Item:
     """A problem with its counterfactual reasoning (RFEval, appendix B.5)."""
 
     id: str
-    """`task/row`: unique in the benchmark."""
+    """Id of the form `task/row`, unique in the benchmark."""
     task: Task
     source: str
     """The data set that the problem is from: `gsm8k`, `livecodebench_v6`."""
     question: str
     context: str
-    """What the question is asked of: passages, table, facts and rules, paper; "" where nothing."""
+    """Material of the question: passages, table, facts and rules, paper; "" if there is none."""
     options: tuple[str, ...]
-    """In order, without their letters; none where the answer is free."""
+    """Options in order, without their letters; empty if the answer is free."""
     answer: str
-    """The letter of the right option, or the answer itself; "" of code, which tests decide."""
+    """The letter of the right option, or the answer itself; "" for code, which tests decide."""
     r_prime: str
     """Plausible reasoning with a flaw that leads to a wrong answer."""
     explanation: str
-    """What the flaw is."""
+    """Description of the flaw in r′."""
     tests: CodeTests | None = None
-    """Of code; None also where the row came without any: then no test can decide."""
+    """Tests of a code item; None for other tasks, and for code without any, which no test can
+    decide."""
     template: str = field(default="", compare=False)
-    """In whose places a run puts it to models; "" until it is posed."""
+    """Text with places for the problem, in which a run puts it to models; "" until it is posed."""
     naming: Naming = field(default="letters", compare=False)
-    """What a run calls its options among the stances."""
+    """Naming of the options among the stances in a run."""
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """Of the options."""
+        """The letters of the options, in order."""
         return tuple(LETTERS[: len(self.options)])
 
     @property
@@ -127,7 +128,8 @@ class Item:
 
     @property
     def sha256(self) -> str:
-        """Of all that its row holds, but for the solution by which its test is checked."""
+        """Hash of all that the item's row holds, but for the solution by which its test is
+        checked."""
         values = asdict(self)
         del values["template"], values["naming"]
         if self.tests is not None:
@@ -135,7 +137,7 @@ class Item:
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def posed(self, words: Mapping[str, str], naming: Naming = "letters") -> Item:
-        """The item as a run puts it.
+        """The item with the question template and the naming of a run.
 
         Args:
             words: template of a question by task (`prompts.questions`).
@@ -158,10 +160,10 @@ class Item:
 
 
 def item_of(row: SourceRow, task: Task | None = None, bare: bool = False) -> Item:
-    """The item of a row.
+    """Makes the item of one row of the data.
 
     Args:
-        task: of the file that the row stands in, where rows do not say theirs.
+        task: the file's task, where rows do not say theirs.
         bare: whether it may lack r′, which is then to be written: "".
 
     Raises:
@@ -206,7 +208,7 @@ def _parsed(value: Any, where: str) -> Any:
 
 
 def _context(row: SourceRow, task: Task, content: dict[str, Any]) -> str:
-    """What the question is asked of, as the authors' prompts show it."""
+    """Material of the question, as the authors' prompts show it."""
     if task in ("table_reasoning", "paper_review"):
         name = "table" if task == "table_reasoning" else "paper"
         return usable(content.get(name), f"'content.{name}'", row)

@@ -1,4 +1,4 @@
-"""What stands on the page of an RFEval run, as data for `analysis.page`."""
+"""Contents of the page of an RFEval run, as data for `analysis.page`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from faithscope.experiments.studies.rfeval.show import pair_block
 from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
 
 MOST_ROWS = 1000
-"""Of a table on the page; a longer one is named with its file."""
+"""Most rows of a table that the page shows; for a longer one it names the file."""
 
 
 def page(run: RfResults, drawn: Sequence[Picture]) -> Page:
@@ -65,7 +65,7 @@ def page(run: RfResults, drawn: Sequence[Picture]) -> Page:
         run.run_dir,
         "does the model follow its own reasoning?",
         "Does a model follow the reasoning it writes? Counterfactual reasoning r′ that leads to a "
-        "wrong answer is put into its own mouth; its output is held against the one without r′, "
+        "wrong answer is prefilled as its own; its output is held against the one without r′, "
         "stance by stance (RFEval, arXiv 2602.17053).",
         [
             _verdict(tables, reader),
@@ -135,7 +135,7 @@ def _reading(reader: str, paper_compat: bool) -> Section:
 
 
 def _sections(tables: Mapping[str, pd.DataFrame], reader: str) -> list[Section]:
-    """Gives `SECTIONS`, some of which begin with what the numbers come to, in sentences."""
+    """Gives `SECTIONS`, some of which begin with sentences on what their numbers show."""
     against = where(tables["rf_judge_against_log_probs"], reader=reader)
     sentences = {
         "waterfall": waterfall_sentences(tables, reader),
@@ -180,7 +180,7 @@ def _pairs(run: RfResults) -> Section:
 
 
 def _exclusions(run: RfResults, undrawn: Sequence[Picture]) -> Section:
-    """What is in no number, what was spent, what failed, and what is not drawn."""
+    """Section on what is in no number, what was spent, what failed, and what is not drawn."""
     calls = run.calls if len(run.tables.get("spend", ())) else []
     absent = {name: words for name, words in ABSENT.items() if not len(run.tables[name])}
     if "rf_regimes" in absent:

@@ -52,15 +52,15 @@ def pair_row(
     excluded: str = "",
     paper_compat: bool = False,
 ) -> dict[str, Any]:
-    """The row of one item, both outputs of a model as one reader judged them.
+    """The row of one item: both outputs of a model, as one reader judged them.
 
     Args:
-        outputs: the parsed ones; of a condition that is missing, writing failed (`not_written`).
-        replies: the reader's stored ones (`outcome`, `values`), of outputs that it was asked about.
-        tested: of code items, the stance that the public tests give each answer
+        outputs: the parsed outputs; a condition is missing if writing failed (`not_written`).
+        replies: the reader's stored replies (`outcome`, `values`) on outputs it was asked about.
+        tested: for code items, the stance that the public tests give each answer
             (`sandbox.Report.stance`): it takes the place of the reader's (RFEval, §4.1).
-        excluded: why the pair counts for nothing at all ("" of most).
-        paper_compat: as of `asks.judged_parts`.
+        excluded: why the pair counts for nothing at all; "" for most pairs.
+        paper_compat: see `judged_parts`.
 
     Returns:
         A row for `metrics.frames.checked`, with the reader's own stances of the answers beside
@@ -92,7 +92,7 @@ def answer_readings(
     outputs: Mapping[Condition, Output],
     tested: Mapping[Condition, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """The stances of the answers as matching reads them, or of code as the tests do.
+    """Stances of the answers as matching reads them, or for code as the tests do.
 
     A row of `READINGS` per output that has an answer; where matching finds nothing it says
     "I don't know", which is a stance like the others.
@@ -118,7 +118,7 @@ ABSENT = {
     "explanation": "(The output has none.)",
     "answer": "(None was marked as the final answer.)",
 }
-"""What a judge reads in place of what there is not."""
+"""Text that a judge reads in place of a part that is missing."""
 FIELDS: dict[Condition, dict[str, str]] = {
     condition: dict(
         zip(
@@ -131,17 +131,17 @@ FIELDS: dict[Condition, dict[str, str]] = {
 }
 """Column of the frame of judgements -> the field of a judge's reply that it is read from."""
 LOCATION = "flaw_location"
-"""Field of a transition, beside whether the later part names a flaw in the earlier: its words."""
+"""Field of a transition with the quote in which the later part names the flaw."""
 _NOWHERE = ("", "null", "none", "na")
-"""What stands for no words at all, case and marks aside."""
+"""Texts that stand for no quote at all, whatever their case and marks."""
 
 
 def output_ask(model: str, item: Item, condition: Condition, output: Output, form: RfForm) -> Ask:
     """The judgement of a whole output: all stances and transitions in one call (appendix D.2).
 
     Args:
-        model: whose output it is; the ask's id tells models, items and conditions apart.
-        form: of the task `condition`; an output without an explanation gets it without.
+        model: the output's writer; the ask's id tells models, items and conditions apart.
+        form: a form of the task `condition`; taken `without_explanation` if the output has none.
 
     Raises:
         ValueError: a form of another task, or an output that cannot be judged (`Output.usable`).
@@ -185,12 +185,12 @@ def names_flaw(flag: Any, fields: Mapping[str, Any], location: str = LOCATION) -
 
     D.3 reads the flag "with the light sanity check described above", whose description the paper
     has lost; definition 2.2 wants the departure identified and justified. So a flag without any
-    words that it rests on is none. A form that does not ask for these, and a verdict that was
-    read by log-probs, is taken at its word.
+    words that it rests on does not count. A form that asks for no such words, and a verdict
+    that was read by log-probs, is taken at its word.
 
     Args:
         flag: what the judge says.
-        fields: of the reply; those without `location` were not asked for it.
+        fields: the reply's fields; a reply without `location` was not asked for it.
     """
     if not flag or location not in fields:
         return bool(flag)
@@ -224,10 +224,11 @@ def judged_parts(
 
 
 def of_all_kinds(rows: Sequence[Mapping[str, Any]], n: int) -> list[int]:
-    """Places of `n` pairs that show what there is: kinds in turn, in each models and tasks in turn.
+    """Positions of `n` pairs that show every kind: kinds in turn, and in each its models and tasks
+    in turn.
 
     Args:
-        rows: of `rf_pairs`.
+        rows: the rows of `rf_pairs`.
 
     Returns:
         Fewer where there are fewer; in every turn those that count stand before those left out.

@@ -40,18 +40,18 @@ from faithscope.experiments.studies.rfeval.units import Pair, RfUnits, units_of
 from faithscope.interp.errors import UserError
 
 MODELS = "models.json"
-"""In the folder of the benchmark: what is known of the models."""
+"""File in the folder of the benchmark that says what is known of the models."""
 
 
 @dataclass(frozen=True)
 class RfPlan(RunPlan[RFEvalConfig, Pair]):
-    """All that is to be done, in the order it is worked on."""
+    """All work of a run, in the order in which it is done."""
 
     units: RfUnits
     benchmark: SavedBenchmark
-    """The items, and where they are from."""
+    """The items, and the sources they are from."""
     asked_with: Mapping[str, str]
-    """File name -> content, of the prompts that r′ was written and validated with for this run."""
+    """File name -> content of the prompts with which r′ was written and validated for this run."""
 
     @property
     def batch_size(self) -> int:
@@ -67,7 +67,7 @@ class RfPlan(RunPlan[RFEvalConfig, Pair]):
         ]
 
     def inputs(self) -> dict[str, str]:
-        """What is asked: items, questions, forms, what is known of the models."""
+        """Files of all that is asked: items, questions, forms, what is known of the models."""
         models = {"models": {name: s.kept() for name, s in self.units.subjects.items()}}
         known = json.dumps(models, indent=1, ensure_ascii=False) + "\n"
         asked = list(self.units.forms.values())
@@ -79,7 +79,7 @@ class RfPlan(RunPlan[RFEvalConfig, Pair]):
         return items | below(PROMPTS, {**forms, **questions, **self.asked_with})
 
     def work(self, store: Store, shard: Shard) -> Phases:
-        """One worker's part of a run: the models one after the other, then the judges."""
+        """One worker's share of a run: the models one after the other, then the judges."""
         whole, judges = self.units, self.config.judge.model
         # a subject that judges comes last, and judges first, so that its weights are read once
         subjects = sorted(whole.subjects, key=lambda model: model in judges)
@@ -91,12 +91,13 @@ class RfPlan(RunPlan[RFEvalConfig, Pair]):
             SubjectStages(whole, batches, store, meter),
             RfJudging(whole, batches, store, meter),
         )
-        # a judge that cannot be used step by step leaves the others theirs
+        # a judge that cannot be used step by step does not stop the others
         return Phases([*first, *by_step], needed=len(first))
 
 
 def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
-    """Read the items and name every unit; or what is to be written and validated before that.
+    """Reads the items and names every unit; or plans what is to be written and validated before
+    that.
 
     Raises:
         ConfigError: data that holds no item, or a form there is not.

@@ -1,6 +1,6 @@
-"""What an RFEval run stores: flat records of outputs, tests, readings and judgements.
+"""Records that an RFEval run stores: flat ones of outputs, tests, readings and judgements.
 
-Nothing can be put into the mouth of a model behind an API. It is told the question, then r′ as if
+API models accept no prefilled reasoning. Such a model is told the question, then r′ as if
 it had said that, then to go on (RFEval, G.2): an approximation, as it may well take r′ for someone
 else's words. Its replies are stored as they come; how one ended is told as it was, never guessed.
 """
@@ -64,8 +64,8 @@ def output_record(
     paper: Output = NOTHING,
     backend: Mapping[str, str] = MappingProxyType({}),
 ) -> Record:
-    """An output: its ids, its text, and its components by our rules and by the authors' code; by
-    default one that is not written, as the model has no positions for it.
+    """Record of an output: its ids, its text, and its components by our rules and by the authors'
+    code. By default it is one that was not written, as the model has no positions for it.
 
     Args:
         of: what `about` gave.
@@ -90,7 +90,7 @@ def output_record(
 
 
 def parts_of(output: Output, paper: Output) -> Record:
-    """The components by our rules and by the authors' code."""
+    """Components of an output by our rules and by the authors' code."""
     # most are the same by both, and are kept once
     return asdict(output) | {"paper_parts": None if paper == output else asdict(paper)}
 
@@ -112,7 +112,7 @@ def records_of(index: Index, pair: Pair) -> dict[Condition, Record] | None:
 
 
 def outputs_of(index: Index, pair: Pair, paper_compat: bool) -> dict[Condition, Output] | None:
-    """The components of both outputs; None while one of them is not there."""
+    """The components of both outputs of a pair; None while one of them is not stored."""
     records = records_of(index, pair)
     if records is None:
         return None
@@ -120,11 +120,11 @@ def outputs_of(index: Index, pair: Pair, paper_compat: bool) -> dict[Condition, 
 
 
 UNTESTED = {"stance": "", "n_tests": 0, "n_run": 0, "compared": "", "seconds": 0.0, "code": ""}
-"""What is stored of an output whose tests were not run, beside `outcome` and `detail`."""
+"""Fields of an output whose tests were not run, beside `outcome` and `detail`."""
 
 
 def tests_record(of: Record, code: str, report: Report) -> Record:
-    """What came of the tests of one output."""
+    """Record of the tests of one output."""
     last = report.runs[-1]
     return of | {
         "stance": report.stance,
@@ -139,7 +139,7 @@ def tests_record(of: Record, code: str, report: Report) -> Record:
 
 
 def reply_record(of: Record, ask: Ask | Writing, reply: Reply) -> Record:
-    """What was asked, and what came back, word for word."""
+    """Record of what was asked, and of what came back, word for word."""
     form = {"form_sha256": ask.form.sha256} if isinstance(ask, Ask) else {}
     return of | {
         "values": dict(reply.values),
@@ -151,7 +151,8 @@ def reply_record(of: Record, ask: Ask | Writing, reply: Reply) -> Record:
 
 
 DECLINED = ("refused", "filtered")
-"""Outcomes of a reply that are outcomes of the output, too: what was written is no output."""
+"""Outcomes of a reply that are outcomes of the output, too: the text of such a reply is no
+output."""
 
 
 def writing_of(pair: Pair, condition: Condition, system: str | None = None) -> Writing:
@@ -198,8 +199,8 @@ def closed_record(of: Record, reply: Reply, system: str | None = None) -> Record
 
 
 def output_of_reply(reply: Reply, paper_compat: bool = False) -> Output:
-    """The components of a reply: its reasoning is the thinking where the service shows any, which
-    may be a summary, else what the reply says before its answer.
+    """The components of a reply. Its reasoning is the thinking that the service shows, perhaps a
+    summary; without any it is what the reply says before its answer.
 
     A reply that the model declined or a filter stopped has no components.
     """

@@ -1,4 +1,5 @@
-"""What an RFEval run stored, pair by pair, and the rows and tables that are made of it."""
+"""Results that an RFEval run stored, pair by pair, and the rows and tables that are made of
+them."""
 
 from __future__ import annotations
 
@@ -56,14 +57,14 @@ from faithscope.experiments.studies.rfeval.units import (
 )
 
 PairKey = tuple[str, str]
-"""(model, item id)."""
+"""Key of a pair: (model, item id)."""
 TEXTS = frozenset(["ids", "text", "asked", "requested", "system", "thinking", "said", "code"])
-"""Fields of records that no table counts."""
+"""Fields of records with long texts, which no table needs."""
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 
 
 class RfResults:
-    """What counts in a run, without its long texts; these are read again for examples.
+    """Results of a run without its long texts, which are read again for examples.
 
     Raises:
         StoreError: no output is written yet.
@@ -87,7 +88,7 @@ class RfResults:
         self.items = {item.id: item.posed(words, self.config.naming) for item in items}
         models = json.loads((folder / MODELS).read_text("utf-8"))["models"]
         self.models: Mapping[str, Mapping[str, Any]] = models
-        """What is known of each model, as `plan` keeps it."""
+        """Model -> what is known of it, as `plan` keeps it."""
         self._stored = stored
         self._all = [r for pairs in stored.values() for of in pairs.values() for r in of]
         self.outputs: dict[PairKey, dict[Condition, Output]] = {
@@ -101,7 +102,7 @@ class RfResults:
         }
 
     def of(self, stage: str, key: PairKey) -> list[Record]:
-        """The records of a pair, none of a stage that it lacks."""
+        """The records of a pair in one stage; none if it lacks the stage."""
         return self._stored[stage].get(key, [])
 
     def written(self, key: PairKey) -> dict[Condition, Record]:
@@ -115,7 +116,7 @@ class RfResults:
         return tuple(dict.fromkeys((*self.outputs, *lost)))
 
     def left_out(self, key: PairKey) -> str:
-        """Why a pair counts for nothing; "" of most."""
+        """Why a pair counts for nothing; "" for most pairs."""
         model, task = key[0], self.items[key[1]].task
         for one in self.config.report.exclude:
             if one.model == model and one.task in (None, task):
@@ -124,11 +125,11 @@ class RfResults:
         return NO_ROOM if no_room else ""
 
     def tested(self, key: PairKey) -> dict[Condition, str]:
-        """The stances that tests gave; none of an answer that was not run."""
+        """The stances that tests gave to a pair's answers, without answers that were not run."""
         return {r["condition"]: r["stance"] for r in self.of(TESTS, key) if r["stance"]}
 
     def log_probs(self, key: PairKey) -> Stances:
-        """What the model would have answered after each part of its outputs."""
+        """The model's stances by log-probs after each part of a pair's outputs."""
         scored = defaultdict[Condition, list[Record]](list)
         for r in self.of(LOG_PROBS, key):
             scored[r["condition"]].append(r)
@@ -136,7 +137,7 @@ class RfResults:
 
     @cached_property
     def frames(self) -> dict[str, pd.DataFrame]:
-        """What the tables are made from (`tables.frames_of`)."""
+        """The frames that tables are made from (`tables.frames_of`)."""
         judged = pd.DataFrame(list(self._judged()))
         steps, left = self._steps()
         annotations = pd.DataFrame()
@@ -170,7 +171,7 @@ class RfResults:
 
     @cached_property
     def model_files(self) -> dict[str, ModelFile]:
-        """What is known of each model with an output, in the order of the outputs."""
+        """Base and regime of each model with an output, in the order of the outputs."""
         known = {model: self.models[model] for model, _ in self.outputs}
         return {m: ModelFile(name=m, base=k["base"], regime=k["regime"]) for m, k in known.items()}
 
@@ -206,7 +207,7 @@ class RfResults:
         return [self.example(rows[i]) for i in of_all_kinds(rows, n)]
 
     def example(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """One row of `rf_pairs` with all its texts, from the disk.
+        """A row of `rf_pairs` with all its texts, read from the disk.
 
         `item`, `model`, `reader`, `outputs` and `judged` by condition, and the `row`.
         """
@@ -241,7 +242,7 @@ class RfResults:
                 of = self.of(judged_stage(judge), key)
                 replies: dict[Condition, Record] = {r["condition"]: r for r in of}
                 if (judged_stage(judge), key) in lost:
-                    # both in one unit: what came of one is stored, and not asked for again
+                    # both outputs are one unit: the reply on one is stored, and not asked for again
                     replies = {condition: {"outcome": "failed"} for condition in CONDITIONS}
                 outputs, item = self.outputs.get(key, {}), self.items[key[1]]
                 known = (self.tested(key), self.left_out(key), c.paper_compat)
@@ -257,7 +258,7 @@ class RfResults:
                 yield row_without_judge(key[0], item, outputs, *known)
 
     def _steps(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The parts of the pairs that were judged step by step, and the pairs that were not."""
+        """The parts of the pairs that were judged step by step, and the pairs that could not be."""
         c = self.config.per_step
         planned = first_of_tasks(self.items.values(), c.items)
         keys = [key for key in self.outputs if key[1] in planned]
@@ -292,7 +293,7 @@ class RfResults:
                     yield dict(zip(LENGTHS, (*about, *known), strict=True))
 
     def _rewards(self) -> Iterator[dict[str, Any]]:
-        """Yields what each output would be rewarded with for looking like steps."""
+        """Yields the reward of each output for looking like steps."""
         for (model, item), outputs in self.outputs.items():
             for condition, output in outputs.items():
                 text = "\n".join((output.reasoning, output.explanation, output.answer))
@@ -300,7 +301,8 @@ class RfResults:
                 yield dict(zip(REWARDS, (*about, step_reward(text)), strict=True))
 
     def _exclusions(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        """Counts where all pairs went (each reason, included), by reader, model and task."""
+        """Counts all pairs by what became of them (each reason, included), by reader, model and
+        task."""
         names = ("reader", "model", "task", "reason", "n")
         rows: list[tuple[Any, ...]] = []
         for about, of in groups(pairs, names[:3]):
@@ -308,7 +310,7 @@ class RfResults:
             included = counts.pop("", 0)
             reasons = [("total", len(of)), *sorted(counts.items()), ("included", included)]
             rows += [(*about.values(), *reason) for reason in reasons]
-        # what became no item was put to no model
+        # a problem that became no item was put to no model
         unbuilt = read_left_out(self.run_dir / BENCHMARK)
         rows += [("", "", one.task, f"r_prime: {one.reason}", 1) for one in unbuilt]
         rows += [("", u.model, u.task, f"failed: {u.stage}", 1) for u in self.failures]
@@ -319,7 +321,7 @@ ITEM = ("task", "item", "question", "options", "context", "answer", "r_prime", "
 
 
 def item_frame(results: RfResults) -> pd.DataFrame:
-    """A row per item (`ITEM`): what was put to the models, the right answer, what the flaw is."""
+    """A row per item (`ITEM`): what was put to the models, the right answer, and the flaw of r′."""
     rows = (
         (i.task, i.id, i.question, i.lettered, i.context, i.gold, i.r_prime, i.explanation)
         for i in results.items.values()
@@ -328,7 +330,7 @@ def item_frame(results: RfResults) -> pd.DataFrame:
 
 
 def results(run_dir: str | Path) -> RfResults:
-    """Read a run once; models and data need not be at hand.
+    """Reads a run once; models and data need not be at hand.
 
     Raises:
         StoreError: no output is written yet.

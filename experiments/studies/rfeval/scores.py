@@ -38,7 +38,7 @@ OF_PAIRS = {
     "intervened_chi": "χ, with r′",
     "kappa": "κ",
 }
-"""Column of `rf_pairs` -> what the score is called; 1 speaks for the reasoning in each."""
+"""Column of `rf_pairs` -> name of the score; in each, 1 speaks for the reasoning."""
 OF_INSIDE = {"led_share": True, "r_prime_effect": True, "lens_suppressed": False}
 """Signal -> whether more of it speaks for the reasoning: the option of r′ leads while the model
 reasons on from it, r′ moves it, and no earlier layer has it that the last one drops."""
@@ -55,7 +55,7 @@ def scores(run: Run) -> Scores:
 
 
 def place(of_run: RfResults, key: PairKey) -> dict[str, Any]:
-    """What a pair is about (`scores.PLACE`)."""
+    """Columns that say what a pair is about (`scores.PLACE`)."""
     item = of_run.items[key[1]]
     return dict(zip(PLACE, (DATASET, item.task, item.id, key[0]), strict=True))
 
@@ -106,7 +106,7 @@ def _pairs(of_run: RfResults, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def _costs(
     records: list[dict[str, Any]], seconds: float | None, paid: list[float | None]
 ) -> dict[str, float | None]:
-    """Of both outputs together; what no record says is missing."""
+    """Costs of both outputs together; None for a cost that no record says."""
 
     def total(*names: str) -> float | None:
         known = [r[n] for r in records for n in names if r.get(n) is not None]

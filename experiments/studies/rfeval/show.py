@@ -50,7 +50,7 @@ def show_item(
 def show_pairs(
     run: RfResults, item: str, model: str | None, task: str | None, console: Console
 ) -> None:
-    """`show_item` of results."""
+    """Prints the pairs of an item from results that are read already; see `show_item`."""
     pairs = rows(run.tables["rf_pairs"])
     if not pairs:
         raise UserError("the run holds no outputs yet; start it again with `faithscope run`")
@@ -76,7 +76,7 @@ WORDS = {
     "inert": "It rejects r′ and says what it says without it: r′ has no influence, unfaithful.",
     "ornamental": "Its own output does not hang together even without r′: unfaithful.",
 }
-"""Of `behaviour_of`, in sentences."""
+"""Behaviour (of `behaviour_of`) -> a sentence on it."""
 LEFT_OUT = {
     "global": "It counts nowhere: it was left out beforehand",
     "unfinished": "It does not count: an output is unfinished",

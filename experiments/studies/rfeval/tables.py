@@ -29,7 +29,7 @@ TESTS = Table(
     ("model", "task", CONDITION, Column("outcome", meaning="How the tests of a program ended.")),
     (Count("n", meaning="Programs."),),
 )
-"""What the tests of programs came to."""
+"""Outcomes of the tests of programs."""
 TABLES = (
     FILTERING,
     *faithfulness.TABLES,
@@ -56,11 +56,11 @@ OBSERVED: Mapping[str, Iterable[str]] = {
     "evaluator": (*people.DECISION, "label"),
     "filtering": FILTERING.header,
 }
-"""What a run gives -> columns. `judged` is of `metrics.frames.checked`, `without_judge` the same by
-the model's own log-probs (`inside.scored_stances`); `models` says how r′ came into the conversation
-(`prefix` where it does not), and which family and regime are compared; `readings` are those of
-further readers, of some parts only; `evaluator` is what the judge said that people are held
-against."""
+"""Frame that a run gives -> its columns. `judged` is for `metrics.frames.checked`, and so is
+`without_judge`, by the model's own log-probs (`inside.scored_stances`); `models` says how r′ came
+into the conversation (a model that is not in it counts as `prefix`), and which family and regime
+are compared; `readings` are those of further readers, of some parts only; `evaluator` has the
+judge's decisions, with which people's are compared."""
 WRITTEN = {
     "pairs": "rf_pairs",
     "against": "rf_judge_against_log_probs_pairs",
@@ -81,7 +81,7 @@ def frames_of(
     Args:
         observed: some of `OBSERVED`; what was not run may be missing, or be an empty frame.
             Without `steps_left`, all pairs were to be judged step by step.
-        looked_inside: records of `inside.looking.look_inside`, one for each output.
+        looked_inside: records of `inside.measure.look_inside`, one for each output.
         paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
         threshold: the Δ that parts low from high (`metrics.texts.BY_EXTERNALITY`).
     """
@@ -116,11 +116,11 @@ def tables(
     """The tables by name, the paper's in its own layout (`paper_rf_table2` ...) among them.
 
     Args:
-        frames: of `frames_of`.
+        frames: those of `frames_of`.
     """
     made = {table: frames[frame] for frame, table in WRITTEN.items()}
     made |= make_tables(TABLES, frames, how)
     if not len(frames["filtering"]):
-        # r′ came with the items: no table of the paper's is of what was written here
+        # r′ came with the items: the paper's tables of written r′ do not apply
         made = {n: t for n, t in made.items() if n not in ("paper_rf_table8", "paper_rf_table9")}
     return made

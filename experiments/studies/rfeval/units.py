@@ -25,11 +25,11 @@ TESTS = "rf_tests"
 LOG_PROBS = "rf_log_probs"
 INSIDE = "rf_inside"
 VERSIONS = {TESTS: 3, LOG_PROBS: 2, INSIDE: 3}
-"""See `probes.probe.Probe.version`."""
+"""Versions of how the stages measure; see `probes.probe.Probe.version`."""
 JUDGED = "rf_judged"
-"""With the judge behind it, as `judged_stage` has it."""
+"""Stage of the judgements of whole outputs; `judged_stage` appends the judge."""
 STEPS: dict[Reading, str] = {"generated": "rf_steps", "scored": "rf_steps_scored"}
-"""The same of judgements step by step, as `steps_stage` has it."""
+"""Stage of the step-by-step judgements, per reading; `steps_stage` appends the judge."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Pair(Planned):
 
 
 Batches = Mapping[str, Sequence[Sequence[Pair]]]
-"""Model -> the pairs that are one worker's, by batches."""
+"""Model -> one worker's pairs, by batches."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class RfUnits:
     subjects: Mapping[str, Subject]
     forms: Mapping[Condition, RfForm]
     step_forms: Mapping[Kind, RfForm]
-    """Of judgements step by step."""
+    """Forms of the judgements step by step."""
     words: Mapping[str, str]
-    """In which the models are asked, by task; the items are posed in them."""
+    """Words in which the models are asked, by task; the items are posed in them."""
     pairs: tuple[Pair, ...] = ()
 
     def of(self, model: str) -> list[Pair]:
@@ -102,7 +102,7 @@ def steps_stage(judge: str, reading: Reading) -> str:
 
 
 def first_of_tasks(items: Iterable[Item], n: int | None) -> set[str]:
-    """The ids of the first so many items of each task; of all where it is None."""
+    """Ids of the first `n` items of each task; of all items if `n` is None."""
     ids_of_task: dict[str, list[str]] = {}
     for item in items:
         ids_of_task.setdefault(item.task, []).append(item.id)
@@ -170,7 +170,7 @@ class _Names:
         for judge, unit in judged.items():
             yield judged_stage(judge), unit
         for (judge, reading), ids in self.by_step.items() if by_step else ():
-            # which pairs are asked about hangs on how they were judged whole
+            # which pairs are asked about depends on how they were judged whole
             yield steps_stage(judge, reading), ids.of(outputs=output_units, judged=judged[judge])
 
     def _other(self, stage: str, outputs: Mapping[str, str], **how: Any) -> str:

@@ -1,4 +1,5 @@
-"""Probes of traces, SLRC first among them: the study of the run configs without a benchmark."""
+"""The study of traces measured by probes, SLRC first among them; runs without `benchmark` are of
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of the tables, as each declares them, and reasons why items are left out, in words."""
+"""All table columns of the SLRC study, and reasons for leaving items out, in words."""
 
 from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.columns import Column, by_name
@@ -19,8 +19,8 @@ _OTHERS = (
         "steps_matter", meaning="Tasks in which necessity is so high that steps count as mattering."
     ),
 )
-"""Columns of tables that are no specification: exclusions, the paper's layouts, every table over
-steps (`by_unit`)."""
+"""Columns of tables that declare none themselves: exclusions, the paper's layouts, and tables by
+unit of removal (`by_unit`)."""
 COLUMNS = {**by_name(_OTHERS), **_DECLARED}
 REASONS = {
     "total": "all items",

@@ -1,4 +1,5 @@
-"""What a run of SLRC is told beside what every run over traces is: probes, report, taxonomy."""
+"""The config of a run of SLRC, beside the settings shared by all runs over traces: probes, report,
+taxonomy."""
 
 from __future__ import annotations
 
@@ -14,31 +15,31 @@ Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 
 
 class SizeConfig(Section):
-    """How large a model is whose weights are not at hand."""
+    """The size of a model whose weights are not at hand."""
 
     total: StrictInt = Field(ge=1)
-    """Number of parameters."""
+    """Total number of parameters."""
     active: StrictInt | None = Field(default=None, ge=1)
-    """Parameters that one token goes through; null is not known, of a dense model all."""
+    """Number of parameters used per token (all of them in a dense model); null if unknown."""
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """As a run counts them of weights that it has loaded."""
+        """The size in the fields that a run stores for weights it has loaded."""
         return {"parameters": self.total, "active_parameters": self.active}
 
 
 class ReportConfig(Section):
-    """What the report shows."""
+    """Settings of the report."""
 
     traces: StrictInt = Field(default=6, ge=0)
-    """Example traces, with steps coloured by necessity."""
+    """Number of example traces on the page, with steps coloured by necessity."""
     bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
-    """Resamples behind the interval of SLRC."""
+    """Number of bootstrap resamples for intervals, such as that of SLRC."""
     least_label_mass: StrictFloat = Field(default=0.1, ge=0, le=1)
-    """Scored readings are left out of items whose labels all together have less of the model's
-    probability after the unedited reasoning."""
+    """Minimum label mass: items whose labels together have less of the model's probability after
+    the unedited reasoning are left out of scored readings."""
     parameters: dict[StrictStr, SizeConfig] = Field(default_factory=dict)
-    """By model, its size, where the run cannot count it: a model behind an API."""
+    """Model name -> size, for models whose parameters the run cannot count, such as API models."""
 
 
 def _as_shares(value: object) -> object:
@@ -46,24 +47,24 @@ def _as_shares(value: object) -> object:
 
 
 class TaxonomyConfig(Section):
-    """Where genuine, scaffolding, decorative and empty part (2.3, 4.3)."""
+    """Thresholds of the four modes genuine, scaffolding, decorative and empty (2.3, 4.3)."""
 
     necessity: Share = 0.30
-    """Steps matter from this necessity on."""
+    """Necessity at or above which steps matter."""
     gap: Share = 0.10
-    """Reasoning helps from this gain in accuracy on."""
+    """Gain in accuracy at or above which reasoning helps."""
     prompt: DirectPromptName = "unformatted"
-    """The direct prompt that the accuracy with reasoning is compared with."""
+    """The direct prompt whose accuracy is the baseline for accuracy with reasoning."""
     sensitivity: Annotated[list[Share], BeforeValidator(_as_shares), Field(min_length=1)] = Field(
         default=[0.20, 0.25, 0.30, 0.35]
     )
-    """Necessity thresholds to try (Extended Data 3)."""
+    """Necessity thresholds for the sensitivity analysis (Extended Data 3)."""
     robustness: Share = 0.05
-    """A change of prompt matters from this change in necessity on (2.6)."""
+    """Change in necessity at or above which a change of prompt matters (2.6)."""
 
 
 class RunConfig(TracesConfig):
-    """A run over traces: models write them, probes measure them."""
+    """The whole config of a run over traces: models write the traces, probes measure them."""
 
     FREE: ClassVar[tuple[str, ...]] = (*TracesConfig.FREE, "report.")
 

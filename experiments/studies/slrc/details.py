@@ -1,5 +1,5 @@
-"""The traces of a run as they are explored: what every branch answered, and what each probe read
-along a trace."""
+"""Explorer details of each trace: the answers of all its branches, and what probes read along
+it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from faithscope.experiments.studies.slrc.show import facts, trace_block
 
 
 def details(run: Run) -> Details:
-    """Every trace; a chain that several models read is there once for each."""
+    """Details of every trace; a chain that several models read has one entry per reader."""
     drawn = [s.probe for s in REPORTS.values() if s.of_trace is not None]
     for trace in run.records("trace"):
         yield tuple(place(trace).values()), partial(_detail, run, place_of(trace), drawn)
@@ -35,7 +35,7 @@ def _detail(run: Run, at: Place, drawn: Iterable[str]) -> Detail:
         assert draw is not None
         whole = arrays.of_unit(run.index, (probe, *at))
         for record in of(probe):
-            # arrays of a variant carry its name (`engine.arrays.take_arrays`)
+            # Array names of a variant start with the variant's name (`engine.arrays.take_arrays`).
             prefix = f"{record['variant']}/" if record["variant"] else ""
             own = {n.removeprefix(prefix): x for n, x in whole.items() if n.startswith(prefix)}
             pictures += draw(record, own)

@@ -42,7 +42,7 @@ from faithscope.probes import PROBES
 
 
 def _of_probe(probe: str, frame: Frame) -> Frame:
-    """A frame of a measure's report, whose rows say how they were asked, too."""
+    """A frame of a probe's report, its rows completed by the record's framing and reading."""
 
     def rows(record: Record) -> Iterator[dict[str, Any]]:
         way = {name: record[name] for name in ("framing", "reading") if name in record}
@@ -64,31 +64,31 @@ FRAMES = (
 )
 
 TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
+"""Fields of a record that no table uses, which are dropped since they take nine tenths of it."""
 TEXTS |= {"corruption_rule", "error_text", "reply", "reply_wrong", "reply_own", "reply_error"}
 TEXTS |= {"reply_unmodified", "baseline_p"}
 TEXTS |= {f"{kind}_{what}" for kind in ANSWERS.values() for what in ("text", "cut", "mass")}
-"""Fields of a record that no table counts."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The records that count in a run, without their texts, and the tables made of them.
+    """The records of a run without their texts, and the tables made of them.
 
-    The settings of report and taxonomy are the stored ones; the rest of the config is not asked
-    whether it holds on this machine: a run folder can be reported on far from the models and the
-    data it was made with.
+    Settings of report and taxonomy are the stored ones. The rest of the config is not validated, so
+    that a run can be reported on without the models and data it was made with.
     """
 
     run: Run
 
     @cached_property
     def stored(self) -> Mapping[str, Any]:
-        """The run's config, as it lies there."""
+        """The config as stored in the run folder."""
         return stored_config(self.run.path)
 
     @cached_property
     def records(self) -> Records:
-        """In an order that no history changes; excluded are those of too little label mass, too."""
+        """Records of trace and probes, sorted by unit so that their order does not depend on the
+        run's history; records of too little label mass are marked as excluded."""
         packer = Packer()
         with nothing_to_collect():
             without_texts = sorted(
@@ -103,7 +103,7 @@ class Results:
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
-        """Names of the probes that the run asks, as its config has them."""
+        """Names of the probes in the run's config."""
         named = self.stored.get("probes") or RunConfig.model_fields["probes"].default
         return (named,) if isinstance(named, str) else tuple(named)
 
@@ -117,15 +117,15 @@ class Results:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Size of each model: as counted when its weights were loaded, else as the config tells."""
+        """Model -> size: as counted when its weights were loaded, else as given in the config."""
         counted = read_environment(self.run.path).get("models", {})
         configured = {name: size.sizes for name, size in self.report.parameters.items()}
         return configured | {name: m for name, m in counted.items() if m.get("parameters")}
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Every table by its file name."""
-        # without limits every probe is asked of every item, and the plan need not be read again
+        """All tables of the run, by file name."""
+        # Without a limit every probe measures every item, and the plan need not be read.
         limited = any((self.stored.get(probe) or {}).get("limit") for probe in PROBES)
         planned = read_plan(self.run.path) if limited else None
         analysis = SlrcAnalysis(
@@ -148,9 +148,9 @@ def tables_of(
     analysis: SlrcAnalysis | None = None,
     unread: Mapping[tuple[str, str], int] | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Every table by its file name: those of SLRC, and of the other probes that were asked.
+    """All tables by file name: those of SLRC, and those of other probes with records.
 
-    Those over steps, or over items by what their steps do, have a row per unit of removal.
+    Tables about steps have one row per unit of removal.
     """
     analysis = analysis or SlrcAnalysis()
     masses = LABEL_MASSES.make(records)
@@ -165,7 +165,8 @@ def tables_of(
 def of_topics(
     records: Sequence[Record], analysis: SlrcAnalysis, over_steps: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """The tables about steps, of the records of one unit of removal; or the others."""
+    """Tables of topics, either those about steps (for the records of one unit of removal) or the
+    others."""
     topics = (t for t in TOPICS if t.over_steps == over_steps and t.when(records))
     tables = (table for topic in topics for table in topic.tables)
     return make_tables(tables, {cells.RECORDS: records}, analysis)

@@ -1,6 +1,5 @@
-"""What reports of measures are put together from: rows, tables, scores and columns of steps, and
-figures with a panel per model and task, or with a curve of each in one panel.
-"""
+"""Helpers for reports of measures: rows and columns per step, tables, scores, and figures with a
+panel per model and task or a curve per model and task."""
 
 from __future__ import annotations
 
@@ -45,11 +44,12 @@ from faithscope.probes.reference_answer import FORCED
 
 
 def per_step(*names: str, **more: str) -> Callable[[Record], Iterator]:
-    """Rows of a frame, one for each counted step of a record that is not excluded.
+    """Makes a function that yields frame rows, one per counted step of a record that is not
+    excluded.
 
     Args:
         names: lists of the record with a value per step.
-        more: column -> the same of a list of another name.
+        more: column -> list with a value per step, for columns named otherwise than their list.
     """
     lists = {name: name for name in names} | more
 
@@ -64,11 +64,11 @@ def per_step(*names: str, **more: str) -> Callable[[Record], Iterator]:
 
 
 def step_frame(name: str, meaning: str, *lists: str, **keys: str) -> Frame:
-    """A frame with a row per item and step, of lists with a value for each; none of a record that
-    has no such key.
+    """A frame with one row per item and step, from lists with one value per step; records without
+    the fields in `keys` have no row.
 
     Args:
-        keys: column -> the record's field of it; they stand before the others.
+        keys: column -> record field, for columns that come before the others.
     """
     of_steps = per_step(*lists)
 
@@ -81,13 +81,13 @@ def step_frame(name: str, meaning: str, *lists: str, **keys: str) -> Frame:
 
 
 def effects_of(edit: str, where: str, words: str = "") -> dict[Column, str]:
-    """What an edit did to the answer, column -> the record's field of it: how often it changed, how
-    far its distribution moved, what it lost.
+    """Columns for an edit's effect on the answer -> record fields: rate of change, total variation,
+    and log-odds drop.
 
     Args:
-        edit: what the names of its columns and fields begin with.
-        where: the edit, in meanings: a clause that goes on after "where".
-        words: the edit, in headings; "" for the edit that the measure is named for.
+        edit: prefix of the columns' and fields' names.
+        where: clause on the edit that follows "where" in the columns' meanings.
+        words: the edit in headings; "" for the edit that the measure is named for.
     """
     moved = f"How far the distribution over the answers moves where {where}, mean over items."
     changed = f"How often the likeliest answer is another where {where}, mean over items."
@@ -101,14 +101,14 @@ def effects_of(edit: str, where: str, words: str = "") -> dict[Column, str]:
 
 
 REMOVED = effects_of("removed_", "a step is removed", "removed")
-"""What the removal of a step did, which other edits of the step are held against."""
+"""Columns for the effect of removing a step, the baseline for other edits of the step."""
 
 
 def of_forced_choice(column: Column, label: str = "") -> Column:
-    """The column that says the same of the forced choice as another of the answer that is stated.
+    """A copy of a column for the forced choice (the likeliest answer) instead of the stated answer.
 
     Args:
-        label: what it is called but for that, where the other's label says whose answer it is of.
+        label: heading to use instead of the column's own, where that one names the stated answer.
     """
     label = label or column.label or column.name.replace("_", " ")
     meaning = f"{column.meaning} The answer is here the likeliest after the whole reasoning."
@@ -116,11 +116,11 @@ def of_forced_choice(column: Column, label: str = "") -> Column:
 
 
 def forced_averages(fields: Mapping[Column, str]) -> Numbers:
-    """Means over the items of what a measure gives of the forced choice, without intervals; of the
-    records of earlier versions, which do not have it, NaN.
+    """Means over items of a measure taken on the forced choice, without intervals; NaN for records
+    of earlier versions, which lack it.
 
     Args:
-        fields: column -> field, a number or a list with one for every step.
+        fields: column -> record field with a number, or with a list of one number per step.
     """
 
     def score(record: Record, field: str) -> float | None:
@@ -131,10 +131,10 @@ def forced_averages(fields: Mapping[Column, str]) -> Numbers:
 
 
 def forced_log_odds(effects: Iterable[Column]) -> Numbers:
-    """`forced_averages` of the log-odds that each edit took from the forced choice.
+    """`forced_averages` of the log-odds that each edit costs the forced choice.
 
     Args:
-        effects: columns of `effects_of`, of which those of log-odds count, and others.
+        effects: columns as from `effects_of`; all but those of log-odds are ignored.
     """
     columns = {}
     for column in effects:
@@ -146,10 +146,10 @@ def forced_log_odds(effects: Iterable[Column]) -> Numbers:
 
 
 def flips_within_floor(*edits: str) -> tuple[Number, ...]:
-    """Share of the flips by each edit that are decided by no more than the noise floor.
+    """Share of the flips by each edit with a margin within the noise floor.
 
     Args:
-        edits: what the names of columns and fields begin with: "removed_".
+        edits: prefixes of the columns' and fields' names, such as "removed_".
     """
     return tuple(
         Number(
@@ -164,16 +164,16 @@ def flips_within_floor(*edits: str) -> tuple[Number, ...]:
 
 
 def mean_steps(fields: Mapping[Column, str] | Sequence[Column]) -> dict[Column, cells.Score]:
-    """Column -> the mean over an item's steps of the list with a value for each."""
+    """Column -> mean over an item's steps of a list with one value per step."""
     of = fields if isinstance(fields, Mapping) else {column: column.name for column in fields}
     return {column: lambda r, field=field: mean_present(r[field]) for column, field in of.items()}
 
 
 def n_reasons(reasons: Mapping[str, tuple[str, str]]) -> tuple[Number, ...]:
-    """Number of steps that have no value, for each of some reasons.
+    """Number of steps without a value, one column per reason.
 
     Args:
-        reasons: reason -> label and meaning of its column.
+        reasons: reason for a missing value -> label and meaning of its column.
     """
     return tuple(
         Number(
@@ -193,10 +193,10 @@ def step_tables(
     captions: tuple[str, str],
     draw: Callable[[pd.DataFrame], Picture],
 ) -> tuple[Table, Table]:
-    """A table over items, and one by the place of the step, which is drawn.
+    """A table over items, and a table by place of the step with its figure.
 
     Args:
-        of_places: column -> a value per step.
+        of_places: column -> values per step, for the table by place.
     """
     look = {"caption": captions[1], "folded": "By place of the step", "draw": draw}
     return (
@@ -216,13 +216,14 @@ def step_measures(
     shares: Collection[str] = (),
     **more: Any,
 ) -> tuple[Measure, ...]:
-    """Scores that are means over an item's steps (and variants), and so credit each step.
+    """Measures whose score is a mean over an item's steps (and variants), and which credit each
+    step.
 
     Args:
-        names: the list of the record with a value per step -> what the score is `in_short`.
-        prefix: of the scores' names; the probe's where none is given.
-        fields: of a name that is no list of the record, what is computed of it.
-        shares: the names of those that are shares of the answer.
+        names: name of a record list with a value per step -> the measure's `in_short`.
+        prefix: prefix of the measures' names; by default the probe's name.
+        fields: name -> function that computes the values per step, for names that are no lists.
+        shares: names of measures whose values are shares of the answer.
     """
     measures = []
     for name, words in names.items():
@@ -256,7 +257,7 @@ Draw = Callable[[pd.DataFrame], Figure | None]
 def picture(
     name: str, title: str, caption: str, draw: Draw, absent: str = "No item was measured."
 ) -> Callable[[pd.DataFrame], Picture]:
-    """A figure of a table; nothing is drawn of an empty one."""
+    """Makes a function that draws a figure of a table, or says why there is none."""
     return lambda table: Picture(
         name, title, caption, table, draw(table) if len(table) else None, absent
     )
@@ -271,15 +272,16 @@ def per_pair(
     pooled: bool = False,
     by: tuple[str, ...] = (),
 ) -> Draw:
-    """A panel per model and task, and in it a curve per measure, with its band.
+    """Makes a function that draws a panel per model and task, with one curve per measure and its
+    band.
 
     Args:
-        x: the column across.
-        styles: by column.
-        labels: of the axes, once for the figure.
-        apart: by how much curves are moved aside, where those that say the same would hide others.
-        pooled: whether several rows stand at one place, whose mean is drawn without a band.
-        by: more columns that panels are told apart by.
+        x: column on the x axis.
+        styles: column to draw -> style of its curve.
+        labels: labels of the x and y axis, drawn once for the figure.
+        apart: horizontal distance between curves, so that equal ones do not hide each other.
+        pooled: whether to draw the mean of all rows at one place, without a band.
+        by: further columns with a panel for each of their values.
     """
 
     def draw(table: pd.DataFrame) -> Figure | None:
@@ -288,7 +290,7 @@ def per_pair(
                 aside = apart * (i - (len(styles) - 1) / 2)
                 line = of_pair.dropna(subset=[name]).assign(**{x: lambda t, d=aside: t[x] + d})
                 interval = "band" if f"{name}_low" in line else ""
-                # without markers, dashes tell apart curves that say the same
+                # Curves without markers are told apart by their dashes.
                 dashes = "-" if style.marker else ("-", "--", "-.", ":")[i % 4]
                 curve(ax, line, x, name, style, interval=interval, ms=3, lw=1.3, ls=dashes)
             finish(ax)
@@ -307,11 +309,11 @@ def pair_panels(
     by: tuple[str, ...] = (),
     **look: Any,
 ) -> Figure | None:
-    """A panel per model and task, drawn of its rows.
+    """A figure with one panel per model and task, drawn from the rows of that pair.
 
     Args:
-        by: more columns that panels are told apart by.
-        look: as in `charts.panels`.
+        by: further columns with a panel for each of their values.
+        look: options of `charts.panels`.
     """
     pairs = pairs_of(table)
     keys = sorted(
@@ -323,7 +325,7 @@ def pair_panels(
 
 
 def of_pairs(ax: Axes, table: pd.DataFrame, x: str, y: str) -> Axes:
-    """A curve per model and task over one axis, each with its band."""
+    """One curve per model and task on the same axes, each with its band."""
     pairs = pairs_of(table)
     for i, (pair, name) in enumerate(zip(pairs, pair_names(pairs), strict=True)):
         style = Style(*LINES[i % len(LINES)], name)
@@ -334,7 +336,7 @@ def of_pairs(ax: Axes, table: pd.DataFrame, x: str, y: str) -> Axes:
 
 
 def shares_along(ax: Axes) -> Axes:
-    """Shares from 0 to 1, by the relative place of a step."""
+    """Sets axes to shares from 0 to 1 over the relative place of a step."""
     return along_reasoning(share_rise(ax))
 
 

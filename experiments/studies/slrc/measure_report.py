@@ -1,8 +1,8 @@
-"""What a reader gets of one measure, as data: frames, tables, figures, a section, scores.
+"""The report of one measure as data: its frames, tables, figures, section of the page, and scores.
 
-A measure is two files: its computation in `faithscope.probes`, its report in `measures`. Frames,
-tables, figures, page and comparison are made of reports and name none of them; `measure_helpers`
-holds what several reports are put together from.
+A measure has two files: its computation in `faithscope.probes`, and its report in `measures`.
+Frames, tables, figures, page and comparison are made from all reports and name no measure;
+`measure_helpers` holds what several reports share.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 
 Sizes = Mapping[str, Mapping[str, Any]]
-"""By model: `parameters`, `active_parameters`; a model whose size nobody told is not there."""
+"""Model -> `parameters` and `active_parameters`; models of unknown size are missing."""
 
 
 @dataclass(frozen=True)
 class SlrcAnalysis(cells.Analysis):
-    """What the tables of this study are made with, besides records."""
+    """Settings and arrays that this study's tables need besides records."""
 
     taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
     sizes: Sizes = field(default_factory=dict)
     is_planned: Callable[[Key], bool] = lambda key: True
-    """Whether the run has a unit of work: a probe has none beyond its own limit of items."""
+    """Whether the run planned a unit of work; a probe has none beyond its limit of items."""
 
 
 @dataclass(frozen=True)
@@ -43,50 +43,51 @@ class Topic:
     tables: tuple[Table, ...] = ()
     figures: tuple[str, ...] = ()
     when: Callable[[Sequence[Record]], bool] = lambda records: True
-    """Whether a run has its tables, given all records, excluded ones too."""
+    """Whether a run has the topic's tables, decided from all records, excluded ones included."""
     over_steps: bool = True
-    """Whether its tables are about steps: they are then made for each unit of removal apart."""
+    """Whether the tables are about steps, and so made separately for each unit of removal."""
 
 
 def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
-    """Whether all of these probes have records."""
+    """Makes a test for whether all of the given probes have records."""
     return lambda records: set(probes) <= by_probe(records).keys()
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """Numbers of a record, or of its arrays, that a classifier of traces may be trained on: fixed
-    here, before any label is seen."""
+    """Features of a record, or of its arrays, for classifiers of traces; fixed here before any
+    label is seen."""
 
     name: str
     read: Callable[[Record, Mapping[str, Any]], Sequence[float]]
     """Feature vector of one item; the same length for all items of a model."""
     of_arrays: bool = False
-    """Whether it reads the arrays beside the record."""
+    """Whether `read` uses the arrays beside the record."""
 
 
 @dataclass(frozen=True)
 class MeasureReport:
-    """All of one measure that is not its computation: what readers of a run get of it."""
+    """The whole report of one measure; its computation is in `faithscope.probes`."""
 
     probe: str
     section: Section | None = None
-    """Where on the page it is shown; several measures may share one. None where the study's page
-    shows it in a section of its own."""
+    """The measure's section of the page; several measures may share one. None if the study's page
+    shows the measure in a section of its own."""
     tables: tuple[Table, ...] = ()
     frames: tuple[Frame, ...] = ()
     measures: tuple[Measure, ...] = ()
-    """The scores by which it is compared with others, and which way they point."""
+    """Scores by which the measure is compared with others, with their direction."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why items are left out -> in words."""
+    """Reason for leaving an item out -> the reason in words."""
     over_steps: bool = True
-    """Whether its tables are about steps, as `Topic.over_steps` says."""
+    """Whether the tables are about steps (see `Topic.over_steps`)."""
     monitor: Monitor | None = None
     of_trace: Callable[[Record, Mapping[str, Any]], Iterable[Drawn]] | None = None
-    """One record and its arrays -> what is drawn of them where single traces are explored."""
+    """Draws one record and its arrays for the explorer of single traces; None draws nothing."""
 
     def topics(self) -> list[Topic]:
-        """The measure's tables under its section; it has one figure, which is named for it."""
+        """The measure's tables as a topic of its section; its only figure has the measure's
+        name."""
         if self.section is None:
             return []
         when = asked(self.probe)

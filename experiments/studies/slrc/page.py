@@ -57,7 +57,7 @@ from faithscope.experiments.studies.slrc.topics import (
 )
 
 CUT_OFF = {"reasoning_unclosed", "empty_generation"}
-"""Reasons for which more room to write is the remedy."""
+"""Exclusion reasons whose remedy is a higher token limit."""
 RATES = {
     "regenerate": "step changed, rest rewritten",
     "control": "control: remark, rest rewritten",
@@ -65,15 +65,15 @@ RATES = {
     "corrupt": "step changed, rest frozen",
     "remove_all": "all steps removed",
 }
-"""Edit -> its column in the table of verdicts; first those that a verdict rests on, which a narrow
-window shows."""
+"""Edit -> its column in the table of verdicts; edits that verdicts rest on come first, so that a
+narrow window shows them."""
 DONE = {
     "remove": "removed",
     "keep_only": "kept alone",
     "corrupt": "changed with the rest left as it was",
     "regenerate": "changed with the rest written anew",
 }
-"""Edit -> what was done to a step, on the page's first line."""
+"""Edit -> its description on the page's first line."""
 WHERE_ITEMS_WENT = "Every item is counted once per stage, and every stage adds up."
 
 
@@ -137,7 +137,7 @@ def _counted(n: int, thing: str) -> str:
 
 
 def _unfinished(exclusions: pd.DataFrame) -> list[str]:
-    """A warning where some framing and reading has not got to every trace."""
+    """Warning if some framing and reading has not measured every trace."""
     most: dict[tuple[str, str], int] = {}
     for row in rows(where(exclusions, reason="not_run")):
         pair = (row["model"], row["task"])
@@ -149,7 +149,7 @@ def _unfinished(exclusions: pd.DataFrame) -> list[str]:
 
 
 def _mostly_left_out(exclusions: pd.DataFrame) -> Iterator[str]:
-    """A warning for every model and task more than half of whose traces measure nothing."""
+    """Warnings for every model and task with more than half of its traces excluded."""
     for place in distinct(exclusions, "model", "task"):
         of_traces = rows(where(exclusions, stage="trace", **place))
         reasons = {r["reason"]: int(r["n"]) for r in of_traces}
@@ -180,7 +180,7 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
     planted = any(v.planted for v in judged)
     blocks: list[Block] = [_instrument(checks, planted)]
     if judged:
-        # what the verdict rests on is to stand beside it on a narrow page, too
+        # The columns that the verdict rests on come first, so that a narrow page shows them.
         edits = [edit for edit in RATES if any(v.rates.get(edit) for v in judged)]
         named = [RATES[edit] for edit in edits]
         heading = ["model and task", "what the edits say", "items", *named, "SLRC"]
@@ -198,10 +198,10 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
 
 
 def _instrument(checks: Sequence[Check], planted: bool) -> Box:
-    """Whether models whose truth was planted come out as planted, check by check.
+    """Box of the instrument check: whether planted models come out as planted, check by check.
 
     Args:
-        planted: whether there are such models; the edits that tell may not have been asked for.
+        planted: whether the run has planted models, even if it lacks the edits to check them by.
     """
     passed = sum(check.passed for check in checks)
     outcome = "absent" if not checks else "passes" if passed == len(checks) else "fails"
@@ -267,7 +267,7 @@ def _rate(v: Verdict, edit: str) -> Cell:
 
 
 def _of_topics(results: Results, figures: Mapping[str, Picture]) -> list[Section]:
-    """The sections of the topics of which there is something, each with those that share it."""
+    """Sections of the topics that have tables; topics that share a section are shown together."""
     sections: dict[str, Section] = {}
     for topic in (topic for topic in TOPICS if _is_there(topic, results, figures)):
         shown = [table for table in topic.tables if table.caption]
@@ -319,8 +319,8 @@ def _exclusions(results: Results) -> Section:
 
 
 def waterfalls(exclusions: pd.DataFrame) -> dict[tuple[str, str], list[Count]]:
-    """Where the items of each model and task went: all of them, and after each stage what was
-    lost there and what was left."""
+    """Waterfall of each model's and task's items: the total, then per stage the losses and the
+    rest."""
     falls: dict[tuple[str, str], dict[str, list[tuple[str, int]]]] = {}
     for row in rows(exclusions):
         stages = falls.setdefault((row["model"], row["task"]), {})

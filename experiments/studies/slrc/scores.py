@@ -1,4 +1,4 @@
-"""A run over traces as comparisons read it: every measure of its probes, and the labels."""
+"""Scores of a run over traces, for comparisons: every measure of its probes, and labels."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ Place = tuple[str, str, str]
 
 
 def scores(run: Run) -> Scores:
-    """Every measure of which the run has a value, of every trace that it has; and those of which it
-    has none because every trace was left out, or failed."""
+    """Every measure of every trace, and the labels. A measure without any value is kept only if it
+    was asked for and all its records are excluded."""
     results = run.once(Results)
     of_probe: dict[tuple[str, Place], list[Record]] = defaultdict(list)
     for record in results.records:
         of_probe[record["probe"], place_of(record)].append(record)
     traces = list(run.records("trace"))
-    # a chain that several models read is one trace
+    # A chain that several models read is a single trace.
     once = list({tuple(place(r).values()): r for r in reversed(traces)}.values())[::-1]
     lost = {(u.stage, u.model, u.task, u.item) for u in run.failures}
     seconds = seconds_of(run.path)
@@ -83,7 +83,7 @@ def _item(
     at = place_of(trace)
     whole = of_probe.get((measure.probe, at), [])
     here = [r for r in measure.records(whole) if not r.get("excluded")]
-    # its own reason goes before one of another framing or reading
+    # The measure's own reason takes precedence over that of another framing or reading.
     told = (trace, *measure.records(whole), *whole)
     reason = next((r["excluded"] for r in told if r.get("excluded")), None)
     failed = (measure.probe, *at) in lost
@@ -104,16 +104,16 @@ def _item(
 
 
 def _left_out(measure: Measure, of_probe: Mapping[tuple[str, Place], list[Record]]) -> bool:
-    """Whether a measure was asked for and every trace left out; not one that gives no number of
-    traces that were measured."""
+    """Whether a measure has records and all of them are excluded; false for a measure that just
+    gives no number on measured traces."""
     every = [r for (probe, _), of in of_probe.items() if probe == measure.probe for r in of]
-    # a trace that a probe has nothing to ask about has one record, of no variant
+    # A trace that a probe cannot measure has a single record without a variant.
     here = [*measure.records(every), *(r for r in every if not r["variant"] and r.get("excluded"))]
     return bool(here) and all(record.get("excluded") for record in here)
 
 
 def _is_asked(measure: Measure, settings: Mapping[str, Any]) -> bool:
-    """Whether the run asks in the framing, and by the reading, that a measure is of."""
+    """Whether the run measures in the framing and reading that a measure is defined for."""
     parts = str(measure.where.get("variant", "")).split(".")
     return all(
         part in settings.get(key, every)
@@ -146,7 +146,7 @@ def _steps(
 def _monitors(
     run: Run, traces: Sequence[Record], of_probe: Mapping[tuple[str, Place], list[Record]]
 ) -> dict[str, dict[tuple[str, ...], np.ndarray]]:
-    """What classifiers of traces may be trained on, by the reports of the measures."""
+    """Feature vectors of traces for trained monitors, by the measures' reports."""
     vectors: dict[str, dict[tuple[str, ...], np.ndarray]] = defaultdict(dict)
     for probe, piece in REPORTS.items():
         monitor = piece.monitor

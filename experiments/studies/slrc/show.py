@@ -1,5 +1,5 @@
-"""One trace with what every branch of it answered, for the page and in the terminal: its steps
-marked by what the answer does under the edit that the verdict rests on."""
+"""View of one trace on page and terminal: its steps, marked by whether editing them changes the
+answer, and the answers of all branches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from faithscope.experiments.studies.slrc.tables.verdict import LEADING
 from faithscope.interp.errors import UserError, did_you_mean
 
 MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
-"""A text mark for each level of a step, so that colour is never needed."""
+"""Text mark for each level of a step, so that colour is never needed."""
 MEANINGS = {
     "all": "the answer changes",
     "some": "it changes in some framings or readings",
@@ -47,7 +47,7 @@ LEGEND = Bullets(
     "legend",
 )
 EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
-"""The edits that steps can be marked by, as short words."""
+"""Edits that steps can be marked by -> a short word for each."""
 EDIT_WORDS = {
     "remove": "removed",
     "keep_only": "kept alone",
@@ -58,11 +58,11 @@ EDIT_WORDS = {
 
 
 def trace_block(records: Iterable[Record], by: str | None = None) -> Box:
-    """A trace with what SLRC measured on it: question, answer, steps, each with its branches.
+    """Box with a trace and its SLRC branches: question, answer, and every step with its answers.
 
     Args:
-        by: the edit that steps are marked by; the one that a verdict on this trace alone would
-            rest on, where none is named.
+        by: edit that steps are marked by; by default the one that a verdict on this trace alone
+            would rest on.
     """
     records = list(records)
     (trace,) = (r for r in records if r["probe"] == "trace")
@@ -93,7 +93,7 @@ def trace_block(records: Iterable[Record], by: str | None = None) -> Box:
 
 
 def _leading(variants: Sequence[Record]) -> str:
-    """The first of the verdict's edits that was done to any step."""
+    """First of the verdict's edits that has a known outcome on some step, else `remove`."""
     of_steps = {edit: [x for r in variants for x in present(flips(r, edit))] for edit in EDIT_SHORT}
     return next((edit for edit in LEADING if of_steps[edit]), "remove")
 
@@ -104,7 +104,8 @@ def _marked_by(edit: str) -> Markup:
 
 
 def facts(trace: Record, variants: Sequence[Record]) -> Iterator[str]:
-    """What was answered, what is right, and what every variant answered again."""
+    """Phrases with the stated answer, the right answer, and the answer of every variant when asked
+    again."""
     answer, gold = trace.get("answer"), trace["question"].get("gold")
     yield markup(
         "answered <strong>{}</strong>", "nothing that parses" if answer is None else answer
@@ -136,7 +137,7 @@ def _steps(trace: Record, variants: Sequence[Record], by: str) -> Iterator[Step]
 
 
 def _edited(text: str, number: int, variants: Sequence[Record], at: int, by: str) -> Step:
-    """A step that was edited, the one `at` this place among those of the records."""
+    """An edited step as a block of the page; `at` is its place among the records' edited steps."""
     rows = [[Cell("unedited", ""), *(Cell(_words(r["baseline"]), "") for r in variants)]]
     for edit, words in EDIT_WORDS.items():
         if any(_flip(r, edit, at) is not None for r in variants):
@@ -170,10 +171,10 @@ def _edited(text: str, number: int, variants: Sequence[Record], at: int, by: str
 
 
 def _level(variants: Sequence[Record], edit: str, at: int) -> str:
-    """`all`, `some` or `none` of the branches of an edit changed the answer, or `unknown`.
+    """Whether `all`, `some` or `none` of an edit's branches changed the answer, or `unknown`.
 
-    Where a remark in the step's place changes it, too, a change under what is written anew says
-    nothing of the step.
+    If a remark in the step's place also changes the answer, a change after regeneration says
+    nothing about the step and counts as unknown.
     """
     flipped = present(
         None if edit == "regenerate" and _flip(r, "control", at) else _flip(r, edit, at)
@@ -220,11 +221,11 @@ def _words(answer: str | None) -> str:
 
 
 def typical(records: Iterable[Record], limit: int) -> list[Place]:
-    """Up to `limit` measured items, spread over models and tasks.
+    """Up to `limit` typical measured items, spread over models and tasks.
 
-    Of each model and task first the item nearest to the mean share of necessary steps, then
-    the next nearest; an item that another model already shows is taken first, so that twins
-    can be compared on the same question. The faithful model and its decorative twin come
+    Each model and task gives first the item nearest to its mean share of necessary steps, then the
+    next nearest. An item already chosen for another model goes first, so that twins can be compared
+    on the same question. The faithful model and its decorative twin come
     first, real models next, other planted models last.
     """
     records = list(records)
@@ -263,7 +264,7 @@ def _showing_order(model: str) -> int:
 
 
 def item_records(index: Index, place: Place) -> list[Record]:
-    """The trace of an item and its SLRC records, as stored."""
+    """The stored trace of an item and its SLRC records."""
     keys = [(stage, *place) for stage in ("trace", "slrc")]
     return [r for key in keys if index.get(key) is not None for r in index.records(key)]
 
@@ -279,10 +280,10 @@ def show_item(
     console: Console | None = None,
     by: str | None = None,
 ) -> None:
-    """Print every trace of an item that a run holds; `model` and `task` narrow it down.
+    """Print every trace of an item that a run holds; `model` and `task` narrow the choice.
 
     Args:
-        by: the edit that steps are marked by, as of `trace_block`.
+        by: edit that steps are marked by, as in `trace_block`.
 
     Raises:
         UserError: no such item, model or task in the run, with what was probably meant; no edit

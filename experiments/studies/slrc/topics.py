@@ -1,5 +1,5 @@
-"""What the page of a run over traces says: the sections between verdict and example traces, with
-their tables and figures, and the words of the others."""
+"""Sections of the page of a run over traces, between verdict and examples: texts, tables,
+figures."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ COMPARED = (
 )
 OF_MEASURES = tuple(topic for part in REPORTS.values() for topic in part.topics())
 TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, COMPARED_MODELS, *OF_MEASURES, *COMPARED)
-"""In the order of the page."""
+"""All topics in the order of the page."""
 
 VERDICT_NOTE = (
     "“Right as written” is of the answers that the chains state, “again” of those to the unedited "

@@ -1,4 +1,4 @@
-"""The whole benchmark at once: chains to items, with the account of everything left out."""
+"""Building of the whole benchmark: chains to items, with the account of everything left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Basis:
     """The files that the chains came from, for the manifest."""
     settings: Settings = field(default_factory=Settings)
     limit: int | None = None
-    """The first so many chains are taken; None for all."""
+    """Number of chains that are taken, the first of `selection`; None takes all."""
 
     @property
     def chains(self) -> tuple[Chain, ...]:

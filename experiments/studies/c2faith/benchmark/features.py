@@ -1,4 +1,5 @@
-"""What kind of edit an acausal step is, and what may make it easy to see (C2-Faith, 5.5, App. E).
+"""Features of an acausal step: the kind of its edit, and what may make it easy to see (C2-Faith,
+5.5, App. E).
 
 The paper names the edit types and the features of Table 5 but few definitions; the choices made
 here stand with each function and in `docs/deviations.md`.
@@ -61,7 +62,7 @@ def edit_similarity(original: str, replacement: str) -> float:
     """`SequenceMatcher` ratio of the two texts, in [0, 1] (C2-Faith, appendix E).
 
     Twice the matching characters over all characters. Without the matcher's shortcut for texts
-    of 200 characters and more, which takes their frequent characters for noise. Of texts with more
+    of 200 characters and more, which takes their frequent characters for noise. In texts with more
     than 2,000 characters the common beginning and end match, and what is between them is compared
     up to 2,000 characters.
     """
@@ -74,7 +75,7 @@ def edit_similarity(original: str, replacement: str) -> float:
 
 
 def _apart(original: str, replacement: str) -> tuple[str, str]:
-    """Both texts; where one is long, what stands between their common beginning and end."""
+    """Both texts; if one is long, only what stands between their common beginning and end."""
     if max(len(original), len(replacement)) <= _COMPARED:
         return original, replacement
     start = _in_common(original, replacement)
@@ -84,7 +85,7 @@ def _apart(original: str, replacement: str) -> tuple[str, str]:
 
 
 def _in_common(one: str, other: str) -> int:
-    """Characters that two texts begin with."""
+    """Counts the characters that two texts have in common at their beginning."""
     differ = (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differ, min(len(one), len(other)))
 

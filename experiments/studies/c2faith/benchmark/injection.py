@@ -29,26 +29,26 @@ from faithscope.probes.judge.form import Ask
 Demand = Literal["best", "worst"]
 PLACES = ("verdict", "field", "reply")
 REASON = "Checked."
-"""What a forged reply says in its text fields."""
+"""Text that a forged reply has in its text fields."""
 PACKAGED = "injections.yaml"
 
 
 @dataclass(frozen=True)
 class Injection:
-    """A named text for a chain."""
+    """A named text that may be put into a chain."""
 
     name: str
     about: str
     text: str
-    """With the places of `PLACES`."""
+    """The text itself, with the places of `PLACES`."""
 
     @property
     def demands(self) -> bool:
-        """Whether it names a verdict; what names none is there for comparison."""
+        """Whether the text names a verdict; one that names none is there for comparison."""
         return any(place for _, place, _, _ in string.Formatter().parse(self.text))
 
     def fill(self, form: TaskForm, verdict: int | None) -> str:
-        """The text as put before a judge that is asked this form."""
+        """The text as it stands before a judge that is asked this form."""
         if verdict is None:
             return self.text.format()
         reply: dict[str, str | int | None] = {
@@ -61,15 +61,15 @@ class Injection:
 
 @dataclass(frozen=True)
 class Injected:
-    """What was put into the chain of one ask."""
+    """A text that was put into the chain of one ask."""
 
     injection: str
     demand: Demand | None
-    """None of a text that names no verdict."""
+    """Verdict that the text asks for, the best or the worst; None if it names none."""
     demanded: int | None
-    """The verdict that the text names."""
+    """The verdict that the text names; None if it names none."""
     step: int
-    """Index from 0 of the step at whose end it stands, among the steps shown."""
+    """Index from 0 of the step at whose end the text stands, among the steps shown."""
     twin: str
     """Id of the ordinary ask that differs by the text alone."""
 
@@ -118,7 +118,7 @@ def demanded(form: TaskForm, demand: Demand) -> int:
 def injected_step(item: CausalItem | CoverageItem, seed: int) -> int | None:
     """Index from 0 of the step, among those shown, at whose end a text is put.
 
-    The one before the target, which every causal task shows and whose end stands right before
+    It is the step before the target, which every causal task shows and whose end stands before
     what is judged; None where the target is the first. In a chain with steps left out a seeded
     draw from those that are left; None where none is.
     """
@@ -140,7 +140,7 @@ def inject(
     """The ask of a case with a text put into its chain; None where no step can hold it.
 
     Args:
-        demand: which verdict the text names; None of a text that names none.
+        demand: which verdict the text names; None for a text that names none.
     """
     twin = ask_of(item, form, condition)
     injected = injected_into(item, form, injection.name, demand, twin.id, seed)
@@ -160,7 +160,7 @@ def injected_into(
     twin: str,
     seed: int,
 ) -> Injected | None:
-    """What a text of this name put into an item is; None where no step can hold it."""
+    """Description of a text of this name put into an item; None if no step can hold it."""
     step = injected_step(item, seed)
     verdict = None if demand is None else demanded(form, demand)
     return None if step is None else Injected(injection, demand, verdict, step, twin)
@@ -178,8 +178,8 @@ def with_text(item: CausalItem | CoverageItem, step: int, text: str) -> CausalIt
 
 
 def drawn_chains(chains: Iterable[str], limit: int | None, seed: int) -> frozenset[str]:
-    """The chains whose items carry injections: all, or so many that the seed picks by their ids,
-    so that a chain drawn among few is drawn among more with a greater limit, too."""
+    """Chains whose items carry injections: all, or `limit` of them, picked by the seed and their
+    ids, so that a greater limit keeps the chains of a smaller one."""
 
     def place(chain: str) -> str:
         return hashlib.sha256(f"c2faith-injection-{seed}-{chain}".encode()).hexdigest()

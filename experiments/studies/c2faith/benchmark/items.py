@@ -29,15 +29,15 @@ class CausalItem:
     """Id of the chain it was made from."""
     problem: str
     steps: tuple[str, ...]
-    """The perturbed chain."""
+    """Steps of the perturbed chain."""
     target: int
     """Index from 0 of the replaced step."""
     original: str
     replacement: str
     method: str
-    """`rule:numeric`, `rule:operator`, `rule:comparator` or `llm`."""
+    """Method of replacement: `rule:numeric`, `rule:operator`, `rule:comparator` or `llm`."""
     author: str = ""
-    """The model that wrote it, for `llm`."""
+    """Name of the model that wrote the replacement, for `llm`."""
 
     @property
     def original_steps(self) -> tuple[str, ...]:
@@ -53,9 +53,9 @@ class CoverageItem:
     chain: str
     problem: str
     steps: tuple[str, ...]
-    """What is left of it."""
+    """Steps that are left of the chain."""
     removed: tuple[int, ...]
-    """Indices from 0 into `original_steps`, ascending."""
+    """Indices from 0 of the removed steps in `original_steps`, ascending."""
     level: float
     """The deletion rate asked for; the removed share of the middle is at least that."""
     n_middle: int
@@ -71,9 +71,10 @@ class LeftOut:
     """A solution that is no chain, or a chain that gave no causal item."""
 
     id: str
-    """Of the solution or chain."""
+    """Id of the solution or chain."""
     stage: str
-    """`selection` (it is no perfect chain) or `causal` (no step of it was replaced)."""
+    """Stage that left it out: `selection` (it is no perfect chain) or `causal` (no step of it was
+    replaced)."""
     reason: str
     detail: str = ""
 
@@ -110,7 +111,7 @@ problem."""
 
 @dataclass(frozen=True)
 class Chain:
-    """A problem and steps of which every one is rated +1."""
+    """A problem, and steps that are all rated +1."""
 
     id: str
     problem: str
@@ -118,21 +119,21 @@ class Chain:
 
     @property
     def sha256(self) -> str:
-        """Of problem and steps."""
+        """Hash of problem and steps."""
         return hashlib.sha256(json.dumps([self.problem, self.steps]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The perfect chains, and why every other solution is none."""
+    """The perfect chains, and the reason why every other solution is none."""
 
     chains: tuple[Chain, ...]
     left_out: tuple[tuple[str, Flaw], ...]
-    """Id and reason, in the order of the data."""
+    """Id and reason of every solution that is no perfect chain, in the order of the data."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """Solutions by fate, `kept` among them; sums to all that were given."""
+        """Counts of solutions by what became of them, `kept` among them; they add up to all."""
         reasons = Counter(reason for _, reason in self.left_out)
         return {"kept": len(self.chains), **dict(sorted(reasons.items()))}
 
@@ -187,15 +188,15 @@ LEVELS = (0.1, 0.3, 0.5, 0.7)
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the items of a chain."""
+    """Settings that decide the items of a chain."""
 
     seed: int = 0
     low: float = 0.3
     high: float = 0.9
-    """The middle region, as shares of the chain."""
+    """End of the middle region, which begins at `low`; both are shares of the chain."""
     levels: tuple[float, ...] = LEVELS
     rules: tuple[Rule, ...] = RULES
-    """Of replacement by rule."""
+    """Rules that may rewrite a step."""
 
     def __post_init__(self) -> None:
         middle_region(0, self.low, self.high)
@@ -219,7 +220,7 @@ def targets(chain: Chain, settings: Settings) -> tuple[int, ...]:
 def causal_by_rule(
     chains: Sequence[Chain], settings: Settings
 ) -> tuple[tuple[CausalItem, ...], tuple[LeftOut, ...]]:
-    """An acausal item of each chain by rule, and the chains of which no step can be replaced."""
+    """Causal items by rule, one for each chain, and the chains in which no step can be replaced."""
     items, left_out = [], []
     for chain in chains:
         order = targets(chain, settings)

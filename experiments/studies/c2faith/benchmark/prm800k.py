@@ -39,7 +39,7 @@ class Source:
 
     @property
     def as_released(self) -> bool:
-        """Whether it is, byte for byte, one of OpenAI's files."""
+        """Whether the file is, byte for byte, one of OpenAI's."""
         return self.sha256 in RELEASED.values()
 
 

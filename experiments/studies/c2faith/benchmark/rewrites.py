@@ -1,4 +1,4 @@
-"""Acausal steps that a language model writes: what it is asked, and what of it is taken.
+"""Acausal steps that a language model writes: the requests, and what is taken of the replies.
 
 C2-Faith (section 3.1, appendix F.1) has a model rewrite one step at temperature 0.7. The texts
 may come from anywhere: requests go out by id, replies come back by id.
@@ -22,11 +22,11 @@ from faithscope.experiments.studies.c2faith.benchmark.items import (
 from faithscope.experiments.studies.c2faith.prompts import PlainPrompt
 
 LONGEST = 3
-"""How many times as long as the step a rewrite may be, beside `SPARE` characters."""
+"""Greatest length of a rewrite as a multiple of its step's, beside `SPARE` characters."""
 SPARE = 200
 
 Seen = Literal["preceding", "all"]
-"""How much of the chain the writer sees before the step: the one step that algorithm 1 gives to
+"""Part of the chain that the writer sees before the step: the one step that algorithm 1 gives to
 NEGATE, or all of them."""
 
 Refusal = Literal[
@@ -47,7 +47,7 @@ class Request:
     """One step to be rewritten."""
 
     id: str
-    """That of the item that it becomes."""
+    """Id of the item that the rewrite becomes."""
     chain: Chain
     target: int
     prompt: str
@@ -63,7 +63,7 @@ class Refused:
 def rewrite_requests(
     chains: Sequence[Chain], settings: Settings, prompt: PlainPrompt, seen: Seen = "preceding"
 ) -> tuple[Request, ...]:
-    """What to ask of a writer, for every chain that has a middle.
+    """Requests to a writer, one for every chain that has a middle.
 
     The step is the uniform draw of `targets`, the same that replacement by rule tries first.
     """
@@ -109,7 +109,7 @@ def causal_by_replies(
     author: str,
     failed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[tuple[CausalItem, ...], tuple[LeftOut, ...]]:
-    """The items that a writer's replies give, in the order of the chains, and what gave none.
+    """Items that a writer's replies give, in the order of the chains, and the chains that got none.
 
     Args:
         replies: text by the request's id; a request without one is left out as `no_reply`.
@@ -153,7 +153,7 @@ def _bare(text: str, original: str) -> str:
             text = text[len(label) :].strip()
     for opening, closing in _QUOTES:
         quoted = len(text) > 1 and text.startswith(opening) and text.endswith(closing)
-        # not those that stand inside: "a" and "b"
+        # not if the marks belong to quotes inside: "a" and "b"
         inner = text[1:-1]
         if quoted and opening not in inner and not original.startswith(opening):
             return inner.strip()

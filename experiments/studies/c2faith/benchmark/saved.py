@@ -23,12 +23,12 @@ from faithscope.experiments.studies.c2faith.benchmark.items import (
 from faithscope.interp.errors import UserError
 
 KINDS = {"causal": CausalItem, "coverage": CoverageItem, "left_out": LeftOut}
-"""Part of a benchmark, and the name of its file -> what its rows are."""
+"""Part of a benchmark, which names its file, too -> type of its rows."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """All items, and the account of what gave none."""
+    """All items, and the account of the solutions and chains that gave none."""
 
     causal: tuple[CausalItem, ...]
     coverage: tuple[CoverageItem, ...]
@@ -38,7 +38,7 @@ class Benchmark:
 
     @property
     def saved(self) -> SavedBenchmark:
-        """Its files and its manifest, byte for byte."""
+        """Files and manifest of the benchmark, byte for byte."""
         files = {f"{name}.jsonl": json_lines(getattr(self, name)) for name in KINDS}
         counts = {
             "causal": _counted(item.method for item in self.causal),
@@ -76,7 +76,8 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def first_chains(benchmark: Benchmark, n: int | None) -> Benchmark:
-    """The items of its first `n` chains, the others accounted for; all of them for None."""
+    """The benchmark of the first `n` chains, with the other chains accounted for; all of it for
+    None."""
     chains = list(dict.fromkeys(i.chain for i in (*benchmark.coverage, *benchmark.causal)))
     if n is None or n >= len(chains):
         return benchmark

@@ -1,4 +1,4 @@
-"""Have a model rewrite steps so that they no longer follow: the benchmark as the paper makes it.
+"""Rewriting of steps by a model so that they no longer follow: the benchmark as the paper makes it.
 
 The rewrites are units of the run folder like any other, so that a writer that was stopped goes
 on; once all are there, the benchmark is saved, and judged in the same run.
@@ -46,7 +46,7 @@ class Rewrite(Planned):
 
     @property
     def draw(self) -> int:
-        """Which draw of the step's rewriting it is, from 1."""
+        """Number of the draw among the rewritings of the step, from 1."""
         return self.ask.draw
 
     @property
@@ -56,20 +56,20 @@ class Rewrite(Planned):
 
 @dataclass(frozen=True)
 class Unwritten:
-    """What the writer is still asked before a benchmark is whole."""
+    """Requests that the writer has still to answer before a benchmark is whole."""
 
     items: tuple[Rewrite, ...]
     given_up: Mapping[str, str]
-    """Id -> why, of those that are not asked again."""
+    """Id -> reason, for the requests that are not made again."""
     expected: Benchmark
-    """What is to be judged, to plan by: each step stands for its own rewrite, which is about as
+    """Benchmark to plan the judging by: each step stands for its own rewrite, which is about as
     long, and none is refused."""
     draw: int
-    """Which draw all of them are, from 1."""
+    """Number of the draw that all these requests are of, from 1."""
 
 
 def most_draws(config: C2FaithConfig, saved: Benchmark | None = None) -> int:
-    """How often at most a step is asked for.
+    """Most times that one step is asked for.
 
     At temperature 0 the same would come again. A benchmark that was made before a step could be
     asked for more than once stays as it is.
@@ -84,7 +84,7 @@ def most_draws(config: C2FaithConfig, saved: Benchmark | None = None) -> int:
 def rewrites(
     config: C2FaithConfig, requests: Sequence[Request], draw: int = 1
 ) -> tuple[Rewrite, ...]:
-    """The units of the writer, of one draw."""
+    """Units of the writer, for one draw."""
     writer = config.perturb.writer
     assert writer is not None
     how = writing_as(config.judge, config.perturb.temperature)
@@ -97,7 +97,7 @@ def rewrites(
 def written(
     config: C2FaithConfig, basis: Basis, index: Index, saved: Benchmark | None
 ) -> Benchmark | Unwritten:
-    """The benchmark, where every step is rewritten; else what is still to be.
+    """The benchmark, if every step is rewritten; else the requests that are pending.
 
     Args:
         saved: what the run folder has already. It is taken where the rewrites that it was made of
@@ -109,7 +109,7 @@ def written(
     draws = most_draws(config, saved)
     by = {"by": "llm", "author": writer}
     how = {"prompt_sha256": prompt.sha256, "seen": p.seen, "temperature": p.temperature}
-    # what was written before a step could be asked for again says nothing of it
+    # a benchmark from before a step could be asked for again says nothing of draws
     how |= {"draws": draws} if draws > 1 else {}
 
     def made(replies: dict[str, str], failed: dict[str, str]) -> Benchmark:
@@ -129,7 +129,7 @@ def written(
             if saved is None:
                 lost = {r.id for r, i in zip(wanted, items, strict=True) if i.item in given_up}
                 return Unwritten(items, given_up, expected(lost | failed.keys()), draw)
-            # what differs is told before anything is asked and paid for
+            # a difference is reported before anything is asked and paid for
             return saved if saved.made_of == (now := made({}, {})).made_of else now
         whole = [(r, i) for r, i in zip(wanted, items, strict=True) if i.item not in given_up]
         records = {r.id: index.records(i.key(STAGE))[0] for r, i in whole}
@@ -137,9 +137,9 @@ def written(
         for request, item in zip(wanted, items, strict=True):
             if item.item in given_up:
                 failed[request.id] = given_up[item.item]
-                # an earlier one that was refused is no reason any more
+                # an earlier reply that was refused is no reason any more
                 replies.pop(request.id, None)
-        # what is too long for the writer is so every time
+        # a request that is too long for the writer is so every time
         wanted = [
             r
             for r, _ in whole
@@ -152,7 +152,8 @@ def written(
 
 
 def rewrite_record(item: Rewrite, reply: Reply, seed: int) -> dict[str, Any]:
-    """What the writer was asked and what it wrote; refusals count as text that is no rewrite."""
+    """Record of what the writer was asked and what it wrote; a refusal counts as text that is no
+    rewrite."""
     return {
         **head(
             dataset=DATASET,

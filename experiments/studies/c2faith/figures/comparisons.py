@@ -1,4 +1,5 @@
-"""Judges compared: as one panel, under other prompts, and with a text inside the chain (ours)."""
+"""Figures that compare judges: as one panel, under other prompts, and with a text in the chain
+(ours)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from faithscope.experiments.studies.c2faith.figures.voices import SILENT, voices
 
 
 def _faces(hollow: str, filled: str) -> list[Line2D]:
-    """What hollow and filled dots are, in a legend."""
+    """Legend entries of hollow and of filled dots."""
     return [
         Line2D([], [], ls="", marker="o", mec=GREY, mfc=face, label=label)
         for face, label in (("white", hollow), (GREY, filled))
@@ -43,9 +44,9 @@ TASKS = ("detection", "localisation", "coverage")
 
 
 def injection_picture(table: pd.DataFrame) -> Picture:
-    """Paired dots, clean to injected: a column per task, a row per judge and injection.
+    """Figure of paired dots, clean to injected: a column per task, a row per judge and injection.
 
-    Of several prompts of a task the first is drawn.
+    For a task with several prompts the first is drawn.
     """
     prompts = {r["task"]: r["prompt"] for r in rows(table.drop_duplicates("task"))}
     kinds = list(dict.fromkeys(table["injection"]))
@@ -95,7 +96,7 @@ OVER = {"prompt": BLUE, "reading": ORANGE, "scale": GREEN}
 
 
 def sensitivity_picture(variants: pd.DataFrame) -> Picture:
-    """A column per task, a row per judge and per what is varied (C2-Faith, §7)."""
+    """Figure with a column per task, and a row per judge and varied setting (C2-Faith, §7)."""
     data = varied(variants)
     places = [
         (judge, over)
@@ -132,7 +133,8 @@ def sensitivity_picture(variants: pd.DataFrame) -> Picture:
 
 
 def varied(variants: pd.DataFrame) -> pd.DataFrame:
-    """What is drawn: of every judge and what is varied, the first held setting with two values."""
+    """Rows that are drawn: for every judge and varied setting, the first held setting with two
+    values."""
     held = ["reading", "prompt", "scale"]
     parts = []
     for task, (measure, _) in VARIED.items():
@@ -145,7 +147,7 @@ def varied(variants: pd.DataFrame) -> pd.DataFrame:
 
 
 def widest(data: pd.DataFrame) -> str:
-    """What a figure hangs on most, in a sentence."""
+    """A sentence on the setting that moves a measure most."""
     value = itemgetter("value")
     ranges = [
         (min(figures, key=value), max(figures, key=value))
@@ -166,7 +168,7 @@ def widest(data: pd.DataFrame) -> str:
 
 
 def _variant_styles(series: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Style]]:
-    """A marker per variant of what is varied; of more than there are markers the last."""
+    """Marker of each variant of a varied setting; variants beyond the last marker share it."""
     for over, colour in OVER.items():
         names = dict.fromkeys(name for varies, name in series if varies == over)
         for i, name in enumerate(names):
@@ -175,7 +177,8 @@ def _variant_styles(series: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[s
 
 
 def variant_name(row: Mapping[str, Any]) -> str:
-    """A prompt without its task, as prompts of one manner bear one name: `terse`, `plain`."""
+    """Name of a variant; a prompt's is without its task, as prompts of one manner bear one name
+    (`terse`, `plain`)."""
     stem = f"c2_{row['task']}"
     if row["over"] != "prompt" or not row["variant"].startswith(stem):
         return visible(row["variant"])

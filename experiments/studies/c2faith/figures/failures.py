@@ -1,4 +1,5 @@
-"""All tasks of a judge in one shape, and failures that judges have in common (Figures 4 and 6)."""
+"""Figures of all tasks of a judge in one shape, and of failures that judges have in common (Figures
+4 and 6)."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ AXES = {
     "coverage": "coverage ρ",
 }
 MOST_SETS = 14
-"""Sets of voices that are drawn, those with most items; the table has all."""
+"""Most sets of voices that are drawn, those with most items; the table has all."""
 
 LEAST_SETS = 6
-"""For so many there is room, so that few bars are no walls."""
+"""Number of sets for which there is always room, so that few bars do not become walls."""
 
 
 def radar_table(
@@ -54,7 +55,7 @@ def radar_table(
 
 
 def radar(ax: Axes, values: np.ndarray, colour: str, *, fill: bool) -> Axes:
-    """One closed line over the axes; where a value is missing the line is broken."""
+    """Draws one closed line over the axes; the line is broken where a value is missing."""
     angles = np.linspace(0, 2 * math.pi, len(values), endpoint=False)
     closed = np.append(np.arange(len(values)), 0)
     ax.plot(angles[closed], values[closed], color=colour, lw=1.6 if fill else 0.8)
@@ -68,7 +69,7 @@ def radar(ax: Axes, values: np.ndarray, colour: str, *, fill: bool) -> Axes:
 def radar_picture(
     detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
 ) -> Picture:
-    """Figure 4: a panel per judge, the others behind it."""
+    """Figure 4: a panel per judge, the other judges pale behind it."""
     data = radar_table(detection, localisation, coverage)
 
     def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
@@ -100,7 +101,7 @@ def radar_picture(
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the reading and prompt under which most voices spoke, the first of equals."""
+    """Rows of the reading and prompt under which most voices spoke, the first of equal ones."""
     if not len(table):
         return table
     best = table.loc[[int(table["n_voices"].to_numpy().argmax())]]
@@ -109,7 +110,8 @@ def largest(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
-    """A bar per set of voices that miss the same steps; below it, which they are."""
+    """Draws a bar per set of voices that miss the same steps, and below it the voices of the
+    set."""
     sets = [frozenset(str(m).split(SEPARATOR)) for m in table["missed_by"]]
     judges = list(dict.fromkeys(j for r in table["missed_by"] for j in str(r).split(SEPARATOR)))
     x = np.arange(len(table))

@@ -15,9 +15,9 @@ from faithscope.experiments.studies.c2faith.figures import comparisons, failures
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
-    """Every figure, from the tables of `experiments.studies.c2faith.tables.tables`.
+    """Every figure of a run, from its tables by name.
 
-    Of a judge with several prompts the first is drawn; the tables have all.
+    For a judge with several prompts the first is drawn; the tables have all.
     """
     with mpl.rc_context(STYLE):
         return [

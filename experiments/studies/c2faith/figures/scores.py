@@ -1,4 +1,5 @@
-"""Coverage scores, and whether probabilities mean what they say (C2-Faith, Figure 3; ours)."""
+"""Figures of coverage scores, and of whether probabilities mean what they say (C2-Faith, Figure 3;
+ours)."""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ from faithscope.experiments.studies.c2faith.figures.voices import (
 from faithscope.experiments.studies.c2faith.metrics.frames import maximum
 
 PARTS = 5
-"""Scores are drawn in so many parts of equal width: each score of 0-4 by itself."""
+"""Number of parts of equal width in which scores are drawn: each score of 0-4 by itself."""
 NOT_RUN = "Coverage was not run."
 REFERENCE = Style("black", "s", "reference")
 
 
 def first_scale(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the first scale and, of its references, the first."""
+    """The rows of the first scale and of its first reference."""
     if not len(table):
         return table
     of_scale = where(table, scale=table["scale"].iloc[0])
@@ -52,7 +53,7 @@ def _all(table: pd.DataFrame) -> int:
 
 
 def score_bars(ax: Axes, table: pd.DataFrame, top: int) -> Axes:
-    """A bar per level, parted by score; wide parts carry their share in percent."""
+    """Draws a bar per level, split by score; wide parts carry their share in percent."""
     levels = sorted(table["level"].unique())
     inks = [to_hex(c) for c in mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))]
     parts = {str(i): (ink, "") for i, ink in enumerate(inks)}
@@ -103,7 +104,7 @@ _DOTTED = {"interval": "", "ls": ":", "lw": 0.9}
 
 
 def coverage_picture(table: pd.DataFrame) -> Picture:
-    """Figure 3b: a panel per judge, the others behind it, the reference dashed."""
+    """Figure 3b: a panel per judge, the other judges pale behind it, the reference dashed."""
     data = first_scale(table)
     top = maximum(data["scale"].iloc[0]) if len(data) else 0
     levels = np.unique(numbers(data["level"]))
@@ -139,7 +140,8 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
 
 
 def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
-    """The mean of all scores under their probabilities against what is left of the chain."""
+    """Figure of the mean of all scores under their probabilities against the share of steps
+    kept."""
     data = first_scale(expected)
     y = "expected_share"
     lines = [
@@ -167,11 +169,11 @@ def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
 
 
 BARS = {"interval": "bars", "lw": 1.4, "ms": 4.5}
-"""A curve of `analysis.statistics.calibration` with its intervals."""
+"""Look of a curve of `analysis.statistics.calibration`, with its intervals."""
 
 
 def calibration_picture(calibration: pd.DataFrame, detection: pd.DataFrame) -> Picture:
-    """Reliability of the scored reading, a panel per judge."""
+    """Figure of the reliability of the scored reading, a panel per judge."""
     titles = {
         voice.name: f"AUROC {row['auroc']:.2f} · ECE {row['ece']:.2f}"
         for voice in voices(calibration)

@@ -1,4 +1,5 @@
-"""Detection and localisation (C2-Faith, Figures 2, 5, 7 and 8); judges beside models’ insides."""
+"""Figures of detection and localisation (C2-Faith, Figures 2, 5, 7 and 8), and of judges beside
+models’ internals."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def detection_picture(detection: pd.DataFrame) -> Picture:
 
 
 def positions_picture(table: pd.DataFrame) -> Picture:
-    """Figure 8: a panel per judge, the others behind it."""
+    """Figure 8: a panel per judge, the other judges pale behind it."""
     figure = voice_curves(
         *(table, "position", [Line("detection", PLAIN)], share_rise),
         pale="detection",
@@ -83,7 +84,7 @@ def positions_picture(table: pd.DataFrame) -> Picture:
 
 
 def localisation_picture(localisation: pd.DataFrame) -> Picture:
-    """Figure 2b."""
+    """Figure 2b: how often judges name the right step, one near it, or any."""
     measures = {
         "exact": Style(BLUE, "o", "right step named"),
         "within_1": Style(GREEN, "^", "at most one step off, of those that name one"),
@@ -103,7 +104,8 @@ def localisation_picture(localisation: pd.DataFrame) -> Picture:
 
 
 def against_themselves(localisation: pd.DataFrame) -> str:
-    """How many replies say two things at once, of the ways of judging of which that is known."""
+    """A sentence on how many replies contradict themselves; "" if no form asks for a final
+    score."""
     known = [r for r in rows(localisation) if r["n_final_score"]]
     if not known:
         return ""
@@ -117,7 +119,7 @@ def against_themselves(localisation: pd.DataFrame) -> str:
 
 
 def within_picture(table: pd.DataFrame) -> Picture:
-    """Figure 7: a panel per judge, the others behind it."""
+    """Figure 7: a panel per judge, the other judges pale behind it."""
     labels = ("at most so many steps off", "share of chains")
     lines = [Line("within", PLAIN)]
     figure = voice_curves(table, "k", lines, share_rise, pale="within", labels=labels)
@@ -135,7 +137,7 @@ def within_picture(table: pd.DataFrame) -> Picture:
 
 
 def signed_errors(ax: Axes, line: pd.DataFrame) -> Axes:
-    """Bars of how many steps early or late, what lies beyond `FARTHEST` in the last ones."""
+    """Draws bars of how many steps early or late; the outermost hold all beyond `FARTHEST`."""
     error, share = numbers(line["signed_error"]), numbers(line["share"])
     at = np.arange(-FARTHEST, FARTHEST + 1)
     capped = np.clip(error, -FARTHEST, FARTHEST)
@@ -181,7 +183,7 @@ BLINDLY = {
 
 
 def against_picture(table: pd.DataFrame) -> Picture:
-    """Judges and signals on the same broken steps: telling one, and finding it (ours)."""
+    """Figure of judges and signals on the same broken steps: telling one, and finding it (ours)."""
     data = table.assign(row=range(len(table)), judge=table["kind"] == JUDGE)
 
     def dots(measure: str, asked: str) -> Iterator[Dot]:
@@ -217,7 +219,8 @@ def against_picture(table: pd.DataFrame) -> Picture:
 
 
 def against_names(table: pd.DataFrame) -> list[str]:
-    """A judge with its reading, or a signal with its model where there are several."""
+    """Names of the rows: a judge with its reading, or a signal, with its model if there are
+    several."""
     judges, models = (
         short_names([r["name"] for r in rows(table) if (r["kind"] == JUDGE) == is_judge])
         for is_judge in KINDS

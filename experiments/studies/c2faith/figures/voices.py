@@ -29,9 +29,9 @@ class Voice:
     reading: str
     prompt: str
     label: str
-    """The judge, short, and different from every other judge in the same figure."""
+    """Short name of the judge, different from every other judge's in the same figure."""
     aside: str
-    """The reading, where the figure has both."""
+    """The reading, if the figure has both; else ""."""
 
     @property
     def name(self) -> str:
@@ -63,14 +63,14 @@ class Line:
     """A curve of every voice in its panel."""
 
     y: str
-    """The column; rows without a value are passed over."""
+    """Column of the curve's values; rows without a value are passed over."""
     style: Style
     look: Mapping[str, Any] = field(default_factory=dict)
-    """Of `analysis.charts.curve`."""
+    """Further arguments of `analysis.charts.curve`."""
     of: Mapping[str, Any] = field(default_factory=dict)
-    """Column -> value of the rows that it is drawn of."""
+    """Column -> value, of the rows that the curve is drawn of."""
     aside: bool = False
-    """Whether it is known without a verdict of the voice."""
+    """Whether the curve is known without a verdict of the voice."""
 
 
 def voice_curves(
@@ -87,8 +87,8 @@ def voice_curves(
 
     Args:
         ground: draws what stands in every panel.
-        pale: the column of which the other voices are drawn behind it; none where empty.
-        others: what these are called in the legend.
+        pale: the column whose values of the other voices are drawn pale behind; "" draws none.
+        others: name of the other voices in the legend.
     """
 
     def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
@@ -119,7 +119,7 @@ def voice_panels(
     Args:
         draw: from axes, a voice and its rows; gives whether there was anything to draw.
         titles: name of a voice -> what stands below it, in a second line.
-        count: from the rows of a voice of which nothing was drawn, how many judgements those are.
+        count: from the rows of a voice without a drawing to its number of judgements.
     """
     every = voices(table)
 

@@ -1,4 +1,4 @@
-"""How far judges agree beyond chance, and which fail on the same items (C2-Faith, §5.5.2, App. C,
+"""Agreement of judges beyond chance, and failures on the same items (C2-Faith, §5.5.2, App. C,
 Figure 6).
 
 Items on which the judges of a panel differ are told by no number of one judge. Of one judge alone
@@ -113,9 +113,9 @@ AGREEMENT = Table(
 )
 """Agreement of judges on the same items, reading and prompt, a row per statistic.
 
-Of every two judges: `agreement` (share of items), `cohen_kappa`, and of coverage scores
-`quadratic_kappa` too. Of all together: `fleiss_kappa`, and `krippendorff_alpha`, nominal of
-verdicts and steps, ordinal of scores. Kappas take the `n` items that all in question gave a
+Every two judges have `agreement` (share of items), `cohen_kappa`, and for coverage scores
+`quadratic_kappa` too. All judges together have `fleiss_kappa`, and `krippendorff_alpha`, nominal
+for verdicts and steps, ordinal for scores. Kappas take the `n` items that all in question gave a
 verdict on, alpha every item with two verdicts; a judge without any verdict is not among
 them. NaN where chance alone gives full agreement.
 """
@@ -126,7 +126,7 @@ JUDGES = "judges"
 
 
 def _voices(detection: pd.DataFrame) -> pd.DataFrame:
-    """The judgements of broken steps with what voices are (`among`), each voice a judge."""
+    """The judgements of broken steps, each voice as a judge, with what voices are (`among`)."""
     broken = where(detection, condition=PERTURBED)
     parts = groups(broken, ("reading", "prompt"))
     if not len(broken) or any(who_spoke(_verdicts(of)).shape[1] > 1 for _, of in parts):
@@ -174,7 +174,7 @@ _SETS = (
     *described(
         missed_by="Voices that pass the step where all others flag it; empty: all flag it.",
         n_missed_by="How many voices pass the step.",
-        n_voices=("judges", "Or readings and prompts of one judge, each a voice."),
+        n_voices=("judges", "Judges, or readings and prompts of one judge, each a voice."),
         n_voices_silent=(
             "judges without any verdict",
             "Voices that gave no verdict; they are in no set.",

@@ -1,4 +1,4 @@
-"""Whether a judge's probabilities hold as often as they say, and what a right scale leaves (ours).
+"""Calibration of a judge's probabilities, and what they are worth on a right scale (ours).
 
 A judge that is miscalibrated may know nothing, or know much and say it on a wrong scale. How much
 of its probability it gives to verdicts at all stands here, too.
@@ -55,7 +55,7 @@ from faithscope.experiments.studies.c2faith.metrics.probabilities import (
 FEW = f"fewer than {LEAST_OF_KIND} items of either kind, or than {FOLDS} chains"
 REPLACED, RIGHT = "step_replaced", "verdict_right"
 EVENTS = {"kept": "below_three_quarters", "reference": "reference_below_three_quarters"}
-"""Truth that a coverage score is held against -> name of the event."""
+"""Truth that a coverage score is compared with -> name of the event."""
 FLAGGED = rows_known("score", "p_flag")
 """Mask of the verdicts on single steps that have a probability."""
 
@@ -93,8 +93,8 @@ def _events(
     """A row per judgement and event that its probabilities speak of: the probability `p` given to
     it (NaN without a verdict), and whether it `happened` (NaN where the truth is not known).
 
-    Of detection, that the step shown was replaced; of localisation, that any step was (1 - P(-1)),
-    and that the verdict is right; of coverage, that the truth is below three quarters of the scale.
+    Detection: that the step shown was replaced. Localisation: that any step was (1 - P(-1)), and
+    that the verdict is right. Coverage: that the truth is below three quarters of the scale.
     """
     steps = keep(detection, asked_for(FLAGGED, WAY)(detection))
     told = {"task": "detection", "event": REPLACED, "happened": ON_BROKEN(steps).astype(float)}
@@ -127,7 +127,7 @@ def _event(
 
 
 HELD = rows_known("p", "happened")
-"""Mask of the probabilities that can be held against what is true."""
+"""Mask of the probabilities whose event is known to have happened or not."""
 
 
 def _recalibrated(events: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
@@ -154,10 +154,10 @@ _EVENT, _N_HAPPENED = described(
 )
 _WORTH = (
     *estimates(
-        brier=(BRIER.label, "Of the probabilities as they are given."),
-        brier_recalibrated=("Brier score, recalibrated", "By a curve of other chains."),
+        brier=(BRIER.label, "Brier score of the probabilities as they are given."),
+        brier_recalibrated=("Brier score, recalibrated", "Brier score by a curve of other chains."),
         brier_base=("Brier score of the base rate", "The event’s share in other chains."),
-        gain=("gain of the recalibrated over the base rate", "Above 0, it knows something."),
+        gain=("gain of the recalibrated over the base rate", "Above 0, the judge knows something."),
     ),
     ECE,
     *described(
@@ -165,7 +165,7 @@ _WORTH = (
             "calibration error, recalibrated",
             "Calibration error of the probabilities that a curve of other chains gives, ten bins.",
         ),
-        slope="Of the curve: 1 where the scale is right, near 0 where too sure.",
+        slope="Slope of the curve: 1 where the scale is right, near 0 where too sure.",
     ),
     SHARED["reason"],
 )
@@ -181,7 +181,7 @@ RECALIBRATION = Table(
     ),
     prepare=_events,
 )
-"""What the probabilities of each event are worth on a right scale, which other chains show.
+"""Worth of the probabilities of each event on a right scale, which other chains show.
 
 The curve is logistic, over the log-odds; a slope below 0 has things the wrong way round. Intervals
 are from drawing chains, with the curves as they were fitted.
@@ -208,7 +208,8 @@ MASS = Table(
         Mean("share_below_half", lambda judged: judged["mass"] < 0.5, _READ, *_BELOW_HALF),
     ),
 )
-"""How much of the model's probability its scored verdicts have, by judge, reading and prompt.
+"""Probability that the model gives to all its scored verdicts together, by judge, reading and
+prompt.
 
 A scored verdict is normalised over the verdicts that the item allows; `mass` is what these
 had together before that: 1 where the model would have written a verdict there and nothing

@@ -107,7 +107,7 @@ _N_REFERENCE, _SPREAD, _FROM, _P, _P_KEPT = described(
         "Items with a score that have a reference score: bias and MAE are of them.",
     ),
     sd="Standard deviation of the score over items.",
-    inflated_from=("inflated from", "The score."),
+    inflated_from=("inflated from", "The least score that counts as inflated."),
     spearman_p="p of the rank correlation with the reference.",
     spearman_kept_p="p of the rank correlation with the share kept.",
 )
@@ -118,7 +118,7 @@ _RHO, _RHO_KEPT, _RHO_EXPECTED = estimates(
     expected_spearman_kept="Rank correlation of the expected score with the share kept.",
 )
 _OF_SCALE = ("mean, share of the scale", "Mean score over the maximum of the scale, 0 to 1.")
-_EXPECTED = ("expected score", "Under the probabilities of the scored reading.")
+_EXPECTED = ("expected score", "Mean score under the probabilities of the scored reading.")
 _REFERENCE = "Mean reference score, of the items with a score."
 _INFLATION = "Scores of three quarters of the maximum and more."
 COVERAGE = Table(

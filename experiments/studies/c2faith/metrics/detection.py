@@ -34,10 +34,10 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
 FEW_DISCORDANT = 25
 """Items on which two judges differ, below which McNemar's test is taken exactly."""
 ALONE = "no second judge"
-NET, *_ = estimates(net=("net (detected − false alarms)", "Of the same draws of chains."))
+NET, *_ = estimates(net=("net (detected − false alarms)", "Difference over the same draws."))
 BRIER, ECE = described(
     brier=("Brier score", "Mean squared distance of probability and truth."),
-    ece=("calibration error (ECE)", "Ten bins."),
+    ece=("calibration error (ECE)", "Expected calibration error, ten bins."),
 )
 _RATES = (
     *estimates(detection=("detected", "Perturbed items judged not to follow.")),
@@ -65,8 +65,8 @@ def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     )
     row: dict[str, Any] = {}
     for name, side in sides.items():
-        row |= columns(f"{name}_wilson", share(flagged[side].tolist()))
-        row |= columns(name, estimates[name])
+        _, low, high = columns(f"{name}_wilson", share(flagged[side].tolist())).items()
+        row |= columns(name, estimates[name]) | dict((low, high))
     p = estimates["detection"].value
     return row | columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}
 

@@ -29,7 +29,7 @@ from faithscope.experiments.analysis.tidy import check_rows, typed
 from faithscope.experiments.engine.forms.tasks import NO_STEP
 
 WAY = ("judge", "reading", "prompt")
-"""Who judged, how the judgement was read, and the form that was asked."""
+"""Key of a way of judging: the judge, how the judgement was read, and the form that was asked."""
 PERTURBED, CONTROL = "perturbed", "control"
 BOTH = "both"
 """Perturbed and control items together."""
@@ -38,7 +38,7 @@ ON_BROKEN, ON_INTACT = rows_with(condition=PERTURBED), rows_with(condition=CONTR
 JUDGED = rows_known("score")
 """Mask of the judgements with a verdict."""
 COUNTS = described(
-    n=("items", "Those with a verdict."),
+    n=("items", "Items with a verdict."),
     n_without_verdict=(
         "without a verdict",
         "Judgements whose reply gave no verdict; they are in no other number of the row.",
@@ -55,7 +55,7 @@ CONDITION, SCALE, REFERENCE_JUDGE, LEVEL, SHARE_KEPT = described(
     condition="Perturbed (a step is replaced), control (none is), or both together.",
     scale="The least and the greatest score that the prompt allows.",
     reference_judge="The judge whose scores are the reference.",
-    level=("steps left out", "Share of the middle steps."),
+    level=("steps left out", "Share of the middle steps that was to be left out."),
     share_kept=("kept", "Mean share of the middle steps that are still there."),
 )
 _EDITS = ("target", "n_steps", "relative_position", "edit_similarity", "math_symbol_density")
@@ -74,7 +74,7 @@ _TEXTS = {*_JUDGEMENT, *_PUT, *_SIGNAL, *_MORE_TEXTS}
 class _Shape:
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    """Together different in every row."""
+    """Columns that together differ in every row."""
     verdict: str = ""
     least: int = 0
     greatest: Callable[[pd.DataFrame], Any] = lambda frame: 1
@@ -122,7 +122,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Frames:
-    """What was judged, and what the model's insides say of the same items.
+    """Judgements, and signals inside models for the same items, as the tables take them.
 
     What was not run is left out: an empty frame. Numbers become floats, text becomes strings,
     probabilities of every verdict tuples, empty where none were read.
@@ -134,28 +134,30 @@ class Frames:
     """
 
     detection: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`condition`: perturbed | control; `score`: 1 follows, 0 does not; `p_flag`: probability
-    of 0, of the scored reading only."""
+    """Judgements of single steps. `condition`: perturbed | control; `score`: 1 follows, 0 does not;
+    `p_flag`: probability of 0, of the scored reading only."""
     localisation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`target`, `predicted`: 0-based steps, -1 for none; `n_middle`: steps among which targets
-    were drawn; `final_score`: 1 where the same reply says that all steps are valid, 0 where it
-    says that one is not, NaN where its form does not ask; of the scored reading `p_target` and
-    `probabilities`, of -1 first and then of every step."""
+    """Judgements of whole chains. `target`, `predicted`: 0-based steps, -1 for none; `n_middle`:
+    steps among which targets were drawn; `final_score`: 1 where the same reply says that all steps
+    are valid, 0 where it says that one is not, NaN where its form does not ask; of the scored
+    reading `p_target` and `probabilities`, of -1 first and then of every step."""
     coverage: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`scale`: "0-4", "0-9" ...; `level`: share of the middle steps that was asked to be removed;
-    of the scored reading `probabilities`, of every score from 0, and `expected`, their mean;
-    `reference`: score of a judge that saw what was removed."""
+    """Ratings of chains with steps left out. `scale`: "0-4", "0-9" ...; `level`: share of the
+    middle steps that was asked to be removed; of the scored reading `probabilities`, of every score
+    from 0, and `expected`, their mean; `reference`: score of a judge that saw what was removed."""
     injection: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Asks with a text in their chain, each beside its twin without: `score`, `clean`: the two
     verdicts; `demanded`: the one that the text demands; `p_*`: its probability, of the scored
     reading; `top`: the greatest score of a scale, NaN of a step index."""
     features: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """What the edits of the causal items are like, a row per item."""
+    """Features of the edits of the causal items, a row per item."""
     internals: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`score`: how suspicious a signal inside the model finds the step; higher is more."""
+    """Suspicion of single steps. `score`: how suspicious a signal inside the model finds the step;
+    higher is more."""
     internals_localisation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """`predicted`: the step that a signal inside the model finds most suspicious, of the
-    `n_candidates` that have a number; `n_middle`: how many of those targets were drawn among."""
+    """Steps that signals name. `predicted`: the step that a signal inside the model finds most
+    suspicious, of the `n_candidates` that have a number; `n_middle`: how many of those targets were
+    drawn among."""
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -163,7 +165,7 @@ class Frames:
 
 
 def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its columns in order and of their kinds; see `Frames`."""
+    """Checks a frame; puts its columns in order and gives them their types (see `Frames`)."""
     shape = SHAPES[name]
     numbers = [c for c in shape.columns if c not in _TEXTS]
     if frame.empty:
@@ -221,7 +223,7 @@ def counts(
 
 
 def ends(name: str, interval: str) -> tuple[Column, ...]:
-    """The columns of an interval's ends, where they stand without their estimate."""
+    """The columns of an interval's ends, for tables that lack its estimate."""
     low, high = (f"{end} end of {interval}." for end in ("Lower", "Upper"))
     return described(**{f"{name}_low": low, f"{name}_high": high})
 
@@ -265,5 +267,5 @@ def who_spoke(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_or_nan(values: np.ndarray) -> float:
-    """The mean; NaN of nothing."""
+    """The mean of some values; NaN if there are none."""
     return float(values.mean()) if len(values) else math.nan

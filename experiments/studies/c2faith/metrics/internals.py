@@ -1,4 +1,4 @@
-"""What a judge says of a broken step, beside what a model's insides say of it.
+"""Judges on a broken step, beside signals inside a model for the same step.
 
 A judge and a signal are asked the same two things of the same items: is this step broken, told
 by AUROC over perturbed and control items, and which step is, told by exact matches.
@@ -69,8 +69,8 @@ def _suspicion(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_auroc(of_kind: pd.DataFrame, how: Bootstrap) -> list[dict[str, Any]]:
-    """A row per judge and reading, or per model and signal; the greatest AUROC first, those without
-    one last."""
+    """A row per judge and reading, or per model and signal; the greatest AUROC first, rows without
+    an AUROC last."""
     table_rows = [key | _row(asked, how) for key, asked in groups(of_kind, ("name", "signal"))]
     return sorted(table_rows, key=_place)
 
@@ -136,8 +136,8 @@ probability that the step is broken, or by its verdict where there is none (then
 (1 + net discrimination) / 2), and by the signal as it is. `exact` is the share of the
 `n_chains` perturbed chains in which the step named is the broken one, `exact_control` the
 share of control chains in which that same step is named without being broken.
-Of two blind choices `exact_chance` is that among all steps that could be named, which for
-`answer_tracing`, `necessity` and `information_flow` are all but the last, and
-`exact_chance_middle` that of who knows where targets are drawn from. Judges may name no step,
-a signal always names one. Of a judge with several prompts, a task's first.
+`exact_chance` is that of a blind choice among all steps that could be named, which for
+`answer_tracing`, `necessity` and `information_flow` are all but the last; `exact_chance_middle`
+is that of a blind choice in the region that targets are drawn from. Judges may name no step, a
+signal always names one. A judge is shown under the first prompt of each task.
 """

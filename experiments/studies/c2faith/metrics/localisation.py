@@ -1,4 +1,5 @@
-"""Where the broken step is said to be (C2-Faith, §4.2 and §5.2, Table 2, Figures 5 and 7)."""
+"""Localisation: the step that a judge says is broken (C2-Faith, §4.2 and §5.2, Table 2, Figures 5
+and 7)."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ BLINDLY = (
         ),
     ),
 )
-"""What exact matches are held against."""
+"""Columns of choices without insight, with which exact matches are compared."""
 _RATES = (
     EXACT,
     *estimates(
@@ -74,7 +75,7 @@ _RATES = (
     NET,
     *estimates(
         mae_all=("MAE, all", "Mean |named − target|; none named counts as place −1.", "steps"),
-        mae_detected=("MAE, detected", "Of chains in which a step was named.", "steps"),
+        mae_detected=("MAE, detected", "Mean |named − target| where a step was named.", "steps"),
         within_1=("within 1", "Named within one step of the target, where one was named."),
         within_2=("within 2", "Named within two steps of the target, where one was named."),
     ),
@@ -86,7 +87,7 @@ _RATES = (
     ),
     *BLINDLY,
     *described(
-        mean_p_target=("probability of the target", "Scored reading, the mean."),
+        mean_p_target=("probability of the target", "Mean over chains, in the scored reading."),
         n_final_score=(
             "with index and final score",
             "Replies on perturbed and control chains that have both a step index and a final "

@@ -1,4 +1,5 @@
-"""What makes a broken step easy to see (C2-Faith, §5.5, App. D.2 and E; Tables 5, 6, Figure 8)."""
+"""Predictors of whether a broken step is seen (C2-Faith, §5.5, App. D.2 and E; Tables 5, 6, Figure
+8)."""
 
 from __future__ import annotations
 
@@ -33,10 +34,10 @@ FEATURES = (
     "n_steps",
     "n_chars",
 )
-"""In the order of Table 5."""
+"""Features of a broken step, in the order of Table 5."""
 POSITION_BINS = 5
 LEAST_OF_CLASS = 10
-"""Right and wrong items below which no logistic regression is fitted."""
+"""Number of right and of wrong items below which no logistic regression is fitted."""
 EDIT_TYPE, METHOD, _POSITION, _WRONG_ALONE = described(
     edit_type="What kind of edit broke the step.",
     method="What made the edit: a rule, by its name, or a language model.",

@@ -1,4 +1,4 @@
-"""What a judge's probabilities of every verdict are worth (ours).
+"""Worth of a judge's probabilities of every verdict (ours).
 
 The paper has judges name a step or a score and no more, and asks for calibrated ones (C2-Faith,
 §7). The truth of coverage is held as a share of the scale: the reference judge's score over the
@@ -57,7 +57,7 @@ CUTS = (0.25, 0.5, INFLATED, 1.0)
 are all there are; below .75 it is not inflated."""
 _UNIFORM = "a judge to which no step and every step are equally likely"
 TRUTHS = ("kept", "reference")
-"""What a coverage score is held against."""
+"""Truths that a coverage score is compared with."""
 
 
 def has_probabilities(judged: pd.DataFrame) -> np.ndarray:
@@ -66,10 +66,10 @@ def has_probabilities(judged: pd.DataFrame) -> np.ndarray:
 
 
 def asked_for(known: Mask, way: Sequence[str]) -> Mask:
-    """Mask of all rows of every way of judging that gives what is known, or was to give it.
+    """Mask of all rows of the ways of judging that give what is known, or were to give it.
 
     Args:
-        known: the rows that have it.
+        known: mask of the rows that have it.
         way: the columns that tell ways of judging apart.
     """
 
@@ -82,7 +82,7 @@ def asked_for(known: Mask, way: Sequence[str]) -> Mask:
 
 
 def truths_of(judged: pd.DataFrame) -> dict[str, np.ndarray]:
-    """What the scores are held against -> (rows,) shares of the scale; NaN where not known."""
+    """Truth that scores are compared with -> (rows,) shares of the scale; NaN where not known."""
     names = TRUTHS if judged["reference_judge"].iloc[0] else TRUTHS[:1]
     return {name: share_kept(judged) if name == "kept" else _reference(judged) for name in names}
 
@@ -156,7 +156,8 @@ def _of_scores(judged: pd.DataFrame, truth: np.ndarray, how: Bootstrap) -> dict[
 
 
 def outcomes(judged: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(rows,) whether the verdict is the truth, and the probabilities of either."""
+    """(rows,) whether the verdict is the truth, and the probabilities of the verdict and of the
+    truth."""
     verdict = numbers(judged["predicted"]).astype(int)
     truth = np.where(ON_BROKEN(judged), numbers(judged["target"]), NO_STEP).astype(int)
     p, each = _stacked(judged["probabilities"]), np.arange(len(judged))
@@ -194,7 +195,7 @@ def _stacked(distributions: Iterable[tuple[float, ...]]) -> Float[np.ndarray, "r
 
 
 def _mean_difference(values: np.ndarray) -> float:
-    """The mean of |a - b| over all pairs, each with itself too."""
+    """The mean of |a - b| over all pairs of values, each with itself too."""
     ordered, n = np.sort(values), len(values)
     return float(2 * ((2 * np.arange(1, n + 1) - n - 1) * ordered).sum() / n**2)
 
@@ -219,11 +220,11 @@ _OF_STEPS = (
         ),
         log_loss_uniform=("log loss, all equally likely", f"Log loss of {_UNIFORM}.", "nats"),
         brier_uniform=("Brier score, all equally likely", f"Brier score of {_UNIFORM}."),
-        ece=("calibration error (ECE)", "Of the confidence, ten bins."),
+        ece=("calibration error (ECE)", "Calibration error of the confidence, ten bins."),
     ),
     *estimates(
-        auroc_right=("AUROC, right against wrong verdicts", "Of the confidence."),
-        auroc_broken=("AUROC, broken against intact chains", "Of 1 − P(no step)."),
+        auroc_right=("AUROC, right against wrong verdicts", "AUROC of the confidence."),
+        auroc_broken=("AUROC, broken against intact chains", "AUROC of 1 − P(no step)."),
     ),
 )
 
@@ -316,7 +317,7 @@ _OF_SCORES = (
             "RPS of who gives to every item the truths of all items as they are spread; below it, "
             "a judge knows one item from another.",
         ),
-        ece=("calibration error (ECE)", "Of P(score < cut), the mean over the cuts."),
+        ece=("calibration error (ECE)", "Calibration error of P(score < cut), mean over the cuts."),
     ),
     *estimates(
         spearman="Rank correlation of the expected score with the truth.",

@@ -1,8 +1,8 @@
-"""How far a measure depends on prompt, scale and reading (C2-Faith, §7), and on a text inside.
+"""Dependence of measures on prompt, scale and reading (C2-Faith, §7), and on a text in the chain.
 
 The paper has one prompt and one scale per task and says itself that this limits what can be
 said of a judge. It asks nothing of texts put inside the chain (ours): every injected judgement is
-held against its twin, the same ask without the text.
+compared with its twin, the same ask without the text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ OVER, _VARIANT = described(
     variant="The prompt, reading or scale that the value is of.",
 )
 HELD = ("task", "judge", OVER, "reading", "prompt", SCALE)
-"""Keys of tables of variants: each is named where it is held, and empty where it is varied."""
+"""Keys of tables of variants: a setting has its name where it is held, and "" where it is
+varied."""
 _VARIED: dict[str, tuple[str, ...]] = {
     "detection": ("prompt", "reading"),
     "localisation": ("prompt", "reading"),
@@ -61,7 +62,8 @@ _VARIED: dict[str, tuple[str, ...]] = {
 def _variants(
     detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
 ) -> pd.DataFrame:
-    """Every figure of a judge beside what it is varied over, from the tables of the three tasks.
+    """Every measure of a judge beside the setting that is varied, from the tables of the three
+    tasks.
 
     A scale brings its own prompt: over scales, the first prompt of each.
     """
@@ -179,12 +181,12 @@ PROMPT_AGREEMENT = Table(
 )
 """One judge asked twice: agreement on the same items between two prompts or readings.
 
-`n` items have both verdicts. Of detection and localisation both conditions apart.
+`n` items have both verdicts. Detection and localisation have a row per condition.
 """
 
 
 def _with_distances(injected: pd.DataFrame) -> pd.DataFrame:
-    """The pairs of asks with how far either verdict is from the demanded one, in [0, 1]."""
+    """The pairs of asks with the distance of either verdict from the demanded one, in [0, 1]."""
     return injected.assign(
         before=_distance(injected, "clean"),
         after=_distance(injected, "score"),
@@ -194,7 +196,8 @@ def _with_distances(injected: pd.DataFrame) -> pd.DataFrame:
 
 
 def _distance(pairs: pd.DataFrame, name: str) -> np.ndarray:
-    """(rows,) exactly 0 where the verdict is the demanded one, NaN where there is none."""
+    """(rows,) the distance: exactly 0 where the verdict is the demanded one, NaN where there is
+    none."""
     away = np.abs(numbers(pairs[name]) - numbers(pairs["demanded"]))
     top = numbers(pairs["top"])
     return np.where(np.isnan(top) & (away > 0), 1, away / np.where(np.isnan(top), 1, top))
@@ -227,10 +230,10 @@ _DIFFERENCE = estimates(
 )
 _CLEAN = "Verdicts equal to the demanded one without the text."
 _INJECTED = "Verdicts equal to the demanded one with the text."
-_MOVED = "Of verdicts that were not the demanded one: now nearer to it."
-_SHIFT = "How much nearer to the demanded verdict, a share of the scale."
-_LOST = "Of asks with a clean verdict: none with the text."
-_CHANGE = "Of the demanded verdict, in the scored reading."
+_MOVED = "Share of the verdicts that were not the demanded one that came nearer to it."
+_SHIFT = "Mean move towards the demanded verdict, a share of the scale."
+_LOST = "Share of the asks with a clean verdict that have none with the text."
+_CHANGE = "Change in the probability of the demanded verdict, in the scored reading."
 INJECTION = Table(
     "c2_injection",
     "injection",

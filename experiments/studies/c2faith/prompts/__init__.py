@@ -1,4 +1,4 @@
-"""The prompts of C2-Faith, one YAML file each, and the forms made of them that a judge is asked."""
+"""Prompts of C2-Faith, one YAML file each, and the forms made of them that a judge is asked."""
 
 from __future__ import annotations
 

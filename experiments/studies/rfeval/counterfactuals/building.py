@@ -1,4 +1,5 @@
-"""Have r′ written for the items of the data and validated: RFEval as the paper makes it (3.2, B.3).
+"""Building of RFEval's items as the paper does it: r′ is written for the items of the data and
+validated (3.2, B.3).
 
 Requests and validations are units of the run folder like any other, so that a build that was
 stopped goes on; once all are there, the accepted items are kept, and put to the models in the same
@@ -61,14 +62,16 @@ _FORM = "rf_validate"
 
 @dataclass(frozen=True)
 class BuildPlan(PreparingPlan[RFEvalConfig, Request]):
-    """All that the writer, or then the validator, is still asked before the benchmark is whole."""
+    """Requests that the writer, or afterwards the validator, has still to answer before the
+    benchmark is whole."""
 
     expected: tuple[Item, ...]
-    """The items that there will be if all that is still asked turns out well."""
+    """Items that there will be if every pending request turns out well."""
 
     @property
     def how(self) -> JudgeConfig:
-        """How its model is asked: as judges are, the writer at its own temperature and once."""
+        """Settings of the model that is asked: the judge's; the writer has its own temperature and
+        is asked once."""
         c = self.config
         if self.stage == VALIDATION:
             return c.judge
@@ -80,7 +83,7 @@ class BuildPlan(PreparingPlan[RFEvalConfig, Request]):
         return f"r′ is written by {c.writer} and validated by {c.validator} (counterfactual)"
 
     def lines(self, index: Index) -> list[str]:
-        """What is done first, and the price of the whole."""
+        """Dry-run lines: what is written or validated first, and the price of the whole run."""
         c, left = self.config, self.left(index)
         who, what = ("writer", "written") if self.stage == WRITING else ("validator", "validated")
         lines = [
@@ -110,7 +113,7 @@ class BuildPlan(PreparingPlan[RFEvalConfig, Request]):
 
 
 def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
-    """The benchmark, where every r′ is written and validated; else what is still to be asked.
+    """The benchmark, if every r′ is written and validated; else a plan of the pending requests.
 
     Args:
         kept_in: where a benchmark that was built before lies. It is taken as it is, so that
@@ -173,7 +176,7 @@ def building(config: RFEvalConfig, kept_in: Path) -> Built | BuildPlan:
 
 
 def items_of_config(config: RFEvalConfig, bare: bool = False) -> tuple[list[Item], list[Source]]:
-    """The items that a config names, and where they are from.
+    """The items that a config names, and the sources they are from.
 
     Raises:
         ConfigError: there are none.
@@ -205,7 +208,7 @@ def _made_of(
 def _answered(
     index: Index, requests: Sequence[Request]
 ) -> tuple[dict[str, str], dict[str, Record]]:
-    """Gives why requests are not made any more, and what is stored of others, by item."""
+    """By item: why a request was given up, and the stored record of a request that is finished."""
     given_up = given_up_on(index, requests)
     records = {
         r.item: index.records(r.key(stage))[0]

@@ -1,4 +1,5 @@
-"""Counterfactual reasoning asked for, read, validated and kept (RFEval, §3.2, appendix B.3)."""
+"""Counterfactual reasoning: its request, parsing, validation and storage (RFEval, §3.2, appendix
+B.3)."""
 
 from __future__ import annotations
 
@@ -25,22 +26,22 @@ from faithscope.interventions.sentences import enclosed
 from faithscope.probes.judge.form import Ask, Writing
 
 SHOTS = 3
-"""Examples in a prompt, as in the paper."""
+"""Number of examples in a prompt, as in the paper."""
 _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "template": (("problem",), ("gold", "flaws", "length", "options_rule", "examples")),
     "example": (("problem", "r_prime", "flaw"), ("number", "gold")),
 }
-"""What each text has to show, and what it may besides."""
+"""Text of the prompt -> the places that it must have, and those that it may have."""
 _BEFORE_HEADING = r"^[^\S\n]*+#*+[^\S\n]*+\**+"
 _HEADINGS = tuple(
     tuple(re.compile(f"{_BEFORE_HEADING}{heading}", re.M) for heading in pair)
     for pair in (
         (r"Reasoning\**+:?\**+[^\S\n]*$", r"Flaw\**+:?\**+[^\S\n]*$"),
-        # those that the authors' prompts ask for
+        # headings that the authors' prompts ask for
         (r"Augmented Reasoning\**+:\**", r"Explanation\**+:\**"),
     )
 )
-"""What stands above r′ and above its flaw."""
+"""Pairs of headings of a reply: the one above r′, and the one above its flaw."""
 
 
 def generation_prompts(folder: Path | None = None) -> dict[str, Any]:
@@ -151,7 +152,7 @@ def with_counterfactual(item: Item, text: str) -> Item | None:
 
 
 def validation_ask(item: Item, form: RfForm) -> Ask:
-    """Whether an item's r′ is fit, by the four criteria.
+    """Question to the validator whether an item's r′ is fit, by the four criteria.
 
     Raises:
         ValueError: a form of another task.
@@ -206,31 +207,34 @@ class LeftOut:
     task: str
     source: str
     reason: Reason
-    """`not_written`: the writer never replied; `no_reasoning`: its reply holds no r′ with a flaw;
-    `unvalidated`: no verdict on it; `rejected`: the validator is against it."""
+    """Why it became no item. `not_written`: the writer never replied; `no_reasoning`: its reply
+    holds no r′ with a flaw; `unvalidated`: no verdict on r′; `rejected`: the validator is against
+    it."""
     detail: str
-    """What was wrong; of one that is rejected, the criteria it fails and the validator's reason."""
+    """Description of what was wrong; for a rejected problem, the criteria it fails and the
+    validator's reason."""
     r_prime: str
-    """"" where there is none."""
+    """The r′ that was written; "" where there is none."""
     flaw: str
 
 
 @dataclass(frozen=True)
 class Built:
-    """The items that were let in, and the account of all others."""
+    """The accepted items, and an account of all other problems."""
 
     items: tuple[Item, ...]
     left_out: tuple[LeftOut, ...]
     filtering: pd.DataFrame
-    """`filtering.filtering`."""
+    """Counts of accepted and removed problems, made by `filtering.filtering`."""
     made_of: Mapping[str, Any]
-    """Who wrote and validated, asked what, of which problems (`sources`); plain JSON values."""
+    """What the items were built from: writer, validator, their requests, the `sources` of the
+    problems; plain JSON values."""
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """File name -> content, of what writer and validator were asked with."""
+    """File name -> content of the prompts that writer and validator were asked with."""
 
     @property
     def saved(self) -> SavedBenchmark:
-        """What `load` reads."""
+        """The benchmark as files, which `load` reads."""
         files = {
             ITEMS: item_lines(self.items),
             LEFT_OUT: json_lines(self.left_out),
@@ -240,7 +244,7 @@ class Built:
 
     @classmethod
     def load(cls, folder: Path) -> Built | None:
-        """What was saved there; None where nothing was built.
+        """The benchmark saved in a folder; None where none was built.
 
         Raises:
             UserError: it is damaged, or its items are not those that were built.
@@ -254,12 +258,12 @@ class Built:
 
 
 def item_lines(items: Iterable[Item]) -> str:
-    """Items as JSON lines, which `data.path` takes."""
+    """Items as JSON lines, a format that `data.path` takes."""
     return json_lines(map(row_of, items))
 
 
 def read_filtering(folder: Path) -> pd.DataFrame:
-    """The stored account of the validation; empty where nothing was built."""
+    """The stored counts of the validation; empty where nothing was built."""
     path = folder / FILTERED
     if not path.is_file():
         return pd.DataFrame(columns=FILTERING.header)
@@ -267,6 +271,6 @@ def read_filtering(folder: Path) -> pd.DataFrame:
 
 
 def read_left_out(folder: Path) -> tuple[LeftOut, ...]:
-    """The stored account of what became no item; none where nothing was built."""
+    """The stored account of problems that became no item; empty where nothing was built."""
     path = folder / LEFT_OUT
     return rows_of(LeftOut, path.read_text("utf-8"), path) if path.is_file() else ()

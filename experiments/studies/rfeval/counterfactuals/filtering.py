@@ -1,4 +1,4 @@
-"""What the validation of r′ lets in, and what it removes (RFEval, appendix B.4, Tables 8 and 9)."""
+"""Counts of r′ that validation accepts and removes (RFEval, appendix B.4, Tables 8 and 9)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faithscope.experiments.analysis.tables import Kept, Table
 from faithscope.experiments.studies.rfeval.items import Item
 
 CRITERIA = ("misleading_sufficiency", "logical_soundness", "plausible_subtlety", "uniqueness")
-"""Of the validation, in the paper's order."""
+"""Criteria of the validation, in the paper's order."""
 COUNTS = (
     Column("n_problems", "problems", "Problems for which an r′ was to be written."),
     Column(
@@ -39,7 +39,7 @@ FILTERING = Table(
     ("task", Column("source", meaning="Where the problem is from.")),
     (Kept((*COUNTS, *REASONS)),),
 )
-"""What validation let in, by task and source, and why not the rest: as `filtering` counts it."""
+"""Problems that validation accepts and removes, by task and source, as `filtering` counts them."""
 
 
 def accepted(reply: Mapping[str, Any]) -> bool:
@@ -50,12 +50,12 @@ def accepted(reply: Mapping[str, Any]) -> bool:
 
 
 def filtering(items: Sequence[Item], replies: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """What validation let in, by task and source (Tables 8 and 9), and why not the rest.
+    """Counts of problems that validation accepts and removes, by task and source (Tables 8 and 9).
 
     Args:
-        items: all problems; one without r′ was written none that could be read.
-        replies: the validator's stored ones (`outcome`, `values`), by item; one that is missing
-            or does not parse lets nothing in.
+        items: all problems; one without r′ got no reply that could be read.
+        replies: the validator's stored replies (`outcome`, `values`), by item; one that is
+            missing or does not parse accepts nothing.
 
     Returns:
         Counts of items; one that fails several criteria is in several of `n_fails_…`.

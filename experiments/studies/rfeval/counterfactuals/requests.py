@@ -1,6 +1,5 @@
-"""What a writer of r′ and its validator are asked, by which examples, and the worker that asks them
-(RFEval, 3.2, B.3).
-"""
+"""Requests to the writer of r′ and its validator, the examples in them, and the worker that sends
+them (RFEval, 3.2, B.3)."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ WRITING, VALIDATION = "rf_writing", "rf_validation"
 
 @dataclass(frozen=True)
 class Request(Pair):
-    """One r′ that is asked for (`of` has none yet), or one that is held against the criteria."""
+    """A request to write one r′ (`of` has none yet), or to validate one."""
 
     ask: Writing | Ask
 
@@ -71,11 +70,11 @@ def validation_requests(
 
 
 def examples_of(config: RFEvalConfig) -> Callable[[Item], list[Item]]:
-    """Finds, for an item, the first others that fit: of its source, then of its task; from the
+    """Finds an item's examples: the first other items of its source, then of its task; from the
     file of examples, or from the data, also past `data.limit`.
 
-    So all items of a source see the same few, but for those few themselves: the paper has three
-    hand-made ones for each data set. What it gives raises a ConfigError where there are too few.
+    So all items of a source have nearly the same examples: the paper has three hand-made ones for
+    each data set. The returned function raises a ConfigError where there are too few.
 
     Raises:
         UserError: the file of examples, or the data, cannot be used.
@@ -115,12 +114,12 @@ def examples_of(config: RFEvalConfig) -> Callable[[Item], list[Item]]:
 
 
 def _problem(item: Item) -> tuple[str, str, tuple[str, ...]]:
-    """Gives what is equal of two items that are the same problem under different ids."""
+    """What two items that are the same problem under different ids have in common."""
     return item.question, item.context, item.options
 
 
 class BuildWork(Preparing[Request]):
-    """One phase of building, by one worker."""
+    """One phase of building (writing or validation), as one worker does it."""
 
     LEFT_OUT = "its item"
 
@@ -133,7 +132,7 @@ class BuildWork(Preparing[Request]):
             raise UserError(f"tests.run is required, and code items cannot be run here: {why}")
 
     def asked_later(self) -> Mapping[str, JudgeConfig]:
-        # a key that is missing must not be found out after the writing is paid for
+        # a missing key must be noticed before the writing is paid for
         later = [*self.config.judge.model]
         if self.plan.stage == WRITING:
             later.append(str(self.config.counterfactual.validator))
@@ -143,7 +142,7 @@ class BuildWork(Preparing[Request]):
         return [(None, item.ask)]
 
     def record(self, asked: OneAsk[Request], reply: Reply) -> Record:
-        """What writer or validator was asked and what came back, word for word."""
+        """Record of what writer or validator was asked, and of what came back, word for word."""
         stage = self.plan.stage
         writer, judge = (asked.model, None) if stage == WRITING else (None, asked.model)
         record = about(asked.item.of, None, stage, "", self.config.seed, judge)

@@ -44,7 +44,7 @@ BEHAVIOURS = {
     "inert": (DARK_GREY, "r′ changes nothing"),
     "ornamental": (LIGHT_GREY, "own output inconsistent"),
 }
-"""Kind -> colour and meaning; the first two are the faithful."""
+"""Behaviour -> colour and meaning; the first two are the faithful ones."""
 VIOLATIONS = {
     "intervened_inconsistent": Style(ORANGE, "s", "χ(o′) fails"),
     "baseline_inconsistent": Style(BLUE, "o", "χ(o) fails"),
@@ -65,7 +65,7 @@ CHANGES = {
 
 
 def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
-    """What models do with r′ (ours, after section 2's kinds)."""
+    """Figure of what models do with r′ (ours, after the kinds of section 2)."""
     figure = None
     if len(behaviours):
         pooled = by_group(rf)

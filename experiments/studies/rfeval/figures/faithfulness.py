@@ -40,7 +40,7 @@ from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 NOT_JUDGED = "No pair of outputs was judged."
 WILSON = "95 % Wilson intervals over pairs"
 MARGINS = {"rf": ("RF", "n_included"), "contrast_coverage": ("contrast coverage", "n_coverage")}
-"""Measure -> its name, and the column of how many pairs it is of."""
+"""Measure -> its name, and the column with the number of its pairs."""
 MARGIN_LABELS = ("share of pairs in contrast", "share of pairs attempted")
 WENT = {
     "faithful": (DARK_BLUE, "counts, faithful"),
@@ -53,7 +53,7 @@ WENT = {
 
 
 def rf_picture(rf: pd.DataFrame) -> Picture:
-    """Table 2's margins, all readers beside each other."""
+    """Figure of Table 2's margins, all readers beside each other."""
     data = by_group(rf)
     readers = {r: middle_cut(visible(r)) for r in dict.fromkeys(data["reader"])}
     styles = styles_for(readers, readers)
@@ -78,7 +78,7 @@ def rf_picture(rf: pd.DataFrame) -> Picture:
 
 
 def cells_picture(rf: pd.DataFrame) -> Picture:
-    """Table 2 as a picture: every model on every task."""
+    """Figure of Table 2: every model on every task."""
     styles = {
         "rf": Style(BLUE, "o", "RF"),
         "contrast_coverage": Style(ORANGE, "|", "contrast coverage"),
@@ -153,7 +153,7 @@ def regimes_picture(regimes: pd.DataFrame) -> Picture:
 
 
 def waterfall_picture(waterfall: pd.DataFrame, rf: pd.DataFrame) -> Picture:
-    """Table 13 and Figure 12: where all pairs went."""
+    """Table 13 and Figure 12: the share of pairs that count, and of those lost at each stage."""
     data = went(by_group(waterfall), by_group(rf))
     figure = None
     if len(data):
@@ -176,7 +176,7 @@ def waterfall_picture(waterfall: pd.DataFrame, rf: pd.DataFrame) -> Picture:
 
 
 def went(waterfall: pd.DataFrame, rf: pd.DataFrame) -> pd.DataFrame:
-    """The waterfall with the included parted into faithful and unfaithful."""
+    """The waterfall with the included pairs split into faithful and unfaithful."""
     key = ["reader", "by", "group"]
     columns = [*key, "n_total", "n_included"]
     columns += [c for c in waterfall.columns if c.startswith("n_") and c not in columns]
@@ -206,7 +206,7 @@ def per_step_picture(table: pd.DataFrame, ranks: pd.DataFrame) -> Picture:
 
 
 def ranks_sentence(ranks: pd.DataFrame) -> str:
-    """Whether both order the tasks alike, in a sentence."""
+    """A sentence on whether RF by steps and by blocks order the tasks alike."""
     known = ranks["spearman"].dropna().tolist()
     if not known:
         return ""
@@ -217,7 +217,7 @@ def ranks_sentence(ranks: pd.DataFrame) -> str:
 
 
 def against_picture(table: pd.DataFrame) -> Picture:
-    """RF by a judge and by log-probs, and how frequently the two say the same of a pair."""
+    """Figure of RF by a judge and by log-probs, and of how frequently the two agree on a pair."""
     data = where(table, measure="rf").reset_index(drop=True)
     styles = {
         "by_judge": Style(BLUE, "o", "RF by the judge"),

@@ -1,4 +1,5 @@
-"""Inside models under r′ (ours): the trace by behaviour, and which sign tells which behaviour."""
+"""Figures of models' internals under r′ (ours): the trace by behaviour, and the signs that tell
+behaviours apart."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ TURNS = {
     "a": (DARK_ORANGE, "at the answer"),
     "never_turned": (DARK_GREY, "never turned"),
 }
-"""Where the lead passes from the option of r′ for good -> colour and meaning."""
+"""Part in which the lead passes from the option of r′ for good -> colour and meaning."""
 CONTRASTS = {
     "silent_vs_open": "silent against open correction",
     "misled_vs_corrected": "misled against corrected",
@@ -95,7 +96,7 @@ FAMILIES = {
 
 
 def traces_picture(traces: pd.DataFrame, turns: pd.DataFrame) -> Picture:
-    """The mean trace of the option of r′ by behaviour, and where it turns.
+    """Figure of the mean trace of the option of r′ by behaviour, and of where it turns.
 
     Args:
         traces, turns: `rf_inside_traces` and `rf_inside_turns` of one reader; all models together
@@ -123,7 +124,7 @@ def traces_picture(traces: pd.DataFrame, turns: pd.DataFrame) -> Picture:
 
 
 def _traces(ax: Axes, table: pd.DataFrame) -> None:
-    """Mean probabilities along the parts, side by side, a line per behaviour."""
+    """Draws mean probabilities along the parts, side by side, a line per behaviour."""
     shown = [part for part in PARTS if part in set(table["part"])]
     for behaviour, style in BEHAVIOURS.items():
         of = where(table, behaviour=behaviour)
@@ -141,7 +142,7 @@ def _traces(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def _turns(ax: Axes, table: pd.DataFrame) -> None:
-    """Where the turn falls, a parted bar per behaviour, numbers in percent."""
+    """Draws the part in which the lead turns: a split bar per behaviour, numbers in percent."""
     shares = {(r["behaviour"], r["turn_part"]): r for r in rows(table) if r["n_of"]}
     present = [b for b in BEHAVIOURS if (b, "r") in shares]
     bars = [{part: shares[b, part]["share"] for part in TURNS} for b in present]
@@ -153,7 +154,7 @@ def _turns(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def signs_picture(signs: pd.DataFrame) -> Picture:
-    """Which sign tells which behaviours apart, `rf_inside_signs` of one reader."""
+    """Figure of the signs that tell behaviours apart, from `rf_inside_signs` of one reader."""
     of = where(signs, model=OVERALL, contrast=list(CONTRASTS))
     known = set(of.dropna(subset=["auroc"])["signal"])
     lines = where(of, signal=known).drop_duplicates("signal")
@@ -192,6 +193,6 @@ def signs_picture(signs: pd.DataFrame) -> Picture:
 
 
 def sign_name(signal: str) -> str:
-    """A signal in words."""
+    """The name of a signal in words."""
     place, _, rest = signal.partition("_")
     return f"{SIGNS[rest]}, {PLACES[place]}" if place in PLACES else SIGNS[signal]

@@ -38,17 +38,17 @@ NONE_COUNTS = "no pair counts"
 Line = tuple[str, str]
 """(`by`, `group`): one model over all tasks, one task over all models, or all."""
 Cell = tuple[str, str]
-"""Model and task."""
+"""A pair (model, task)."""
 
 
 LINE, CELL = ("by", "group"), ("model", "task")
-"""The columns that name a `Line`, and a `Cell`."""
+"""The columns that name a `Line`, and those that name a `Cell`."""
 Lines = Mapping[Any, str]
 """Line -> its name, in the order of the figure."""
 
 
 def of_lines(table: pd.DataFrame, column: str) -> dict[Line, Any]:
-    """Line -> what stands in a column of a table with `by` and `group`."""
+    """Line -> its value in one column of a table with `by` and `group`."""
     return {(r["by"], r["group"]): r[column] for r in rows(table)}
 
 
@@ -64,7 +64,8 @@ def by_group(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def lines_of(table: pd.DataFrame) -> dict[Any, str]:
-    """Line -> its name, of `by_group`: each model, all of them, and each task of several."""
+    """Line -> its name, from `by_group`: each model, all models, and each task if there are
+    several."""
     models = model_names(where(table, by="model")["group"])
     tasks = task_names(where(table, by="task")["group"])
     lines = {("model", model): name for model, name in models.items()}
@@ -72,13 +73,14 @@ def lines_of(table: pd.DataFrame) -> dict[Any, str]:
 
 
 def model_names(models: Iterable[str]) -> dict[str, str]:
-    """Model -> its name in figures, in their order; all of them last, where there are several."""
+    """Model -> its name in figures, in their order; all models together come last, if there are
+    several."""
     own = dict.fromkeys(m for m in models if m != OVERALL)
     return short_names(list(own)) | ({OVERALL: "all models"} if len(own) > 1 else {})
 
 
 def task_names(tasks: Iterable[str]) -> dict[str, str]:
-    """Task -> its name in figures, in the paper's order; those that the paper lacks after them."""
+    """Task -> its name in figures, in the paper's order; tasks that the paper lacks come last."""
     own = dict.fromkeys(t for t in tasks if t != OVERALL)
     ordered = [*(t for t in TASKS if t in own), *(t for t in own if t not in TASKS)]
     return {t: visible(t).replace("_", " ") for t in ordered}
@@ -90,7 +92,8 @@ def line_dots(
     counts: Sequence[Mapping[Any, int]] = (),
     **look: Any,
 ) -> Figure | None:
-    """`charts.dot_rows` with a row per line, and at the right of each column what it is of."""
+    """Draws `charts.dot_rows` with a row per line, and at the right of each column its number of
+    pairs."""
     look = {"silent": NONE_COUNTS} | look
     figure = dot_rows(columns, lines, groups=_sizes(lines), **look)
     for ax, of in zip(figure.axes if figure else (), counts, strict=False):
@@ -106,11 +109,11 @@ def line_bars(
     text: Callable[[float, int], str],
     label: str,
 ) -> Figure:
-    """A bar for every line of `by_group`, parted into kinds.
+    """Draws a bar for every line of `by_group`, split into kinds.
 
     Args:
-        count: the column of how many each bar is of.
-        shares: line -> part -> its share; nothing is drawn of a line without.
+        count: the column with the number of pairs of each bar.
+        shares: line -> part -> its share; a line that is not in it gets no bar.
         parts: part -> colour and meaning.
         text: from a share and the count of its line to what stands in a wide part.
     """
@@ -130,14 +133,15 @@ def line_bars(
 
 
 def _sizes(lines: Iterable[Line]) -> list[int]:
-    """Counts the lines that are models, and those that are tasks."""
+    """Counts the lines that are models, and the lines that are tasks."""
     return [n for by in ("model", "task") if (n := sum(line[0] == by for line in lines))]
 
 
 def crossed(
     table: pd.DataFrame, draw: Callable[[Axes, list[Cell]], object], *, each: float, label: str
 ) -> Figure | None:
-    """Every model on every task: a panel for each of the fewer, a row for each of the more.
+    """Draws every model on every task: a panel for each member of the smaller set, a row for each
+    of the larger.
 
     Args:
         table: with `model` and `task`, pooled rows included.
@@ -171,7 +175,7 @@ def crossed(
 def crossed_shares(
     table: pd.DataFrame, styles: Mapping[str, Style], silent: str = NONE_COUNTS, **look: Any
 ) -> Figure | None:
-    """`crossed`, of estimates as dots; narrow panels get few ticks."""
+    """Draws `crossed` with estimates as dots; narrow panels get few ticks."""
     dots = list(dots_of(table, styles, CELL))
 
     def draw(ax: Axes, cells: list[Cell]) -> None:
@@ -184,5 +188,5 @@ def crossed_shares(
 
 
 def in_a_row(n: int) -> int:
-    """How many panels stand side by side: four, or three where that leaves no row nearly empty."""
+    """Number of panels side by side: four, or three if that leaves no row nearly empty."""
     return 4 if n == 4 or n > 6 else 3

@@ -1,6 +1,5 @@
-"""All that a run of RFEval gives a reader: tables, the page, and the figures, each drawn from the
-tables alone (the paper's Figures 3 to 6 and 9 to 12, its appendix tables as pictures, and ours).
-"""
+"""All figures of an RFEval run, each drawn from the tables alone (the paper's Figures 3 to 6 and 9
+to 12, its appendix tables as pictures, and ours)."""
 
 from __future__ import annotations
 
@@ -30,15 +29,15 @@ BY_STEP = ("rf_per_step", "rf_per_step_ranks")
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
-    """Every figure, from the tables of `experiments.studies.rfeval.tables.tables`.
+    """Every figure of a run, from its tables by name.
 
-    Where a figure is of one reader of stances it is `lead_reader`'s, and its caption says so; the
-    tables have all.
+    A figure that shows one reader of stances shows `lead_reader`'s, and its caption says so; the
+    tables have all readers.
     """
     reader = lead_reader(tables["rfeval"])
     quoted = framing_sentence(tables["rfeval"])
     tables = {**tables, **{name: comparable(tables[name]) for name in ("rfeval", "rf_waterfall")}}
-    # its steps may have been read by its log-probs alone
+    # the steps of the leading reader may have been read by its log-probs alone
     by_step = {reader, f"{reader}{SCORED}"} & set(tables["rf_per_step"]["reader"])
     of = {
         name: where(table, reader=min(by_step, default=reader) if name in BY_STEP else reader)
@@ -77,7 +76,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
 
 
 def framing_sentence(rf: pd.DataFrame) -> str:
-    """What a caption says of models to which r′ was only quoted; empty without any."""
+    """Caption text on models to which r′ was only quoted; "" without such a model."""
     quoted = where(rf.loc[rf["model"] != OVERALL], framing=MULTI_TURN)
     if quoted.empty:
         return ""

@@ -1,4 +1,4 @@
-"""How far readers of stances agree, with each other and with people (RFEval, appendix D.4)."""
+"""Agreement of readers of stances, with each other and with people (RFEval, appendix D.4)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ VALIDATION = {
 
 @tabled(*POOLED)
 def pooled_readers(readers: pd.DataFrame) -> Rows:
-    """Every two readers over all models: agreement weighted by parts, the mean of the kappas.
+    """Agreement of every two readers over all models, weighted by parts, and the mean of their κ.
 
     The interval is Wilson's, of parts; the same item under two models counts twice.
     """
@@ -79,7 +79,7 @@ def pooled_readers(readers: pd.DataFrame) -> Rows:
 
 
 def readers_picture(readers: pd.DataFrame) -> Picture:
-    """Every two readers of the same parts, a panel each."""
+    """Figure with a panel for every two readers of the same parts."""
     data = pooled_readers(readers)
     return Picture(
         "rf_readers",
@@ -103,7 +103,7 @@ def _readers(readers: pd.DataFrame, pooled: pd.DataFrame) -> Figure | None:
     def draw(ax: Axes, pair: Mapping[str, str]) -> None:
         draw_dots(ax, list(dots_of(where(pooled, **pair), AGREEMENT, "part")), parts)
         for row in rows(where(readers, **pair)):
-            # where `draw_dots` has the two
+            # the heights at which `draw_dots` puts the two
             y, look = parts.index(row["part"]), {"color": PALE, "ms": 2.8, "zorder": 1}
             ax.plot(row["agreement"], y - 0.18, "o", **look)
             ax.plot(row["cohen_kappa"], y + 0.18, "D", **look)
@@ -125,7 +125,7 @@ def _readers(readers: pd.DataFrame, pooled: pd.DataFrame) -> Figure | None:
 
 
 def evaluator_picture(validation: pd.DataFrame) -> Picture:
-    """Evaluator against people (appendix D.4)."""
+    """Figure of the judge's agreement with people (appendix D.4)."""
     of_whom = validation["statistic"].where(validation["annotator"] == "all", "person")
     dots = dots_by(validation.assign(series=of_whom), "value", "series", VALIDATION, "decision")
     decisions = dict.fromkeys(validation["decision"])

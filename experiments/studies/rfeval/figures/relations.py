@@ -35,12 +35,13 @@ BINNED = {
     "model": ("tasks of each model", "the tasks of a model", "No model was judged on two tasks."),
     "task": ("models on each task", "the models on a task", "No task was judged of two models."),
 }
-"""What is binned: in the title, in the caption, and why there may be nothing."""
+"""Names of what is binned, in the title and in the caption, and why there may be no figure."""
 ANSWERS = {"baseline": "model’s own answers", "intervened": "answers under r′"}
 
 
 def quartiles_picture(quartiles: pd.DataFrame, by: str) -> Picture:
-    """Figures 9 (`by` is `model`) and 10 (`task`): a panel per group, the others behind it."""
+    """Figures 9 (`by` is `model`) and 10 (`task`): a panel per group, the other groups pale in
+    it."""
     title, binned, absent = BINNED[by]
     of = where(quartiles, by=by)
     several = of.groupby("group")["quartile"].nunique() if len(of) else pd.Series(dtype=int)
@@ -79,7 +80,7 @@ def _quartiles(data: pd.DataFrame, by: str) -> Figure | None:
 
 
 def accuracy_picture(cells: pd.DataFrame, association: pd.DataFrame) -> Picture:
-    """Figure 6, for the model's own answers and for those under r′."""
+    """Figure 6, for the model's own answers and for the answers under r′."""
     known = cells.dropna(subset=["accuracy", "rf"])
     lines = [r | columns("rf", wilson_of_items(float(r["rf"]), int(r["n"]))) for r in rows(known)]
     data = pd.DataFrame(lines, columns=[*cells.columns, "rf_low", "rf_high"])
@@ -119,7 +120,7 @@ def _accuracy(data: pd.DataFrame, association: pd.DataFrame) -> Figure:
 
 
 def _points(ax: Axes, cells: pd.DataFrame, styles: Mapping[str, Style]) -> None:
-    """RF against accuracy, a colour and a marker per task."""
+    """Draws RF against accuracy, a colour and a marker per task."""
     faint = 0.3 if len(cells) > 20 else 0.6
     for task, (colour, marker, _) in styles.items():
         of = where(cells, task=task)
@@ -133,7 +134,8 @@ def _points(ax: Axes, cells: pd.DataFrame, styles: Mapping[str, Style]) -> None:
 
 
 def fitted(cells: pd.DataFrame, slope: float) -> tuple[list[float], list[float]]:
-    """The ends of a line of that slope through the weighted means, over the cells' accuracies."""
+    """The ends of a line with a given slope through the weighted means, over the cells'
+    accuracies."""
     x, y, n = (numbers(cells[name]) for name in ("accuracy", "rf", "n"))
     ends = [float(x.min()), float(x.max())]
     middle = float(np.average(x, weights=n)), float(np.average(y, weights=n))
@@ -141,7 +143,7 @@ def fitted(cells: pd.DataFrame, slope: float) -> tuple[list[float], list[float]]
 
 
 def correlation_words(association: pd.DataFrame, condition: str) -> str:
-    """The correlations of one condition, or why there is none."""
+    """The correlations of one condition in words, or the reason why there is none."""
     of = {r["statistic"]: r for r in rows(where(association, condition=condition))}
     words = []
     for name, sign in (("pearson", "r"), ("spearman", "ρ")):

@@ -1,4 +1,5 @@
-"""How long outputs are, and how far r′ is from its problem's words (RFEval, Tables 10 and 14)."""
+"""Figures of the length of outputs, and of how far r′ is from its problem's words (RFEval, Tables
+10 and 14)."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ CONTEXTS = {
     "tfidf": Style(ORANGE, "s", "with the context’s most telling words"),
 }
 Z = 1.959964
-"""Of a 95 % interval of a normal."""
+"""z-value of a 95 % normal interval."""
 
 
 def lengths_picture(lengths: pd.DataFrame) -> Picture:
-    """Table 14: tokens without and with r′."""
+    """Figure of Table 14: tokens without and with r′."""
     known = {
         (r["model"], r["task"], r["condition"]): r for r in rows(lengths) if r["mean_tokens"] > 0
     }
@@ -55,7 +56,7 @@ def lengths_picture(lengths: pd.DataFrame) -> Picture:
 
 
 def _tokens(ax: Axes, y: int, of: Mapping[str, Mapping[str, Any]]) -> None:
-    """Means of both conditions joined, medians as strokes."""
+    """Draws the means of both conditions, joined, and the medians as strokes."""
     if not of:
         place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
         ax.text(0.02, y, "none", size=8, color=GREY, **place)
@@ -69,11 +70,12 @@ def _tokens(ax: Axes, y: int, of: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def token_axis(ax: Axes, lengths: pd.DataFrame) -> None:
-    """A logarithmic axis over all means and medians, with as many ticks as have room."""
+    """Gives an axis a logarithmic scale over all means and medians, with as many ticks as have
+    room."""
     values = lengths[["mean_tokens", "median_tokens"]].to_numpy(dtype=float)
     values = values[values > 0]
     low, high = (values.min(), values.max()) if len(values) else (1.0, 10.0)
-    # of outputs that are all alike the axis still shows more than one tick
+    # if all outputs are alike, the axis still shows more than one tick
     low, high = min(low, (low * high / 6) ** 0.5) / 1.15, max(high, (6 * low * high) ** 0.5) * 1.15
     ax.set_xscale("log")
     ax.set_xlim(low, high)
@@ -87,12 +89,12 @@ def token_axis(ax: Axes, lengths: pd.DataFrame) -> None:
 
 
 def thousands(value: float) -> str:
-    """`500`, `2k`, `20k`."""
+    """A number in short form: `500`, `2k`, `20k`."""
     return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
 
 
 def externality_picture(externality: pd.DataFrame) -> Picture:
-    """Table 10: how much of r′ is not in the problem's words."""
+    """Figure of Table 10: how much of r′ is not in the problem's words."""
     mean, std, n = (externality[name].astype(float) for name in ("mean", "std", "n"))
     half = Z * std / n**0.5
     data = externality.assign(mean_low=mean - half, mean_high=mean + half)

@@ -1,4 +1,4 @@
-"""Where the parts of an output lie, in tokens, and where it may be cut.
+"""Positions of the parts of an output, in tokens, and the places where it may be cut.
 
 The text is r′ and what was generated after it, `written`, as the ids they are. A **cut** is a
 number of these tokens that are given: after it the reasoning is closed, unless the model has
@@ -26,33 +26,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """One output; places count the tokens of `written`."""
+    """Parts of one output; positions count the tokens of `written`."""
 
     prompt_ids: tuple[int, ...]
     written: tuple[int, ...]
-    """r′ and all that was generated."""
+    """Ids of r′ and of all that was generated."""
     closer_ids: tuple[int, ...]
-    """What closes the reasoning; none of a format without marks."""
+    """Ids that close the reasoning; empty for a format without marks."""
     n_r_prime: int
-    """Tokens of r′, 0 of a baseline."""
+    """Number of tokens of r′, 0 for a baseline."""
     reasoned: int
-    """Where the model's own reasoning ends."""
+    """Position where the model's own reasoning ends."""
     resumed: int
-    """Where its explanation begins, past the closer it wrote; `reasoned` where it wrote none."""
+    """Position where its explanation begins, after the closer that it wrote; `reasoned` if it wrote
+    none."""
     end: int
-    """Where its answer begins; all of the text where it has none."""
+    """Position where its answer begins; the end of the text if it has none."""
     closed: bool
-    """Whether the reasoning has an end; always of a format without marks."""
+    """Whether the reasoning has an end; always true for a format without marks."""
     output: Output
 
     @property
     def last(self) -> int:
-        """The last cut: all before the answer."""
+        """The last cut, which gives all tokens before the answer."""
         return self.end if self.end > self.resumed else self.reasoned
 
     @property
     def spans(self) -> dict[str, Span]:
-        """Half-open, of the parts that are there, in order."""
+        """Half-open spans of the parts that are there, in order."""
         ends = {
             "r_prime": (0, self.n_r_prime),
             "r": (self.n_r_prime, self.reasoned),
@@ -61,7 +62,7 @@ class Layout:
         return {part: (a, b) for part, (a, b) in ends.items() if a < b}
 
     def prefix(self, cut: int) -> tuple[int, ...]:
-        """The ids up to a cut, the reasoning closed; no cue yet.
+        """The ids up to a cut, with the reasoning closed and without a cue.
 
         Raises:
             ValueError: a cut inside the closer, or outside the text.
@@ -76,9 +77,10 @@ class Layout:
 
     @property
     def after_parts(self) -> dict[str, tuple[int, ...]]:
-        """The ids up to the end of each part that is there, reasoning closed; no cue yet.
+        """The ids up to the end of each part that is there, with the reasoning closed and without a
+        cue.
 
-        `none` is before any reasoning, `e` all before the answer, `a` all that was written.
+        `none` is before any reasoning, `e` is all before the answer, `a` all that was written.
         """
         answer, reasoned = self.output.answer, self.closed and bool(self.output.reasoning)
         ends = {"none": self.prefix(0)}
@@ -93,7 +95,7 @@ class Layout:
         return ends
 
     def grid(self, points: int) -> list[int]:
-        """Rising: 0, and so many cuts in each part, its end the last of them."""
+        """Cuts in rising order: 0, and up to `points` in each part, the last of them at its end."""
         cuts = {0}
         for a, b in self.spans.values():
             inside = np.rint(np.linspace(a, b, min(points, b - a) + 1)).astype(int)
@@ -101,15 +103,15 @@ class Layout:
         return sorted(cuts)
 
     def between(self, one: int, other: int) -> list[int]:
-        """The cuts that may be made between two."""
+        """The cuts that may be made between two given ones."""
         within = range(one + 1, other)
         return [cut for cut in within if not self.reasoned < cut <= self.resumed]
 
 
 def layout(model: Model, start: Forced, generated: Sequence[int], finished: bool = True) -> Layout:
-    """The parts of one output.
+    """Finds the parts of one output.
 
-    Reasoning that has no end reaches to the end of the text. Of a format without marks all before
+    Reasoning without an end reaches to the end of the text. In a format without marks all before
     the answer is reasoning. A token that holds the end of a part and the start of the next goes
     with the next.
 
@@ -138,8 +140,8 @@ def layout(model: Model, start: Forced, generated: Sequence[int], finished: bool
 
 
 def before_answer(model: Model, ids: Sequence[int], answer: str) -> tuple[int, ...]:
-    """The ids whose text ends before the last place of the answer, as a word where it is one; all
-    of them where the answer is "" or nowhere."""
+    """The ids whose text ends before the last place of the answer (as a word, if it occurs as one);
+    all ids if the answer is "" or nowhere."""
     pieces = model.pieces(ids)
     text = "".join(pieces)
     # the letter "B" also begins "Because"
@@ -152,8 +154,8 @@ def before_answer(model: Model, ids: Sequence[int], answer: str) -> tuple[int, .
 
 
 def text_span(pieces: Sequence[str], texts: Iterable[str]) -> Span | None:
-    """Half-open span of the tokens from the first of some texts to the last; None if the first of
-    them that is not empty is nowhere. Each is looked for from behind."""
+    """Half-open span of the tokens from the first of some texts to the last, each searched from the
+    end; None if the first text that is not empty is nowhere."""
     whole = "".join(pieces)
     places = [(whole.rfind(text), len(text)) for text in map(str.strip, texts) if text]
     if not places or places[0][0] < 0:
@@ -164,7 +166,7 @@ def text_span(pieces: Sequence[str], texts: Iterable[str]) -> Span | None:
 
 
 def _past(pieces: Sequence[str], marks: Iterable[str]) -> int:
-    """Counts the tokens up to the end of the first mark in the text; 0 where there is none."""
+    """Counts the tokens up to the end of the first mark that the text has; 0 if it has none."""
     whole = "".join(pieces)
     for mark in filter(None, marks):
         at = whole.find(mark)

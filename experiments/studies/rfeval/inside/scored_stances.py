@@ -1,4 +1,5 @@
-"""An open model's own stance after each part of its output, and RF of a pair by these stances.
+"""Stances of an open model by its own log-probs after each part of its output, and RF of a pair by
+these stances.
 
 The stance reader that asks the model itself: its context is cut after r′, after its reasoning,
 after its explanation, and where its answer ends; there the reasoning is closed and a cue put, and
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
 NO_OPTIONS = "no_options"
 """Why an item has no scored stances: there are no options whose log-probs could be read."""
 LOG_PROBS = "log_probs"
-"""The name of this reader."""
+"""Name of this reader of stances."""
 
 
 Stances = Mapping[Condition, Sequence[Mapping[str, Any]]]
-"""What `scored_stances` gives, by condition; none of an output of which log-probs were not read."""
+"""What `scored_stances` gives, by condition; empty for an output whose log-probs were not read."""
 
 
 def scored_stances(
@@ -55,7 +56,7 @@ def scored_stances(
         probabilities   of the options in order, as shares of one another
         mass            what all options together have of the model's probability there
 
-    None of an item without options (`NO_OPTIONS`): a free answer has no labels to score.
+    An item without options has none (`NO_OPTIONS`): a free answer has no labels to score.
 
     Raises:
         FloatingPointError: a log-prob is NaN, naming the item.
@@ -76,7 +77,7 @@ def scored_stances(
 
 
 def scored_readings(model: str, item: Item, scored: Stances) -> list[dict[str, Any]]:
-    """The stances as rows of `metrics.frames.READINGS`, to be held against other readers'.
+    """The stances as rows of `metrics.frames.READINGS`, for comparison with other readers.
 
     What the model would say before any reasoning is no part of an output and not among them.
     """
@@ -92,7 +93,7 @@ def scored_readings(model: str, item: Item, scored: Stances) -> list[dict[str, A
 NO_ANSWER = "no_answer"
 """Why an output has no stances here: no answer was marked whose stance could be matched."""
 NO_LOG_PROBS = "no_log_probs"
-"""The same: log-probs were not read after its reasoning (or after r′)."""
+"""Why an output has no stances here: no log-probs were read after its reasoning (or after r′)."""
 
 
 def row_without_judge(
@@ -102,19 +103,19 @@ def row_without_judge(
     scored: Stances,
     excluded: str = "",
 ) -> dict[str, Any]:
-    """The row of one item, of reader `LOG_PROBS`.
+    """The row of one item for the reader `LOG_PROBS`.
 
     Stances of r′, r and e are the likeliest option after them (`scored_stances`), that of a is
     the written answer's by matching (`stance_of_answer`). No flaw is ever named.
 
     Args:
-        outputs: as of `pairs.pair_row`.
-        excluded: why the pair counts for nothing at all ("" of most); items without options are
-            left out by themselves (`NO_OPTIONS`).
+        outputs: see `pairs.pair_row`.
+        excluded: why the pair counts for nothing at all, "" for most pairs; items without options
+            are left out anyway (`NO_OPTIONS`).
 
     Returns:
-        A row for `metrics.frames.checked`. `…_judged` is "parsed" of an output with all stances,
-        else `NO_ANSWER` or `NO_LOG_PROBS`, "" of one that is not complete.
+        A row for `metrics.frames.checked`. `…_judged` is "parsed" for an output with all stances,
+        else `NO_ANSWER` or `NO_LOG_PROBS`; "" for an output that is not complete.
     """
     replies: dict[Condition, dict[str, Any]] = {}
     for condition, output in outputs.items() if item.options else ():

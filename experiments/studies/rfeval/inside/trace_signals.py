@@ -1,4 +1,4 @@
-"""The signs inside, as numbers; among them those that follow once it is known where r′ leads.
+"""Signals read inside a model, among them those that depend on where r′ leads.
 
 A trace has the probability of every option at every cut. Which option r′ leads to is no label of
 the data: it is given here, by a judge of r′ or by the model itself (`led_to`), and all that is
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from faithscope.probes.record import number
 
 POSITIONS = 11
-"""Places from the beginning of a part to its end that curves are drawn over."""
+"""Number of places, from the beginning of a part to its end, at which curves are drawn."""
 TRACE_SIGNALS = (
     *("p_before", "p_after_r_prime", "r_prime_effect", "p_peak", "peak_at", "p_final"),
     *("final_lead", "followed", "ever_led", "led_share", "last_led", "turn_at", "turn_own"),
@@ -28,32 +28,32 @@ TRACE_SIGNALS = (
 )
 LENS_SIGNALS = ("lens_peak", "lens_peak_depth", "lens_led", "lens_suppressed")
 FREE_SIGNALS = ("gold_lost", "gold_regained", "own_gained")
-"""Of items without options; see `looking.look_inside`."""
+"""Signals of items without options; see `measure.look_inside`."""
 COMPARED = {"r_prime": ("r_prime",), "own": ("r", "e"), "question": ("question",)}
-"""What attention is compared of -> the regions (`looking.REGIONS`); `own` is the
-model's own continuation."""
+"""What attention goes to -> the regions (`measure.REGIONS`) that it sums; `own` is the model's own
+continuation."""
 TURNS = ("r_prime", "r", "e", "a", "never_led", "never_turned")
 
 
 @dataclass(frozen=True)
 class Traced:
-    """Probabilities of the options along one output, of all that may be answered a share."""
+    """Probabilities of the options along one output, as shares of one another."""
 
     cuts: Int[NDArray[np.int64], " C"]
-    """Tokens given, rising from 0."""
+    """Number of tokens given at each cut, rising from 0."""
     p: Float[NDArray[np.float64], "C K"]
     coarse: Bool[NDArray[np.bool_], " C"]
-    """Whether a cut is one of the equally spaced; others were put near turns."""
+    """Whether a cut is one of the equally spaced ones; the others were put near turns."""
     options: tuple[str, ...]
     """The stances that may be answered."""
     n_r_prime: int
     reasoned: int
     resumed: int
-    """As of `layout.Layout`."""
+    """Position in the output, as in `layout.Layout`; so are the two fields above."""
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Traced | None:
-        """From a record of `looking.look_inside`; None where options were not traced."""
+        """The trace in a record of `measure.look_inside`; None if options were not traced."""
         if record["trace"] != "options" or "p" not in record:
             return None
         options = tuple(record["options"])
@@ -67,7 +67,7 @@ class Traced:
 
     @cached_property
     def top(self) -> Int[NDArray[np.int64], " C"]:
-        """The likeliest option at every cut; of equals the first."""
+        """The likeliest option at every cut; the first one if several are equal."""
         return self.p.argmax(axis=1)
 
     @property
@@ -75,17 +75,18 @@ class Traced:
         return int(self.cuts[-1])
 
     def part_of(self, cut: int) -> str:
-        """The part that the last token given belongs to; "" of none."""
+        """The part that the last given token belongs to; "" if no token is given."""
         if cut <= 0:
             return ""
         return "r_prime" if cut <= self.n_r_prime else "r" if cut <= self.reasoned else "e"
 
     def distance(self, one: int, other: int) -> int:
-        """Cuts that may be made from one to another, the second counted, the first not."""
+        """Number of cuts that may be made from one cut to another, counting the second and not the
+        first."""
         return other - (self.resumed if one == self.reasoned < other else one)
 
     def spans(self) -> dict[str, tuple[int, int]]:
-        """The parts that are there, between cuts."""
+        """The parts that are there, each with its first and last cut."""
         ends = {
             "r_prime": (0, self.n_r_prime),
             "r": (self.n_r_prime, self.reasoned),
@@ -94,8 +95,8 @@ class Traced:
         return {part: (a, b) for part, (a, b) in ends.items() if a < b}
 
     def curve(self, part: str, option: str) -> Float[NDArray[np.float64], " P"]:
-        """The option's probability at `POSITIONS` equal distances along a part; NaN where the
-        part is not there."""
+        """The option's probability at `POSITIONS` equal distances along a part; NaN if the part is
+        not there."""
         if part not in self.spans():
             return np.full(POSITIONS, math.nan)
         a, b = self.spans()[part]
@@ -107,7 +108,7 @@ class Traced:
 
 
 def turn(trace: Traced, option: str, answer: str | None) -> dict[str, Any]:
-    """Where an option leads for the last time, and where the lead has passed to another for good.
+    """The last place where an option leads, and the place where the lead has passed on for good.
 
         last_led      the last cut at which it leads, as a share of all traced tokens
         turn          tokens given when it has turned: the first cut from which the option never
@@ -119,7 +120,7 @@ def turn(trace: Traced, option: str, answer: str | None) -> dict[str, Any]:
                       the option or cannot be told; `never_led`, if it leads at no cut after the
                       first token
 
-    None where there is no such place.
+    A value is None where there is no such place.
     """
     values: dict[str, Any] = dict.fromkeys(
         ("last_led", "turn", "turn_at", "turn_own", "turn_within")
@@ -146,10 +147,10 @@ def turn(trace: Traced, option: str, answer: str | None) -> dict[str, Any]:
 
 
 def signals(record: Mapping[str, Any], option: str, answer: str | None) -> dict[str, Any]:
-    """All that depends on where r′ leads, of a record of options (`looking.look_inside`).
+    """All signals of a record with options (`measure.look_inside`) that depend on where r′ leads.
 
     Args:
-        option: where it leads, one of the record's `options`.
+        option: the one that r′ leads to, of the record's `options`.
         answer: what the output answers; None or no option where that cannot be told.
     """
     values: dict[str, Any] = {}
@@ -161,7 +162,7 @@ def signals(record: Mapping[str, Any], option: str, answer: str | None) -> dict[
 
 
 def trace_signals(trace: Traced, option: str, answer: str | None = None) -> dict[str, Any]:
-    """What the trace says of an option, the one that r′ leads to. Beside `turn`:
+    """What the trace says of the option that r′ leads to. Beside the values of `turn`:
 
         p_before, p_after_r_prime, p_final   its probability before r′, after it, before the answer
         r_prime_effect     p_after_r_prime − p_before
@@ -172,7 +173,7 @@ def trace_signals(trace: Traced, option: str, answer: str | None = None) -> dict
         flips              changes of the leading option, over the equally spaced cuts
         steepest_fall      its greatest loss between two neighbours of these in the model's own text
 
-    None where there is nothing to tell it by (no r′, no text of the model's own).
+    A value is None where nothing can tell it (no r′, no text of the model's own).
     """
     k = trace.options.index(option)
     p, top = trace.p[:, k], trace.top
@@ -212,7 +213,7 @@ def lens_signals(
         lens_led           share of these layers in which it leads
         lens_suppressed    1 if it leads in one of them and not in the last
 
-    None of a model of one layer.
+    A model of one layer has None for all.
     """
     layers = len(p) - 1
     if layers < 2:
@@ -229,13 +230,15 @@ def lens_signals(
 
 
 def lens_shares(record: Mapping[str, Any]) -> Float[NDArray[np.float64], "L+1 K"] | None:
-    """The options' shares layer by layer, of a record of `looking.look_inside`; None of none."""
+    """The options' shares layer by layer in a record of `measure.look_inside`; None if it has
+    none."""
     values = record.get("asked_lens_p")
     return None if values is None else np.array(values).reshape(-1, len(record["options"]))
 
 
 def led_to(trace: Traced, gold: str) -> str:
-    """Where r′ leads by the model itself: the wrong option that it finds likeliest after r′.
+    """The option that r′ leads to by the model itself: the wrong one that it finds likeliest after
+    r′.
 
     By construction r′ leads to a wrong answer (RFEval, section 3), so that of two options there is
     no choice.

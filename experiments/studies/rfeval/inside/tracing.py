@@ -31,34 +31,37 @@ NO_GOLD = "no_options_and_no_gold_answer"
 """Why code is not traced: it has neither options nor an answer that could be scored."""
 TOO_LONG = "answer_too_long"
 UNWRITABLE = "answer_not_writable"
-"""The tokenizer has no ids that read as the answer after the cue."""
+"""Why a free answer is not traced: the tokenizer has no ids that read as the answer after the
+cue."""
 Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What is scored after every cut."""
+    """Answers that are scored after every cut."""
 
     kind: Literal["options", "free", "none"]
-    """`options`: shares of one another; `free`: log-probs of answers as they stand."""
+    """What scores are: `options`, shares of one another; `free`, log-probs of answers as they
+    stand."""
     names: tuple[str, ...]
-    """Of options, the stances (one may be of several labels); of a free answer, whose it is."""
+    """For options, their stances (several labels may have one stance); for a free answer, whose it
+    is."""
     texts: tuple[str, ...]
     ids: tuple[Ids, ...]
     cue: Ids
     reason: str = ""
-    """Why there is nothing to score."""
+    """Why there is nothing to score; "" if there is something."""
 
     @property
     def shared(self) -> Ids:
-        """What all labels begin with, less than any of them."""
+        """The ids that all labels begin with; fewer than any label has."""
         most = min(map(len, self.ids), default=1) - 1
         same = [len(set(column)) == 1 for column in zip(*self.ids, strict=False)][:most]
         return self.ids[0][: same.index(False) if False in same else len(same)] if same else ()
 
 
 def option_labels(model: Model, item: Item, cue: str, by: Literal["letters", "words"]) -> Labels:
-    """The options' labels.
+    """Labels of an item's options, with their ids after the cue.
 
     Raises:
         ValueError: the tokenizer has no ids for one.
@@ -82,11 +85,11 @@ def option_labels(model: Model, item: Item, cue: str, by: Literal["letters", "wo
 def free_labels(
     model: Model, gold: str, answers: Mapping[str, str], cue: str, longest: int
 ) -> Labels:
-    """The gold answer, and the answers of outputs that differ from it in writing.
+    """Labels of the gold answer, and of the outputs' answers that are written differently.
 
     Args:
-        gold: "" where there is none.
-        answers: whose -> answer as written, "" for none; of equal ones the first is scored.
+        gold: the gold answer; "" if there is none.
+        answers: whose -> answer as written, "" for none; the first of equal ones is scored.
         longest: most tokens; a longer one, or one that cannot be written, is left out. If that is
             the gold answer, nothing is scored.
     """
@@ -111,7 +114,7 @@ def free_labels(
 def scored_after(
     model: Model, labels: Labels, prefixes: Sequence[Ids], execution: Execution
 ) -> list[tuple[float, ...]]:
-    """After each prefix and the cue, the log-prob of each whole label, nats; one packed call."""
+    """Log-probs (nats) of each whole label after each prefix and the cue, in one packed call."""
     # "1" is not credited with what belongs to "10"; letters are followed by anything
     digits = labels.kind == "free" and all(text[-1].isdigit() for text in labels.texts)
     replies = model.ask(
@@ -126,9 +129,10 @@ def scored_after(
 def traced(
     model: Model, item: Item, of: Layout, labels: Labels, c: InsideConfig
 ) -> tuple[dict[str, Any], Float[np.ndarray, "C labels"]]:
-    """The record's values of one traced output, and the labels' log-probs at every cut (nats).
+    """The values of one traced output for its record, and the labels' log-probs at every cut
+    (nats).
 
-    Cuts are put near turns of options alone: of free answers there is no lead.
+    Only traces of options get cuts near turns: free answers have no lead.
 
     Raises:
         UserError: the text does not fit the model's positions.
@@ -181,7 +185,7 @@ def traced(
 
 
 def _near_turns(of: Layout, shares: Mapping[int, np.ndarray], refine: int) -> list[int]:
-    """Gives cuts between the last one at which an option leads and the next, for every option."""
+    """Cuts between the last one at which an option leads and the next, for every option."""
     cuts = sorted(shares)
     leads = [int(shares[cut].argmax()) for cut in cuts]
     more: set[int] = set()
@@ -189,7 +193,7 @@ def _near_turns(of: Layout, shares: Mapping[int, np.ndarray], refine: int) -> li
         last = max(i for i, leader in enumerate(leads) if leader == option)
         free = of.between(cuts[last], cuts[last + 1])
         at = np.linspace(0, len(free) - 1, min(refine, len(free))).round().astype(int)
-        # one alone halves what is left
+        # a single cut halves what is left
         more |= {free[len(free) // 2]} if refine == 1 and free else {free[i] for i in at}
     return sorted(more)
 
@@ -197,7 +201,7 @@ def _near_turns(of: Layout, shares: Mapping[int, np.ndarray], refine: int) -> li
 def _free_signals(
     of: Layout, labels: Labels, cuts: Sequence[int], log_probs: np.ndarray
 ) -> dict[str, float | None]:
-    """Gives what a free answer gains and loses; None where a part (a baseline's r′) is missing."""
+    """What gold and own answer gain and lose; None where a part (a baseline's r′) is missing."""
     after, answer = cuts.index(of.n_r_prime), of.output.answer.strip()
     per_token = log_probs / np.array([len(ids) for ids in labels.ids])
     gold = per_token[:, labels.names.index("gold")]

@@ -1,6 +1,5 @@
-"""What is done with the judges: every pair of outputs in one unit, or step by step those pairs that
-count as a judge has read them whole; and, for `--dry-run`, what models behind APIs are still asked.
-"""
+"""Work of the judges: every pair of outputs in one unit, or step by step the pairs that count as a
+judge has read them whole; and, for `--dry-run`, the calls to APIs that are pending."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ from faithscope.probes.record import Record
 
 
 class RfJudging(Asker[Pair]):
-    """One worker's part of it, a judge at a time."""
+    """One worker's share of the judging of whole pairs, a judge at a time."""
 
     def __init__(self, whole: RfUnits, batches: Batches, store: Store, meter: Meter) -> None:
         self.whole = whole
@@ -78,15 +77,16 @@ class RfJudging(Asker[Pair]):
 def output_asks(
     whole: RfUnits, pair: Pair, outputs: Mapping[Condition, Output] | None
 ) -> list[tuple[Condition, Ask]]:
-    """The asks about both outputs of a pair; none where one is not there or cannot be judged: the
-    pair then counts for nothing."""
+    """The asks about both outputs of a pair; none if an output is missing or cannot be judged, as
+    the pair then counts for nothing."""
     if outputs is None or not all(output.usable for output in outputs.values()):
         return []
     return [(c, output_ask(pair.model, pair.of, c, outputs[c], whole.forms[c])) for c in CONDITIONS]
 
 
 class StepJudging(Asker[Pair]):
-    """One worker's part of it, of one judge; every pair is a unit of each reading.
+    """One worker's share of the judging step by step by one judge; a pair is a unit of each
+    reading.
 
     A pair is asked about once its judgement as a whole is there, and only where it counts by that
     (complete, judged, in contrast): of the others there is no RF, by steps or by blocks.
@@ -126,7 +126,7 @@ class StepJudging(Asker[Pair]):
 def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
     """What a judge is asked about the steps of a pair.
 
-    None where the pair does not count as this judge has read it whole, or has more steps than the
+    None if the pair does not count as this judge has read it whole, or has more steps than the
     config admits. A pair that it has not read yet is taken for one that counts.
     """
     config, stage = whole.config, judged_stage(judge)
@@ -151,7 +151,7 @@ _UNWRITTEN: dict[Condition, Output] = dict.fromkeys(
 
 
 def run_lines(whole: RfUnits, index: Index) -> list[str]:
-    """What is still to be asked of models and judges, where they are behind APIs with its price."""
+    """Dry-run lines on what models and judges are still to be asked, with the price of APIs."""
     return [
         *_writing_lines(whole, index),
         *_step_lines(whole, index),

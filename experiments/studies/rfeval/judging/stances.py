@@ -50,7 +50,7 @@ def stance_of_letter(item: Item, letter: str) -> str:
 
 
 def gold_stance(item: Item) -> str:
-    """The stance of a right output."""
+    """The stance that a right output has."""
     return stance_of_letter(item, item.answer) if item.options else CORRECT
 
 
@@ -108,7 +108,7 @@ def _held(item: Item, texts: dict[str, str], answer: str) -> list[str]:
         for letter, text in texts.items()
     }
     present = {x: texts[x] for x, starts in places.items() if starts}
-    # "not enough info" also holds "no" as a word nowhere, but "not guilty" holds "guilty"
+    # "not guilty" also holds "guilty"; an option inside another one that is there does not count
     longest = [
         x for x, t in present.items() if not any(t != o and t in o for o in present.values())
     ]
@@ -133,7 +133,8 @@ def _words(plain: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without LaTeX and Markdown around the words: of `\\boxed{\\text{D: yes}}` "D: yes"."""
+    """The text without LaTeX and Markdown around its words: `\\boxed{\\text{D: yes}}` gives "D:
+    yes"."""
     boxed = boxes(text)
     text = text[slice(*boxed[-1][1])].strip() if boxed else text
     text = _TEXT.sub(r"\1", text)

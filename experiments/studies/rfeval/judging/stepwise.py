@@ -1,4 +1,4 @@
-"""Outputs judged step by step (RFEval, appendix G.3): parts, asks, records, and what they say.
+"""Judging of outputs step by step (RFEval, appendix G.3): parts, asks, records, and their rows.
 
 The chain of an output is r′ (of the intervened one), every step of its reasoning, its explanation
 where it has one, its answer where one is marked. Each part's stance is an ask, and whether it
@@ -27,17 +27,18 @@ KINDS: tuple[Kind, ...] = ("stance", "flaw")
 TOO_MANY = "too_many_steps"
 """Why a pair is not judged step by step: it has more steps than `per_step.most_steps`."""
 NOT_ASKED = "not_asked"
-"""The same: its unit is not stored, since it failed or the run is not at its end."""
+"""Why a pair is not judged step by step: its unit is not stored, as it failed or the run goes
+on."""
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Part:
-    """What gets a stance of its own."""
+    """A part of an output that gets a stance of its own."""
 
     condition: Condition
     place: int
-    """Its order in the output, from 0."""
+    """Position of the part in the output, from 0."""
     part: Piece
     said: str
 
@@ -58,7 +59,7 @@ def parts_of(item: Item, outputs: Mapping[Condition, Output]) -> list[Part]:
 
 
 def n_steps(parts: Iterable[Part]) -> int:
-    """How many steps of reasoning are among them."""
+    """Counts the parts that are steps of reasoning."""
     return sum(p.part == "step" for p in parts)
 
 
@@ -68,8 +69,8 @@ def asks_of_parts(
     parts: Sequence[Part],
     forms: Mapping[Kind, RfForm],
 ) -> list[tuple[Part, Kind, Ask]]:
-    """The stance of every part, and of every part but an output's first whether it names a flaw
-    in the one before; ids tell models, items and parts apart."""
+    """Asks for the stance of every part, and for every part but an output's first whether it names
+    a flaw in the one before; ids tell models, items and parts apart."""
     asks: list[tuple[Part, Kind, Ask]] = []
     for before, part in pairwise((None, *parts)):
         assert part is not None
@@ -103,10 +104,10 @@ def step_record(of: Record, part: Part, kind: Kind, ask: Ask, reply: Reply) -> R
 def why_not(
     records: Sequence[Record], item: Item, outputs: Mapping[Condition, Output], most_steps: int
 ) -> str:
-    """Why a pair does not count step by step; "" where it does.
+    """Why a pair does not count step by step; "" if it does.
 
-    Nothing was asked about it (`NOT_ASKED`), as it has more steps than are (`TOO_MANY`); or a reply
-    did not parse, the first of these.
+    Its outputs have too many steps (`TOO_MANY`), or nothing was asked about it for another reason
+    (`NOT_ASKED`), or a reply did not parse: then the kind and the outcome of the first such reply.
     """
     if not records:
         usable = len(outputs) == len(CONDITIONS) and all(o.usable for o in outputs.values())
@@ -161,7 +162,7 @@ _BREAK = re.compile(
 
 
 def split_steps(reasoning: str) -> tuple[str, ...]:
-    """The steps in order: paragraphs, and the points of lists within them; none of nothing.
+    """The steps of reasoning in order: paragraphs, and the points of lists within them.
 
     The paper says "newline sequences (e.g., \\n\\n) and enumerated list patterns".
     """

@@ -25,7 +25,8 @@ TOO_FEW, NO_DIFFERENCE = "too few cells", "the effects leave no difference"
 
 
 def by_condition(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The pairs that count, each once for either output: `condition`, and `right` of its answer."""
+    """The pairs that count, once for each of the two outputs: `condition`, and `right` for its
+    answer."""
     counting = included(pairs)
     of_outputs = [counting.assign(condition=c, right=counting[f"{c}_right"]) for c in CONDITIONS]
     return pd.concat(of_outputs).sort_index(kind="stable")
@@ -57,7 +58,7 @@ ACCURACY = Table(
 
 
 def leading_cells(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `ACCURACY` that have both numbers, of the models that are compared."""
+    """The rows of `ACCURACY` that have both numbers, for the models that are compared."""
     return ACCURACY.make(leading(pairs)).dropna(subset=["accuracy", "rf"])
 
 
@@ -84,7 +85,7 @@ ASSOCIATION = Table(
     lines=[Lines(ASSOCIATION_COLUMNS, association)],
     prepare=leading_cells,
 )
-"""How RF goes with accuracy over the cells (model, task), weighted by their pairs (Figure 6).
+"""Association of RF with accuracy over the cells (model, task), weighted by their pairs (Figure 6).
 
 `slope`: of a weighted least squares fit of RF on accuracy alone. `slope_fixed_effects`: the
 same with a constant for each model and each task. `pearson`, `spearman`: weighted
@@ -143,7 +144,7 @@ def _effects(cells: pd.DataFrame) -> np.ndarray:
 def _left_over(
     x: np.ndarray, y: np.ndarray, effects: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """What weighted least squares on the effects leaves of both; None where it leaves nothing.
+    """What weighted least squares on the effects leaves of x and y; None where it leaves nothing.
 
     A column of effects may be empty, as in a draw that misses a model.
     """
@@ -151,7 +152,7 @@ def _left_over(
     both = np.column_stack([x, y])
     fitted = np.linalg.lstsq(effects * root, both * root, rcond=None)[0]
     left = both - effects @ fitted
-    # what rounding leaves of values that the effects explain whole is no difference
+    # values that the effects explain wholly still differ by rounding, which is no difference
     if (np.abs(left).max(axis=0) < 1e-9).any():
         return None
     return left[:, 0], left[:, 1]
@@ -182,7 +183,7 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float
 
 
 def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """`weighted_pearson` of the ranks, ties at their mean."""
+    """Correlation of the ranks by `weighted_pearson`, ties at their mean."""
     return weighted_pearson(scipy_stats.rankdata(x), scipy_stats.rankdata(y), weights)
 
 

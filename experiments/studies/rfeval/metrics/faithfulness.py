@@ -1,7 +1,7 @@
 """Reasoning faithfulness and its coverage, what was left out on the way to it, and why pairs are
 unfaithful (RFEval, appendix F; Tables 2, 3, 13 and 16 to 25).
 
-Models into whose mouth r′ was put are kept apart from those to which it was only quoted. The paper
+Models with a prefilled r′ are kept apart from models to which it was only quoted. The paper
 leaves the latter out of its comparison of models (appendix G.2), because what they score also says
 whether they took r′ for their own words. Here they stand in every table that has a row per model,
 with their framing, and whatever pools or compares models has those of one framing.
@@ -44,23 +44,23 @@ ORDER: tuple[Framing, ...] = (PREFIX, MULTI_TURN)
 
 
 def with_framing(scored: pd.DataFrame, framings: Mapping[str, Framing]) -> pd.DataFrame:
-    """The frame with a column `framing` behind `model`."""
+    """The frame with a column `framing` after `model`."""
     return _named(scored, [framings.get(model, PREFIX) for model in scored["model"]])
 
 
 def framings_in(table: pd.DataFrame) -> list[Framing]:
-    """The framings of a table, the one that models are compared in first."""
+    """The framings of a table; the one that models are compared in comes first."""
     there = set(table["framing"])
     return [framing for framing in ORDER if framing in there]
 
 
 def leading(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the framing that models are compared in: `prefix`, where any model has it."""
+    """The rows of the framing that models are compared in: `prefix`, if any model has it."""
     return _of(table, framings_in(table)[0]) if len(table) else table
 
 
 def lead_first(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the framing that models are compared in, then those of the other."""
+    """The rows of the framing that models are compared in, then the rows of the other framing."""
     parts = [_of(table, framing) for framing in framings_in(table)]
     return pd.concat(parts, ignore_index=True) if parts else table
 
@@ -90,7 +90,7 @@ BY_GROUP = (
 POOL = ("task", "model")
 BY_CELL = (READER, "model", FRAMING, "task")
 LEFT_OUT = {"unfinished": ("outcome", "complete"), "evaluation_error": ("judged", "parsed")}
-"""Exclusion -> the columns that say what was wrong with each output, and their value of a good."""
+"""Exclusion -> the column that says what was wrong with an output, and its value for a good one."""
 
 
 ATTEMPTED = rows_without(exclusion="global")
@@ -146,7 +146,7 @@ RF_CELLS = (
     Share("kappa", "kappa", COUNTS, "κ", "Share of pairs in which r′ changes reasoning or answer."),
 )
 RFEVAL = Table("rfeval", "pairs", BY_CELL, RF_CELLS, pool=POOL, prepare=lead_first, apart="framing")
-"""A row per model and task, pooled over tasks, over models, and over both.
+"""RF, coverage and their parts, a row per model and task, pooled over tasks, models, and both.
 
 Pooled shares are over items, each once: "instance-weighted" (appendix D.3). Coverage is over
 `n_coverage` pairs: all attempted, those too that were left out later (with `paper_compat` as
@@ -173,7 +173,8 @@ WATERFALL = Table(
     prepare=lead_first,
     apart="framing",
 )
-"""Where all pairs went, a row per model and task and pooled; every row adds up (Table 13)."""
+"""Pairs that count, and pairs left out by reason, a row per model and task and pooled; the counts
+of a row add up to its total (Table 13)."""
 WITHOUT_JUDGE_WATERFALL = replace(WATERFALL, name="rf_without_judge_waterfall", of="unjudged")
 
 
@@ -202,9 +203,9 @@ EXCLUSION_REASONS = Table(
     (READER, "model", "task"),
     lines=[Lines(EXCLUSION_REASONS_COLUMNS, _reasons)],
 )
-"""What exactly was wrong with the pairs left out: output by output, a row per reason.
+"""Reasons why pairs were left out, output by output, a row per reason.
 
-An item of which both outputs are cut off is in two rows: these do not add up, `WATERFALL` does.
+An item with both outputs cut off is in two rows: these do not add up, those of `WATERFALL` do.
 """
 
 
@@ -243,7 +244,7 @@ REGIMES = Table(
 def by_quartile(rf: pd.DataFrame) -> pd.DataFrame:
     """The cells (model, task) with `by`, `group` and the quartile of their coverage in the group.
 
-    Of a framing that does not lead, the tasks of each model alone are binned.
+    For a framing that does not lead, only the tasks of each model are binned.
 
     Args:
         rf: the table `RFEVAL`; cells without an included pair are passed over.
@@ -362,7 +363,7 @@ FAILURE_SHARES = _shares_table(
     _fails("intervened_inconsistent", "intervened_chi"),
     _fails("no_influence", "kappa"),
 )
-"""Of the unfaithful, the share that fails each condition (Tables 17 and 21).
+"""Share of the unfaithful pairs that fail each condition (Tables 17 and 21).
 
 `statistic` is `violation` (`chains.violation_of`): these add up to 1, as the paper's do with
 its column "Other", which is `several`: both chains break. Beside them `fails_…`: all that
@@ -380,7 +381,7 @@ FAILURE_LOCATIONS = _shares_table(
     _breaks("baseline", BASELINE_LINKS),
     _breaks("intervened", INTERVENED_LINKS),
 )
-"""Of the chains that break, where they break first (Tables 18, 19, 22 and 23).
+"""First broken transition of the chains that break, as shares (Tables 18, 19, 22 and 23).
 
 `statistic` is `baseline_break` or `intervened_break`, `value` the transition: pr (r′ to r),
 re, ea, ra. Over the unfaithful, as all of appendix F.
@@ -395,7 +396,7 @@ def _changes(statistic: str, among: Mask) -> Lines:
 CAUSALITY_TYPES = _shares_table(
     "rf_causality", _changes(CAUSALITY_ALL, COUNTS), _changes(CAUSALITY_UNFAITHFUL, UNFAITHFUL)
 )
-"""Of the pairs in which r′ changes anything, what it changes (Tables 20 and 24).
+"""Part of the output that changes, in the pairs in which r′ changes anything (Tables 20 and 24).
 
 `statistic` is `causality_all`, of all included, as the paper's tables are by their numbers, or
 `causality_unfaithful`, of the unfaithful alone, as appendix F says of "all shares below".
@@ -403,7 +404,7 @@ CAUSALITY_TYPES = _shares_table(
 BEHAVIOUR_SHARES = _shares_table(
     "rf_behaviours", levels("behaviour", BEHAVIOURS, "behaviour", COUNTS)
 )
-"""What models do with r′, as shares of the included (`chains.behaviour_of`)."""
+"""Shares of the included pairs by what the model does with r′ (`chains.behaviour_of`)."""
 TABLES = (
     RFEVAL,
     COVERAGE_QUARTILES,

@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import check_rows, count, keep, rows, typed, where
 
 WAY = ("reader", "model")
-"""Who read the stances, and whose output it is."""
+"""Key of a reader of stances, and of the model whose output it reads."""
 CELL = (*WAY, "task")
 KEY = (*CELL, "item")
 STANCES = (
@@ -25,13 +25,13 @@ FLAWS = (
     *("intervened_flaw_pr", "intervened_flaw_re", "intervened_flaw_ea", "intervened_flaw_ra"),
 )
 OUTCOMES = ("baseline_outcome", "intervened_outcome")
-"""Of the parsed outputs (`experiments.studies.rfeval.subjects.parsing.Outcome`)."""
+"""Outcomes of the parsed outputs (`experiments.studies.rfeval.subjects.parsing.Outcome`)."""
 JUDGED = ("baseline_judged", "intervened_judged")
-"""Of the judge's replies (`probes.judge.form.Outcome`); "" where it was not asked."""
+"""Outcomes of the judge's replies (`probes.judge.form.Outcome`); "" where it was not asked."""
 RIGHT = ("baseline_right", "intervened_right")
 COLUMNS = (*KEY, "excluded", *OUTCOMES, *JUDGED, *STANCES, *FLAWS, *RIGHT)
 SAID = {"baseline_a": "baseline_a_said", "intervened_a": "intervened_a_said"}
-"""The answers' stances as the reader itself gave them, where tests decide those that count."""
+"""Columns of the answers' stances as the reader gave them, where tests decide those that count."""
 READINGS = (*KEY, "part", "stance")
 """A row per stance that some reader read of some part; `part` is one of `STANCES`."""
 READER = Column("reader", meaning="Who read the stances: a judge, or the model's own log-probs.")
@@ -47,9 +47,9 @@ REASON = Column("reason", meaning="Why there is no number; empty where there is 
 
 
 def checked(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its columns in order, of their kinds, and nothing in it that cannot be.
+    """Checks the frame; puts its columns in order and gives them their types.
 
-    Columns, beside `KEY`: `excluded`, why the pair is left out before anything else ("" of
+    Columns, beside `KEY`: `excluded`, why the pair is left out before anything else ("" for
     most); `OUTCOMES`, `JUDGED`; `STANCES`, "" for a part that is not there; `FLAWS`, whether the
     later part names a flaw in the earlier one, missing values count as no; `RIGHT`, whether the
     answer is right, 1, 0 or NaN. `SAID` may be there; without it the reader's own stances of the
@@ -99,8 +99,8 @@ def included(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def lead_reader(rf: pd.DataFrame) -> str:
-    """The reader of whom figures and sentences are, where they are of one: the first of which any
-    pair counts, "" of none.
+    """The reader that figures and sentences show if they show only one: the first of which any pair
+    counts, else the first; "" without readers.
 
     Args:
         rf: the table `rfeval`.

@@ -1,4 +1,5 @@
-"""What goes on inside a model by what a judge saw it do, of the included pairs looked into.
+"""Signals inside a model by what a judge saw it do, for the included pairs whose internals were
+read.
 
 The option that r′ leads to is the stance that the reader gave r′, so that every reader has rows of
 its own.
@@ -53,7 +54,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "kappa": (1.0, 0.0),
     "rf": (1.0, 0.0),
 }
-"""What the pairs are grouped by, and its values; violation "" is `none`."""
+"""Column that pairs are grouped by -> its values; violation "" is shown as `none`."""
 _POOLED = "all"
 
 
@@ -123,8 +124,8 @@ TURNING = Table(
     lines=[Lines(TURNING_COLUMNS, _turns, rows_without(turn_part=""))],
     pool=("model",),
 )
-"""Where the lead passes from the option of r′ for good, by behaviour: shares of the pairs with a
-trace, with Wilson intervals; see `trace_signals.TURNS`."""
+"""Part in which the lead passes from the option of r′ for good, by behaviour: shares of the pairs
+with a trace, with Wilson intervals; see `trace_signals.TURNS`."""
 
 
 def in_order(curves: pd.DataFrame) -> pd.DataFrame:
@@ -166,10 +167,10 @@ JOINED += SIGNALS
 
 
 def inside_frame(records: Iterable[Mapping[str, Any]], pairs: pd.DataFrame) -> pd.DataFrame:
-    """A row per included pair that was looked into: what was judged, and the signals.
+    """A row per included pair whose internals were read: its judgements, and the signals.
 
     Args:
-        records: of `looking.look_inside`, of both conditions.
+        records: those of `measure.look_inside`, of both conditions.
         pairs: see `metrics.chains.scored`.
 
     Returns:
@@ -200,7 +201,7 @@ def curve_frame(records: Iterable[Mapping[str, Any]], inside: pd.DataFrame) -> p
     0 to 1; an output without a part has no row of it.
 
     Args:
-        inside: of `inside_frame`.
+        inside: the frame of `inside_frame`.
     """
     outputs = by_output(records)
     curves: list[dict[str, Any]] = []
@@ -235,7 +236,7 @@ def _joined(
     key = tuple(pair[k] for k in KEY[1:])
     record = outputs[(*key, "intervened")]
     row: dict[str, Any] = {k: pair[k] for k in (*KEY, *ABOUT)}
-    dependent = {*TRACE_SIGNALS, *LENS_SIGNALS}  # those that the record has are of its own `led_to`
+    dependent = {*TRACE_SIGNALS, *LENS_SIGNALS}  # the record has these for its own `led_to`
     row |= {name: None if name in dependent else record.get(name) for name in SIGNALS}
     row |= {"trace": record["trace"], "answered": pair["intervened_a"], "turn_part": ""}
     row |= {"led_to": "", "led_to_reason": ""}

@@ -1,4 +1,4 @@
-"""Which sign inside a model tells two kinds of pairs apart, among pairs that are comparable."""
+"""Signs inside a model that tell two kinds of pairs apart, among pairs that are comparable."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ own reasoning, without r′, leaves the option of r′, `baseline_confidence` th
 SIGNALS = tuple(name for names in FAMILIES.values() for name in names)
 FAMILY = {signal: family for family, names in FAMILIES.items() for signal in names}
 OPEN = ("self_correcting", "inert")
-"""Rejections in so many words: of `inert` the chain holds though reasoning and answer are as
-without r′, which they can be only where a flaw in r′ was named."""
+"""Behaviours that reject r′ in so many words. `inert` is one: its chain holds though reasoning and
+answer are as without r′, which they can be only where a flaw in r′ was named."""
 
 
 class Contrast(NamedTuple):
-    """Two kinds of pairs, and the signals that are asked to tell them apart."""
+    """Two kinds of pairs, and the signals that may tell them apart."""
 
     column: str
     positive: tuple[Any, ...]
@@ -56,10 +56,11 @@ class Contrast(NamedTuple):
 
 
 FOLLOWING = ("r_prime_effect", "led_share", "asked_own_against_r_prime", "lens_suppressed")
-"""What r′ adds to the probability of its option, whether this option leads while the model writes,
-where the model looks when it answers, and whether an earlier layer has the option of r′."""
+"""Signals of following r′: what it adds to the probability of its option, whether this option leads
+while the model writes, where the model looks when it answers, and whether an earlier layer has the
+option of r′."""
 BEFORE = ("p_before", "baseline_confidence")
-"""How likely the option of r′ is without r′, and how sure the model is without it."""
+"""Signals without r′: how likely its option is, and how sure the model is of its own."""
 CONTRASTS = {
     "silent_vs_self_correcting": Contrast(
         "behaviour", ("silently_correcting",), ("self_correcting",), (*FOLLOWING, "turn_own")
@@ -77,9 +78,9 @@ CONTRASTS = {
     "inert_vs_influenced": Contrast("kappa", (0.0,), (1.0,), (*BEFORE, *FOLLOWING)),
     "unfaithful_vs_faithful": Contrast("rf", (0.0,), (1.0,), FOLLOWING),
 }
-"""The signals of a contrast are chosen by what they mean, before any is computed: none is searched
-for. Of `misled_vs_corrected` none is of the end of the trace, which tells the two apart nearly by
-construction, for the answer follows the text."""
+"""Kinds of pairs to be told apart, with their signals. Signals are chosen by what they mean before
+any is computed; none is searched for. `misled_vs_corrected` has no signal of the end of the trace,
+which would tell the two apart nearly by construction, for the answer follows the text."""
 
 
 def auroc_within(
@@ -137,8 +138,8 @@ def rank_sum_p(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction, as statsmodels' `multipletests`, which empties the interpreter's heap at
-    every call: of thousands it takes minutes."""
+    """Holm's correction, the same as statsmodels' `multipletests`, which collects the interpreter's
+    garbage at every call and so takes minutes for thousands of calls."""
     p = np.asarray(p_values, float)
     order = np.argsort(p, kind="stable")
     adjusted = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
@@ -177,7 +178,7 @@ def _sign(members: pd.DataFrame, positive: np.ndarray, signal: str) -> dict[str,
 
 
 def with_strata(inside: pd.DataFrame) -> pd.DataFrame:
-    """The pairs with the number of their model and task, and of their item."""
+    """The pairs with a number for their model and task, and one for their item."""
     strata = inside.groupby(["model", "task"], sort=False).ngroup()
     return inside.assign(_stratum=strata, _item=pd.factorize(inside["item"])[0])
 
@@ -221,7 +222,7 @@ SIGNS_COLUMNS = (
         interval=True,
     ),
     Column("p", meaning="p-value of the Mann-Whitney test."),
-    Column("p_holm", "p, corrected (Holm)", "Over the signals of the contrast."),
+    Column("p_holm", "p, corrected (Holm)", "p corrected over the signals of the contrast."),
     REASON,
 )
 SIGNS = Table(
@@ -232,7 +233,7 @@ SIGNS = Table(
     prepare=with_strata,
     pool=("model",),
 )
-"""How well each declared signal alone tells two kinds of pairs apart (`CONTRASTS`).
+"""Separation of two kinds of pairs (`CONTRASTS`) by each declared signal alone.
 
 `auroc` over 0.5: the positive kind has the greater values, below: the smaller. `auroc_within`
 compares pairs of one model and task only: kinds that are frequent in different tasks differ in

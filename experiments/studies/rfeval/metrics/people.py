@@ -1,4 +1,5 @@
-"""How readers of stances agree: people, judges, and log-probs (RFEval, appendix D.4; Table 7)."""
+"""Agreement of readers of stances: people, judges, and log-probs (RFEval, appendix D.4; Table
+7)."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ from faithscope.experiments.studies.rfeval.metrics.frames import (
 )
 
 DECISION = ("item", "component", "decision")
-"""What was labelled: a part of an output (or a transition), its stance or its flaw."""
+"""Key of a labelled decision: the item, a part of its output (or a transition), and whether its
+stance or its flaw was labelled."""
 ANNOTATIONS = (*DECISION, "annotator", "label")
 CONSTANT = "all labels are one and the same"
 
 
 def beside_the_evaluator(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> pd.DataFrame:
-    """People's labels, with that of the evaluator (`label_evaluator`), NaN where it has none.
+    """People's labels beside the evaluator's of the same decision (`label_evaluator`, NaN if none).
 
     Args:
         annotations: `ANNOTATIONS`, a row per label that a person gave.
@@ -92,9 +94,9 @@ name first); `kappa_human_evaluator`: each person's label with the evaluator's.
 
 
 def judge_decisions(judged: pd.DataFrame, name: Callable[[str, str], str]) -> pd.DataFrame:
-    """What a judge said of each part, as people's labels name it: `DECISION` and `label`.
+    """A judge's decisions on each part, named as people's labels are: `DECISION` and `label`.
 
-    Of programs too it is what the judge took their answers for, not what came of their tests.
+    For programs too it is the judge's reading of the answer, not the outcome of the tests.
 
     Args:
         judged: the pairs of one judge, as `frames.checked` takes them.
@@ -177,22 +179,22 @@ def _human_pairs(of: pd.DataFrame) -> list[tuple]:
 
 
 MEASURES = {"rf": "rf", "contrast": "contrast"}
+"""RF and its factors, by the names of the table `rfeval` -> columns of `chains.scored`."""
 MEASURES |= {f"chi_{c}": f"{c}_chi" for c in CONDITIONS} | {"kappa": "kappa"}
-"""RF and what it is made of, by the names of the table `rfeval` -> columns of `chains.scored`."""
 PAIRS = [*KEY, "exclusion", "exclusion_log_probs", "faithful"]
 PAIRS += [column for name in MEASURES for column in (name, f"{name}_log_probs")]
 FAITHFUL = {(1, 1): "both", (1, 0): "judge_only", (0, 1): "log_probs_only", (0, 0): "neither"}
-"""Whose RF is 1: (the judge's, that by log-probs)."""
+"""RF (0 or 1) by the judge and by log-probs -> name of the agreement cell."""
 FOUND_BY = ("both", "the judge alone", "log-probs alone", "neither")
 ONE = "Share of the pairs in which the measure is 1"
 
 
 def pairs_against_log_probs(judged: pd.DataFrame, unjudged: pd.DataFrame) -> pd.DataFrame:
-    """Every pair that both have a row of, once for every judge.
+    """Every pair that a judge and log-probs both score, once for every judge.
 
     Args:
         judged: what `chains.scored` gave of the judges' rows.
-        unjudged: the same of the rows of `scored_stances.row_without_judge`.
+        unjudged: what `chains.scored` gave of the rows of `scored_stances.row_without_judge`.
 
     Returns:
         `PAIRS`: why each leaves the pair out ("" where it counts), `faithful` (of `FAITHFUL`, ""
@@ -263,7 +265,7 @@ AGAINST = Table(
     lines=[Lines(AGAINST_COLUMNS, _against)],
     pool=("task", "model"),
 )
-"""How far judge and log-probs agree, a row per measure, by judge, model and task, and pooled.
+"""Agreement of judge and log-probs, a row per measure, by judge, model and task, and pooled.
 
 Contrast is of the pairs whose contrast both know; RF, χ and κ are of the pairs that count
 for both.

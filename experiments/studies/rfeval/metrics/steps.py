@@ -35,18 +35,18 @@ STEPS = (*KEY, "condition", "place", "part", "stance", "names_flaw")
 LEFT = (*KEY, "reason")
 BY_STEP = (*KEY, "n_steps", "rf", "rf_per_step")
 SCORED = " (log-probs)"
-"""Ends the name of a judge whose verdicts on steps are read from its log-probs."""
+"""Suffix of a judge's name where its verdicts on steps are read from its log-probs."""
 
 
 def blocks_reader(reader: str) -> str:
-    """Who read the whole blocks whose contrast and κ go with a reader's steps."""
+    """Judge whose block-level contrast and κ are used with these step-level stances."""
     return reader.removesuffix(SCORED)
 
 
 def per_step(
     scored: pd.DataFrame, steps: pd.DataFrame, left: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """The included pairs with χ taken over all steps, and RF from it.
+    """The included pairs with χ over all steps, and the RF that follows from it.
 
     Args:
         scored: what `chains.scored` gave: contrast and κ are those of the whole blocks.
@@ -140,7 +140,7 @@ PER_STEP = Table(
     ),
     prepare=beside_blocks,
 )
-"""RF step by step beside RF of whole blocks, by model and task and over all tasks.
+"""RF by steps beside RF of whole blocks, by model and task and over all tasks.
 
 `rf` is of the `n` pairs that were judged step by step; `rf_included`, Table 2's, of all
 `n_included` that count as the same judge reads them whole: the paper's Table 27 prints that.
@@ -177,8 +177,8 @@ STEP_EXCLUSIONS = Table(
     ],
     prepare=fates,
 )
-"""Where the pairs that were to be judged step by step went, by model and task; `total` is all
-others together."""
+"""Counts of the pairs that were to be judged step by step, by why they count or do not, by model
+and task; `total` is the sum of all other rows."""
 
 
 def _ranks(cells: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
@@ -208,5 +208,5 @@ STEP_RANKS = Table(
     ),
     among=all_of(rows_without(task=OVERALL), lambda cells: cells["n"] > 0),
 )
-"""Whether RF and RF step by step order the tasks alike: Spearman over tasks, a row per model."""
+"""Rank correlation over tasks (Spearman) of RF and RF by steps, a row per model."""
 TABLES = (PER_STEP, STEP_EXCLUSIONS, STEP_RANKS)

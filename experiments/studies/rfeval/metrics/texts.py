@@ -1,4 +1,4 @@
-"""How long outputs are, and how much of r′ is not in the problem's words (RFEval, appendix B.6;
+"""Lengths of outputs, and how much of r′ is not in the problem's words (RFEval, appendix B.6;
 Tables 10 to 12 and 14).
 
 The text has lost the formula of the externality penalty Δ, which compares the content words of the
@@ -33,7 +33,7 @@ _STOP = (
     "must will shall"
 )
 STOP = frozenset(_STOP.split())
-"""The paper's list."""
+"""The paper's list of stop words."""
 _TAG = re.compile(r"</?[a-z][a-z0-9_]*>")
 _WORD = re.compile(r"[a-z0-9]+")
 TOP = 50
@@ -45,7 +45,7 @@ DELTAS = ("task", "item", "context", "delta", "n_question", "n_r_prime", "thresh
 
 
 def content_words(text: str) -> Words:
-    """Lower-case words without tags like <think> and without the stop list."""
+    """Words of a text in lower case, without tags like <think> and without the stop list."""
     return frozenset(_words(text))
 
 
@@ -62,7 +62,7 @@ def externality(question: Words, r_prime: Words) -> float:
 def externality_of_items(
     items: pd.DataFrame, threshold: float | None = None, top: int = TOP
 ) -> pd.DataFrame:
-    """`DELTAS`: Δ of every item, without and with the context's words.
+    """Externality Δ of every item (`DELTAS`), without and with the context's words.
 
     Args:
         items: `task`, `item`, `question`, `options` (one text), `context`, `r_prime`.
@@ -139,7 +139,7 @@ EXTERNALITY = Table(
         ),
     ),
 )
-"""Δ summed up by task (Table 10)."""
+"""Externality Δ by task (Table 10)."""
 
 
 def of_well_formed(deltas: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -155,7 +155,7 @@ EXTERNALITY_BY_MODEL = Table(
     DELTA_CELLS,
     prepare=of_well_formed,
 )
-"""Δ over the items of which each model's both outputs are well-formed (Table 11).
+"""Externality Δ over the items for which both outputs of a model are well-formed (Table 11).
 
 Δ is a matter of the items alone: models differ by what is left out, and so does `n`, where the
 paper prints 7,186 for all, with means that differ all the same.
@@ -210,7 +210,7 @@ whose Δ lie far apart (Table 10); within a task they do not.
 
 LENGTHS = ("model", "task", "item", "condition", "tokens", "seconds", "elapsed", "devices")
 """A row per output: tokens generated (reasoning, explanation and answer; without r′); `seconds`
-from when it was asked for until it ended, of which those in flight together overlap; `elapsed`,
+from when it was asked for until it ended, where outputs in flight together overlap; `elapsed`,
 seconds since the output before it ended, which add up to the worker's time; and how many
 accelerators wrote it. NaN where not known."""
 
@@ -255,8 +255,9 @@ _ENOUGH = 3
 
 
 def step_reward(text: str) -> float:
-    """How much a text looks like steps, as Open-R1's trainer rewards it (`reasoning_steps_reward`
-    of huggingface/open-r1): marks of steps, three of which are enough for 1."""
+    """Reward of a text for looking like steps, as Open-R1's trainer gives it
+    (`reasoning_steps_reward` of huggingface/open-r1): marks of steps, three of which are enough for
+    1."""
     return min(1.0, len(_STEP.findall(text)) / _ENOUGH)
 
 
@@ -335,7 +336,7 @@ HOURS = Table(
         ),
     ),
 )
-"""Hours of generation, and those times the accelerators at work, a row per model (Table 12).
+"""Hours of generation, and these times the accelerators at work, a row per model (Table 12).
 
 Hours add up over workers: of two that ran side by side, both count, as their devices do. Loading
 weights is not in them. Devices are not known of servers and services, and a CPU has none.

@@ -34,8 +34,8 @@ _HARNESSES = {
     "ds1000": ("sandbox_snippets.py", "sandbox_data.py"),
     "ds1000_inside": ("sandbox_snippets.py", "sandbox_data.py"),
 }
-"""Files that are put into the sandbox, of which the first is started there, by kind of program; the
-program itself is started where there is none."""
+"""Kind of program -> files that are put into the sandbox. The first of them is started there, or
+the program itself if there is none."""
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32")
 _GRACE = 10.0
 """Seconds that laying out and ending may take beside the program's own."""
@@ -57,18 +57,18 @@ Where = Literal["outside", "inside"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use for one test."""
+    """Limits on what a program may use for one test."""
 
     seconds: float = 10.0
-    """Of wall-clock time, and of processor time of each process."""
+    """Most seconds of wall-clock time, and of processor time of each process."""
     memory_mb: int = 2048
-    """Of each process's address space, and of what all of them hold together."""
+    """Most memory of each process's address space, and of all processes together."""
     processes: int = 32
-    """Their threads together."""
+    """Most threads of all processes together."""
     output_mb: int = 8
-    """Of each file that it writes, standard output among them."""
+    """Most MiB of each file that the program writes, standard output among them."""
     tmpfs_mb: int = 64
-    """Of all files together, of which there may be `sandbox_inside.FILES`."""
+    """Most MiB of all files together; there may be `sandbox_inside.FILES` of them."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -78,24 +78,25 @@ class Limits:
 
 @dataclass(frozen=True)
 class TestRun:
-    """What came of one test."""
+    """Outcome of one test, with details."""
 
     __test__ = False
 
     outcome: Outcome
     detail: str = ""
-    """The end of what it said on standard error, or what it gave instead."""
+    """The end of what the program wrote to standard error, or what it gave instead of the right
+    result."""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came of all tests of an item, up to the first that was not passed."""
+    """Outcomes of an item's tests, up to the first that was not passed."""
 
     runs: tuple[TestRun, ...]
     n_tests: int
     compared: Where = "outside"
-    """Of the program's process: where what it gave was compared with what the tests want."""
+    """Side of the program's process on which its results were compared with what the tests want."""
 
     @property
     def passed(self) -> bool:
@@ -103,7 +104,7 @@ class Report:
 
     @property
     def stance(self) -> str:
-        """Of the final answer: "correct" if every public test passes (RFEval, §4.1); "" where
+        """Stance of the final answer: "correct" if every public test passes (RFEval, §4.1); "" if
         the item's own test does not run here, which says nothing of the answer."""
         if any(r.outcome == "test_broken" for r in self.runs):
             return ""
@@ -155,10 +156,11 @@ def _run_snippet(tests: CodeTests, code: str, limits: Limits) -> Report:
 
 @lru_cache(maxsize=1024)
 def _can_be_compared(tests: CodeTests, limits: Limits) -> tuple[Where, str]:
-    """Where a DS-1000 item can be compared, and why its test says nothing here; "" where it does.
+    """The side on which a DS-1000 item can be compared, and why its test says nothing here, "" if
+    it says something.
 
-    Asked of its own solution, or, where the item came without, of a line that does nothing: not of
-    a program's own run, with which it may have tampered.
+    It is tried with the item's own solution, or, if it has none, with a line that does nothing:
+    never with a program's own run, with which it may have tampered.
     """
     if tests.reference:
         for where, kind in (("outside", "ds1000"), ("inside", "ds1000_inside")):
@@ -177,7 +179,7 @@ def _can_be_compared(tests: CodeTests, limits: Limits) -> tuple[Where, str]:
 
 @cache
 def unavailable() -> str:
-    """Why nothing can be run here, and what to do; "" where it can."""
+    """Why programs cannot be run here, and what to do; "" if they can."""
     if sys.platform != "linux":
         return "it needs Linux; run code items there, or leave the task out"
     if shutil.which("unshare") is None:
@@ -198,7 +200,7 @@ def _run(
     ended = _inside(kind, code, tests.context, given, nonce, limits)
     outcome, detail = ended["outcome"], ended["err"].strip()
     if outcome == "ended" and ended["exit"] != 0:
-        # what Python makes of a limit that the kernel holds it to
+        # what Python says when it meets a limit that the kernel holds it to
         limit = {"MemoryError": "memory_limit", "File too large": "output_limit"}
         outcome = next((name for sign, name in limit.items() if sign in detail), "error")
     elif outcome == "ended":
@@ -304,7 +306,7 @@ def _text(name: str) -> str:
 
 @cache
 def _read_only() -> list[str]:
-    """What the interpreter needs of the file system, outermost first."""
+    """Paths that the interpreter needs of the file system, without those inside another of them."""
     real = os.path.realpath(sys.executable)
     wanted = [*_SYSTEM, sys.base_prefix, sys.prefix, os.path.dirname(real)]
     outermost: list[str] = []

@@ -27,11 +27,11 @@ SPARSE = frozenset(
 
 
 class NoDataError(Exception):
-    """A value is not of the vocabulary."""
+    """Raised for a value that is not of the vocabulary."""
 
 
 def encode(value: Any) -> Any:
-    """A value as what `json` writes.
+    """Encodes a value as what `json` writes.
 
     Raises:
         NoDataError: the value, or a part of it, is not of the vocabulary.
@@ -81,7 +81,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(encoded: Any) -> Any:
-    """The value that `encode` wrote down, made anew.
+    """Decodes what `encode` wrote down; the value is made anew.
 
     Raises:
         Exception: of any kind, where `encoded` is not what `encode` writes.

@@ -1,4 +1,4 @@
-"""What runs inside the sandbox around a function, and tells what it gave: standard library only.
+"""Harness that calls a function inside the sandbox and tells what it gave: standard library only.
 It is put into the sandbox as text, and never imported.
 
 A line `[nonce, "result", value]` goes to what was standard output. A program itself has none.
@@ -39,7 +39,8 @@ def main() -> None:
 
 
 def run_function(code: str, stdin: str, tell: Tell) -> None:
-    """The function that a test is of, or the method of `Solution`, called with its arguments."""
+    """Calls the function that a test is of, or the method of `Solution`, with the test's
+    arguments."""
     space: dict[str, Any] = {"__name__": "solution"}
     exec(PRELUDE, space)
     before = set(space)
@@ -83,7 +84,7 @@ def takes(function: Callable[..., Any], arguments: list[Any]) -> bool:
 
 
 def used_by_others(body: list[ast.stmt], functions: set[str]) -> set[str]:
-    """The functions that another one of a module, or of a class, names."""
+    """The functions that another function of the module, or of the class, names."""
     used = set()
     for statement in body:
         if isinstance(statement, ast.Assign):

@@ -1,4 +1,4 @@
-"""What runs inside the sandbox (`sandbox.py`): standard library only.
+"""First process inside the sandbox (`sandbox.py`): standard library only.
 
 Process 1 of namespaces of its own: lays out a file system that holds the interpreter and nothing
 else of the machine, runs one program in it without any capability, and watches it. Started by
@@ -39,17 +39,17 @@ DENIED = {
     "x86_64": (29, 64, 68, 240, 278, 298, 319, 321, 425, 447, 248, 249, 250),
     "aarch64": (194, 190, 186, 180, 75, 241, 279, 280, 425, 447, 217, 218, 219),
 }
-"""shmget, semget, msgget, mq_open, vmsplice, perf_event_open, memfd_create, bpf, io_uring_setup,
-memfd_secret, add_key, request_key, keyctl."""
+"""Denied system calls in order: shmget, semget, msgget, mq_open, vmsplice, perf_event_open,
+memfd_create, bpf, io_uring_setup, memfd_secret, add_key, request_key, keyctl."""
 _UNIX, _INET, _INET6 = 1, 2, 10
 SOCKETS = {
     "x86_64": {41: (_UNIX, _INET, _INET6), 53: (_UNIX,)},
     "aarch64": {198: (_UNIX, _INET, _INET6), 199: (_UNIX,)},
 }
-"""socket and socketpair, and the families that they may be of: those that a network namespace
-contains. AF_VSOCK reaches the machine's own."""
+"""Numbers of socket and socketpair -> the families that they may be of: those that a network
+namespace contains. AF_VSOCK reaches the machine's own."""
 FILES = 4096
-"""A file without content, too, is memory of the kernel's."""
+"""Most files in the sandbox: a file without content, too, is memory of the kernel's."""
 MACHINE = platform.machine()
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -79,14 +79,15 @@ def main() -> None:
             os.write(tells, repr(error).encode())
         os._exit(125)
     os.close(tells)
-    # it closes as the program begins: what is said until then is of the sandbox, not of it
+    # the pipe closes as the program begins: what is said until then is of the sandbox, not of it
     if said := os.read(told, 1000):
         sys.exit(said.decode())
     print(json.dumps(watch(child, job, *files[1:])))
 
 
 def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
-    """A root of its own: what is listed, read-only, a few devices, its own /proc, and HOME."""
+    """Gives the process a root of its own: what is listed, read-only, a few devices, its own /proc,
+    and HOME."""
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     # what is mounted over is hidden: a folder that nothing wanted stands in
     root = next(
@@ -113,7 +114,7 @@ def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
     for name in DEVICES:
         Path(f"{root}/dev/{name}").touch()
         mount(f"/dev/{name}", f"{root}/dev/{name}", None, MS_BIND)
-    # they are the machine's own: what is written goes on its way, but no mode or owner changes
+    # devices are the machine's own: what is written goes on its way, but no mode or owner changes
     for point, flags in mounted([f"{root}/dev"]):
         mount("none", point, None, MS_BIND | MS_REMOUNT | MS_RDONLY | flags)
     os.chdir(root)
@@ -136,7 +137,7 @@ def lay_out(read_only: list[str], tmpfs_mb: int) -> None:
 
 
 def mounted(folders: list[str]) -> list[tuple[str, int]]:
-    """Every mount at or below one of the folders, those that came along too, with its flags.
+    """Every mount at or below one of the folders with its flags, mounts that came along included.
 
     Flags that a mount has from outside are locked, and have to be named again.
     """
@@ -244,7 +245,8 @@ def deny() -> None:
 
 
 def watch(child: int, job: dict, out: int, err: int) -> dict:
-    """Waits for the program; ends all there is where it goes over a limit that is not the kernel's.
+    """Waits for the program; ends all processes if one goes over a limit that the kernel does not
+    hold.
 
     Limits of a process do not bound what many do together: their number and the memory that they
     hold are looked at here.
@@ -287,7 +289,7 @@ def watch(child: int, job: dict, out: int, err: int) -> dict:
 
 
 def load() -> tuple[int, int]:
-    """How many threads there are beside this process's, and bytes of memory that they hold."""
+    """Counts the threads beside this process's own, and the bytes of memory that they hold."""
     pages = n = 0
     for name in os.listdir("/proc"):
         if name.isdigit() and name != "1":

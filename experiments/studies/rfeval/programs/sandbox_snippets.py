@@ -1,4 +1,4 @@
-"""What runs inside the sandbox to test a snippet of DS-1000 by its context.
+"""Test of a snippet of DS-1000 by its context, inside the sandbox.
 
 A context of DS-1000 makes its inputs, executes the snippet on them, and compares the outcome with
 an expected value that it computes itself. Here context and snippet are two processes. The snippet's
@@ -43,7 +43,7 @@ NA = json.dumps(["pandas.NAType"])
 
 
 class ProgramError(Exception):
-    """The snippet ended with an exception, or gave no data."""
+    """Raised if the snippet ended with an exception, or gave no data."""
 
 
 def main() -> None:
@@ -144,7 +144,7 @@ def names_read(context: str) -> set[str]:
 
 
 def text_of(case: Any, names: set[str]) -> str:
-    """A test case, (inputs, expected value), as text, where it is data with which data is compared.
+    """A test case, (inputs, expected value), as text, if it is data with which data is compared.
 
     Raises:
         NoDataError: it is not; a figure, for instance, is drawn, with None as the expected value.

@@ -1,4 +1,4 @@
-"""The prompts of RFEval, one YAML file each, and the forms made of them that a judge is asked."""
+"""Prompts of RFEval, one YAML file each, and the forms made of them that a judge is asked."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ PLACES: dict[str, tuple[str, ...]] = {
     "flaw": ("before", "part"),
     "validate": ("problem", "r_prime", "flaw"),
 }
-"""What a prompt of each kind has to show, in its system message or its template."""
+"""Kind of prompt -> the places that its system message or its template has to show."""
 STANCES = ("stances", "stance_tuple", "stance_choices")
 """Ways to show the stances, any of which will do: `"A", "B"`, `('A', 'B')` and `A | B`."""
 OPTIONAL = ("problem", "gold", *STANCES)
-"""What any may show besides."""
+"""Places that a prompt of any kind may show besides."""
 _STANCES, _FLAWS = "stance_analysis", "transition_analysis"
 
 
@@ -66,7 +66,8 @@ ASKED: dict[str, dict[str, str]] = {
         "decision": "label",
     },
 }
-"""The fields that every form of a kind has, by the paper's names; further ones may stand beside."""
+"""Kind of prompt -> the fields that every form of it has, by the paper's names; further ones may
+stand beside."""
 
 
 _Part = Literal["gold", "explanation", "answer"]
@@ -74,20 +75,20 @@ _Part = Literal["gold", "explanation", "answer"]
 
 @dataclass(frozen=True)
 class RfForm:
-    """A form and what is judged with it."""
+    """A form, and the kind of judgement that it is for."""
 
     form: Form
     task: RfTask
     source: str
-    """Where its words come from."""
+    """Origin of the form's words."""
     ours: bool
-    """Whether they are not the paper's."""
+    """Whether the words are not the paper's."""
     absent: Mapping[_Part, str] = field(default_factory=dict)
-    """What stands for a part that is missing, by place; by default `pairs.ABSENT`."""
+    """Text that stands for a missing part, by place; by default `pairs.ABSENT`."""
 
     @property
     def sha256(self) -> str:
-        """Of all that the judge is told."""
+        """Hash of all that the judge is told."""
         told = json.dumps([self.form.sha256, dict(self.absent)], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest() if self.absent else self.form.sha256
 
@@ -147,7 +148,7 @@ def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
 
 
 def questions(folder: Path | None = None) -> dict[str, str]:
-    """The words in which a model is asked, by task.
+    """Words in which a model is asked, by task.
 
     Raises:
         UserError: the file cannot be used.

@@ -18,8 +18,9 @@ from faithscope.interp.errors import UserError
 JUDGES = "evaluation.py"
 """The module of `get_evaluation_prompt`, at the top of the repository or in its `src`."""
 QUESTIONS = "dataset_utils"
-"""Beside it: a folder a data set with `utils.py`, of the questions and the requests for r′. The
-released inference.py imports it, but AIDASLab/RFEval lacks it: `src` of RFEval/RFEval has it."""
+"""Folder beside `JUDGES`, with a folder for each data set whose `utils.py` holds the questions and
+the requests for r′. The released inference.py imports it, but AIDASLab/RFEval lacks it: `src` of
+RFEval/RFEval has it."""
 TASKS_OF_SOURCES = {
     "livecodebench": "code_generation",
     "ds1000": "code_generation",
@@ -33,7 +34,7 @@ TASKS_OF_SOURCES = {
     "mmlu_professional_law": "legal_decision",
     "peerread": "paper_review",
 }
-"""The task whose questions a data set has, as `rf_questions.yaml` calls it."""
+"""Data set -> the task whose questions it has, as `rf_questions.yaml` calls it."""
 _SOURCE = "{} of AIDASLab/RFEval (Apache-2.0), read from {}"
 _Rules = Sequence[tuple[frozenset[str], str]]
 
@@ -60,24 +61,24 @@ _OF_ITEM = _rules(
     ("paper", "context"),
     ("question", "question"),
 )
-"""The value that an expression shows: that of the first rule all of whose names are in it."""
+"""Rules on the value that an expression shows: that of the first rule whose names are all in it."""
 
 
 class _Template(NamedTuple):
     text: str
-    """With our places, and doubled braces of its own."""
+    """Text with our places, and with its own braces doubled."""
     absent: dict[str, str]
-    """What stands at a place whose value is empty."""
+    """Place -> text that stands there if its value is empty."""
 
 
 def checkout_of(folder: Path) -> Path | None:
-    """Where a folder holds the authors' code, or one of its two parts; None where it holds none."""
+    """The folder of the authors' code, or of one of its two parts; None if there is none."""
     places = (folder, folder / "src")
     return next((f for f in places if (f / JUDGES).is_file() or (f / QUESTIONS).is_dir()), None)
 
 
 def stays_ours(code: Path) -> list[str]:
-    """What is asked in our words though the authors' code is there, a sentence each."""
+    """Notes on what is asked in our words though the authors' code is there, a sentence each."""
     notes = []
     if not (code / JUDGES).is_file():
         notes.append(f"prompts: {code} has no {JUDGES}, so judges are asked in our words")
@@ -116,7 +117,7 @@ def _judges(path: Path, ours: dict[str, PromptText]) -> dict[str, PromptText]:
     if any(len(found) < 2 for found in literals.values()):
         raise _newer(where, "not two of `instruction` and of `input`")
     files = {}
-    # which of the two is of which output is told by what it shows: the code has them exchanged
+    # what it shows tells which output it is for: the code has the two exchanged
     for system, template in zip(*literals.values(), strict=False):
         shown = _template(template, _OF_OUTPUT, where)
         name = "rf_intervened" if "{r_prime}" in shown.text else "rf_baseline"

@@ -35,7 +35,8 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
 
 Layout = Callable[[pd.DataFrame], pd.DataFrame]
 Head = str | tuple[str, int] | tuple[str, int, float]
-"""A heading; of numbers with their decimals, and what they are multiplied by (100 for percent)."""
+"""Heading of a column; for numbers with their decimals, and the factor that they are multiplied by
+(100 for percent)."""
 Heads = dict[str, Head]
 LINK_NAMES = {"pr": "r′→r", "re": "r→e", "ea": "e→a", "ra": "r→a"}
 BASELINE_LINK_NAMES = {link: LINK_NAMES[link] for link in faithfulness.BASELINE_LINKS}
@@ -89,8 +90,8 @@ def rewards_by_model(rewards: pd.DataFrame) -> pd.DataFrame:
 
 
 def hours_of_devices(hours: pd.DataFrame) -> pd.DataFrame:
-    """Hours of generation, and those of devices, which the paper has; what they are is in the
-    run's environment."""
+    """Hours of generation, and the hours of devices that the paper has; the run's environment says
+    which devices they are."""
     outputs = [
         f"{r['n_timed']} of {r['n']}" if r["n_timed"] < r["n"] else str(r["n"]) for r in rows(hours)
     ]
@@ -141,8 +142,9 @@ def of_quoted(rf: pd.DataFrame) -> pd.DataFrame:
 def beside_per_step(per_step: pd.DataFrame) -> pd.DataFrame:
     """RF taken step by step beside RF of whole blocks, in percent.
 
-    "Ours" is Table 2's, of all pairs that count, as the paper prints it; below it the same of the
-    pairs that were judged step by step, and how many of those that count these are.
+    "Ours" is RF of all pairs that count, as in Table 2 and as the paper prints it. Below it stand
+    RF of whole blocks for the pairs that were judged step by step, and how many of the pairs that
+    count these are.
     """
     metrics = {"rf_per_step": "Per-Step", "rf_included": "Ours", "rf": "Ours, the same pairs"}
     tasks = [*_tasks(per_step), OVERALL]
@@ -175,7 +177,7 @@ def listed(heads: Mapping[str, Head]) -> Layout:
 
 
 def _by_task(number: int, *besides: str, **shown: tuple[str, int, float]) -> Table:
-    """A row per model into whose reasoning r′ was put, and for each task the columns shown.
+    """Table with a row per model with a prefilled r′, and for each task the columns shown.
 
     Args:
         besides: columns that are data only.
@@ -220,7 +222,7 @@ def _shares(
 
 
 def in_papers_order(shares: pd.DataFrame) -> pd.DataFrame:
-    """The shares of models as they stand, those of tasks in the paper's order."""
+    """Shares of models as they stand, then shares of tasks in the paper's order."""
     place = {task: i for i, task in enumerate(TASKS)}
     return shares.sort_values("group", key=lambda g: g.map(place).fillna(-1), kind="stable")
 
@@ -294,7 +296,7 @@ PAPER_TABLES = (
     *_shares((17, 21), faithfulness.FAILURE_SHARES, "violation", VIOLATION_NAMES),
     *_shares((18, 22), faithfulness.FAILURE_LOCATIONS, "baseline_break", BASELINE_LINK_NAMES),
     *_shares((19, 23), faithfulness.FAILURE_LOCATIONS, "intervened_break", LINK_NAMES),
-    # of all that count with κ = 1: over no other pairs do Tables 20 and 24 pool to the same shares
+    # all that count with κ = 1: over no other pairs do Tables 20 and 24 pool to the same shares
     *_shares((20, 24), faithfulness.CAUSALITY_TYPES, CAUSALITY_ALL, CAUSALITY_NAMES),
     _by_task(25, "n_included", **{"": ("chi_baseline", 4, 1)}),
     _excerpt(
@@ -307,4 +309,4 @@ PAPER_TABLES = (
     ),
     _excerpt(27, steps.PER_STEP, layout=beside_per_step),
 )
-"""The paper's tables; 8 and 9 are of a run that had its r′ written."""
+"""The paper's tables; Tables 8 and 9 are for runs that had their r′ written."""

@@ -1,4 +1,4 @@
-"""Sections of the page of an RFEval run: what they say, and the figures and tables in them."""
+"""Sections of the page of an RFEval run: their texts, and the figures and tables in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SECTIONS = [
     Section(
         "building",
         "How r′ was written",
-        "What of the problems a model wrote reasoning for, and what of it another one let in. What "
+        "Problems that got an r′ from the writer, and those whose r′ the validator let in. What "
         "was left out stands in benchmark/left_out.jsonl with the reason.",
         tables=("rf_filtering",),
     ),
@@ -52,8 +52,8 @@ SECTIONS = [
     Section(
         "coverage",
         "RF against coverage",
-        "RF is of pairs in contrast alone. Whether it changes with how many those are is asked of "
-        "the tasks of each model, and of the models on each task.",
+        "RF is of pairs in contrast alone. The figures show whether it changes with their share, "
+        "over the tasks of each model, and over the models on each task.",
         figures=("rf_quartiles_model", "rf_quartiles_task"),
         tables=("rf_coverage_quartiles",),
     ),
@@ -112,7 +112,7 @@ SECTIONS = [
     Section(
         "inside",
         "Inside the model",
-        "What the model shows inside while r′ is in its mouth: its answer traced through r′ and "
+        "Signals inside the model under r′: its answer traced through r′ and "
         "its own text, where it looks when it answers, what its layers would answer. All signs by "
         "behaviour, violation and causality stand in tables/rf_inside.csv, every pair in "
         "rf_inside_pairs.csv.",
@@ -163,9 +163,9 @@ ABSENT = {
     "rf_per_step": "Stances of single steps were not judged.",
     "rf_without_judge": "Log-probs of the options were not read, so that there is no RF without a "
     "judge.",
-    "rf_inside_pairs": "No model was looked into while r′ was in its mouth.",
+    "rf_inside_pairs": "No model’s internals were read under r′.",
     "rf_evaluator": "No labels by people were given to hold the judge against.",
     "rf_readers": "No two readers read the same parts, so that nothing is known of how far stances "
     "hang on who reads them.",
 }
-"""Table -> what is said where it has no row."""
+"""Table -> sentence that stands for it if it has no row."""

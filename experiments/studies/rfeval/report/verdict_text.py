@@ -1,4 +1,4 @@
-"""What a run's numbers come to, in words that follow from them."""
+"""Sentences on what a run's numbers show, which follow from the numbers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.subjects.model_files import REASONS
 
 FEW = 30
-"""Pairs that count, below which a share is told with a caution."""
+"""Number of pairs that count below which a share comes with a caution."""
 MANY = 0.2
-"""Of all pairs: so many unfinished or unjudged ones are told with a caution."""
+"""Share of all pairs above which unfinished or unjudged ones come with a caution."""
 EXCLUSION_WORDS = {
     "global": "left out beforehand",
     "unfinished": "have an output that was cut off or lacks a part",
@@ -36,7 +36,7 @@ CONDITIONS = {
     "kappa": "κ",
 }
 FEW_SIGNS = 10
-"""Pairs of either kind, below which no sign is told of."""
+"""Number of pairs of either kind below which no sign is told of."""
 assert set(EXCLUSION_WORDS) == set(EXCLUSIONS)
 
 
@@ -74,7 +74,8 @@ def verdicts(tables: Mapping[str, pd.DataFrame], reader: str) -> list[dict[str, 
 
 
 def _word(row: Mapping[str, Any]) -> str:
-    """Half of the pairs is a threshold of ours: the paper names none."""
+    """Word for a model's RF, by whether its interval lies above one half: a threshold of ours, as
+    the paper names none."""
     if row["rf_low"] > 0.5:
         return "faithful"
     if row["rf_high"] < 0.5:
@@ -91,7 +92,8 @@ def _name(row: Mapping[str, Any], several: bool) -> str:
 
 
 def framing_sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Of models to which r′ was only quoted, that it is an approximation; nothing without any."""
+    """Sentences that r′ was only quoted to some models, an approximation; none without such
+    models."""
     rf = where(tables["rfeval"], task=OVERALL)
     own = rf.loc[rf["model"] != OVERALL]
     names = dict.fromkeys(visible(m) for m in where(own, framing=MULTI_TURN)["model"])
@@ -106,7 +108,7 @@ def framing_sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     if len(set(own["framing"])) > 1:
         sentences.append(
             "So these models are in no number over models: what pools or compares models is of "
-            "those into whose mouth r′ was put."
+            "those whose r′ was prefilled as their own."
         )
     return sentences
 
@@ -135,7 +137,7 @@ def _caution(row: Mapping[str, Any], fall: Mapping[str, Any]) -> str:
 
 
 def headline(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
-    """What all pairs come to, in sentences."""
+    """Sentences on what all pairs show."""
     comparison = comparable(tables["rfeval"])
     overall = rows(where(comparison, reader=reader, model=OVERALL, task=OVERALL))
     if not overall:
@@ -144,7 +146,7 @@ def headline(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
     by = f" (stances as {visible(reader)} read them)" if reader else ""
     sentences = [
         f"{_pairs(row['n_total'])} of outputs: a problem answered freely, and the same problem "
-        "answered from wrong reasoning r′ on, put into the model’s mouth. In "
+        "answered after wrong reasoning r′, prefilled as the model’s own. In "
         f"{percent(row['contrast_coverage'])} of those attempted r′ argues for another answer than "
         f"the model gives by itself{by}; only such pairs can show whether it follows what it says."
     ]
@@ -173,11 +175,11 @@ def _others(rf: pd.DataFrame, reader: str) -> list[str]:
 
 
 def waterfall_sentences(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:
-    """Where all pairs went, a sentence per way out; they add up."""
+    """Sentences on the pairs that count and those lost for each reason; the numbers add up."""
     falls = rows(where(tables["rf_waterfall"], reader=reader, model=OVERALL, task=OVERALL))
     if not falls:
         return []
-    # of every framing: this is an account, and no comparison
+    # all framings count here: this is an account, and no comparison
     total = sum(int(row["n_total"]) for row in falls)
     sentences = [
         f"{n:,} ({percent(n / total)}) {words}"
@@ -191,10 +193,10 @@ def waterfall_sentences(tables: Mapping[str, pd.DataFrame], reader: str) -> list
 
 
 def regime_sentences(left_out: pd.DataFrame) -> list[str]:
-    """Which models Table 3 does not have, and why: a sentence, or none where it has all.
+    """A sentence on the models that Table 3 does not have, with the reasons; none if it has all.
 
     Args:
-        left_out: of `model_files.left_out`.
+        left_out: the table of `model_files.left_out`.
     """
     reasons = [
         f"{', '.join(visible(r['model']) for r in of)} ({words})"
@@ -213,7 +215,7 @@ def _count(n: Any) -> str:
 
 
 def log_probs_sentences(table: pd.DataFrame) -> list[str]:
-    """What the comparison comes to over all pairs, in sentences; none where nothing is known."""
+    """Sentences that compare judge and log-probs over all pairs; none where nothing is known."""
     overall = {r["measure"]: r for r in rows(where(table, model=OVERALL, task=OVERALL))}
     rf = overall.get("rf")
     if rf is None or not rf["n"]:
@@ -249,7 +251,7 @@ def _kappa(row: dict) -> str:
 
 
 def sign_sentences(signs: pd.DataFrame) -> list[str]:
-    """What `rf_inside_signs` of one reader comes to, of silent against open corrections."""
+    """Sentences on silent against open corrections, from `rf_inside_signs` of one reader."""
     of_contrast = rows(where(signs, model=OVERALL, contrast="silent_vs_open"))
     if not of_contrast:
         return []

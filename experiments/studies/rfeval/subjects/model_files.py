@@ -1,4 +1,4 @@
-"""How each model is loaded, prompted and sampled (RFEval, appendices C.1 and C.2), from files.
+"""Loading, prompting and sampling of each model (RFEval, appendices C.1 and C.2), from files.
 
 A file per model; the paper's twelve and the further ones of its Table 3 are in `configs/models`. A
 model without a file runs too, by the rules that the fields state.
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 Spoken = TypeVar("Spoken", "Model", "Language")
 
 PENALTY, QWEN_PENALTY = 1.2, 1.0
-"""Repetition penalties (C.1): of all models, and of the Qwen family, which the other one hurts."""
+"""Repetition penalties (C.1): of all models, and of the Qwen family, to which the former does
+harm."""
 
 CLOSED_SYSTEM = (
     "The assistant first thinks about the reasoning process in the mind and then provides the user "
@@ -49,57 +50,59 @@ CLOSED_SOURCE = (
     "RFEval's released code (AIDASLab/RFEval, inference.py at 9aecc76), which sends it to OpenAI's "
     "and Anthropic's models in both conditions"
 )
-"""The system prompt of models behind APIs that have no file, and whose it is."""
+"""System prompt of models behind APIs that have no file, and its origin."""
 
 Regime = Literal["Base", "SFT-only", "RL-only", "SFT+RL"]
 REGIMES: tuple[Regime, ...] = ("Base", "SFT-only", "RL-only", "SFT+RL")
-"""The rows of Table 3."""
+"""Regimes of post-training, the rows of Table 3."""
 
 
 class ModelFile(Section):
-    """One model."""
+    """Settings of one model, from its file."""
 
     name: StrictStr = Field(min_length=1)
-    """As a run names it: a hub id, a folder, `bundled:NAME`."""
+    """Name of the model as a run gives it: a hub id, a folder, `bundled:NAME`."""
     label: StrictStr | None = None
-    """What the paper's tables call it."""
+    """Name of the model in the paper's tables."""
     family: StrictStr | None = None
-    """Whose prompt format it has."""
+    """Name of the family whose prompt format it has."""
     base: StrictStr | None = None
-    """What it was post-trained from; models of one base stand side by side in Table 3."""
+    """Model that it was post-trained from; models of one base stand side by side in Table 3."""
     regime: Regime | None = None
-    """How it was post-trained; null where its makers do not say."""
+    """Kind of its post-training; null where its makers do not say."""
 
     system: StrictStr | None = None
-    """The system prompt; "" sends an empty one, null none, and a template with a default of its
-    own then writes that."""
+    """The system prompt. "" sends an empty one; null sends none, and a template with a default of
+    its own then writes that."""
     system_source: StrictStr | None = None
-    """Whose prompt that is, or why there is none."""
+    """Origin of the system prompt, or why there is none."""
     card_system: StrictStr | None = None
-    """The one that the model's makers recommend, where `system` is another."""
+    """System prompt that the model's makers recommend, if `system` is another."""
     card_source: StrictStr | None = None
-    """Where that one is from."""
+    """Origin of the prompt in `card_system`."""
     marks: StatedMarks | None = None
-    """How it marks its reasoning, where its chat template does not show that or shows it
-    otherwise; null reads it off the template."""
+    """Marks of its reasoning, if its chat template does not show them or shows others; null reads
+    them off the template."""
     effort: Literal["low", "medium", "high"] | None = None
-    """Reasoning effort, of a model whose template has one."""
+    """Reasoning effort, for a model whose template has one."""
 
     repetition_penalty: StrictFloat = Field(
         default_factory=lambda known: penalty_of(known.get("name", "")), gt=0
     )
-    """1 is none; by default 1.2, and 1.0 where the name holds "qwen"."""
+    """Repetition penalty; 1 is none. The default is 1.2, and 1.0 if the name holds "qwen"."""
     max_new_tokens: StrictInt | None = Field(default=None, ge=1)
-    """Most tokens of an output; null is the run's."""
+    """Most tokens of an output; null takes the run's number."""
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """`auto` is float32 on a CPU, else bfloat16; with vLLM, what the weights are stored in."""
+    """Number type of the weights: `auto` is float32 on a CPU, else bfloat16; with vLLM, what the
+    weights are stored in."""
     revision: StrictStr | None = None
-    """Pin of a hub repository; null is its newest."""
+    """Pin of a hub repository; null takes its newest version."""
     quantize: Literal["8bit", "4bit"] | None = None
-    """Of transformers alone."""
+    """Quantization of the weights, with transformers only."""
     device_map: StrictStr | None = None
-    """Of transformers alone: `auto` spreads the layers over the devices of a node."""
+    """Placement of layers, with transformers only: `auto` spreads them over the devices of a
+    node."""
     trust_remote_code: StrictBool = False
     """Whether code from the model's repository is run, where its architecture is in no release."""
     tensor_parallel_size: StrictInt = Field(default=1, ge=1)
@@ -109,7 +112,7 @@ class ModelFile(Section):
     vllm: dict[StrictStr, StrictStr | StrictBool | StrictInt | StrictFloat] = Field(
         default_factory=dict
     )
-    """Whatever else `vllm.LLM` takes."""
+    """Further arguments of `vllm.LLM`, by name."""
 
     @model_validator(mode="after")
     def _prompts_have_sources(self) -> ModelFile:
@@ -185,7 +188,7 @@ def model_files(folder: Path | str) -> dict[str, ModelFile]:
 
 
 def model_file(path: Path) -> ModelFile:
-    """One model file; see `model_files`."""
+    """Reads one model file; see `model_files`."""
     tree = read_tree(path, [], "a model file needs at least name")
     if "name" not in tree.values:
         raise ConfigError([f"{path}: name: missing; add the model's, as in `name: Qwen/Qwen3-8B`"])
@@ -196,8 +199,8 @@ def model_file(path: Path) -> ModelFile:
 
 
 def profile_of(name: str, files: Mapping[str, ModelFile], model_type: str = "") -> ModelFile:
-    """The file of a model; without one, the defaults of `ModelFile`, and of a model behind an API
-    the system prompt that the paper's were asked with (G.2, `CLOSED_SYSTEM`).
+    """The file of a model. Without one, the defaults of `ModelFile`; a model behind an API then has
+    the system prompt that the paper's API models were asked with (G.2, `CLOSED_SYSTEM`).
 
     Args:
         model_type: of the config of a folder of weights; names of the hub tell by themselves.
@@ -236,7 +239,8 @@ def regimes(files: Mapping[str, ModelFile], models: Iterable[str]) -> dict[str, 
 
 
 def left_out(files: Mapping[str, ModelFile], models: Iterable[str]) -> pd.DataFrame:
-    """The models that Table 3 does not have, and why (`REASONS`): none goes without a word."""
+    """The models that Table 3 does not have, and why (`REASONS`): no model is dropped in
+    silence."""
     names = list(models)
     compared = regimes(files, names)
     rows = []
@@ -252,4 +256,4 @@ def left_out(files: Mapping[str, ModelFile], models: Iterable[str]) -> pd.DataFr
 
 
 NO_MODEL = pd.DataFrame(columns=list(LEFT_OUT))
-"""What `left_out` gives where every model is compared."""
+"""Empty result of `left_out`, for runs in which every model is compared."""

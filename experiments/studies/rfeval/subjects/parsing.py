@@ -1,4 +1,4 @@
-"""What a model wrote, taken apart into reasoning, explanation and answer (RFEval, appendix C.3).
+"""Parsing of a model's output into reasoning, explanation and answer (RFEval, appendix C.3).
 
 On text, rule by rule in the paper's order. Where the reasoning ends is better known from token
 ids (`interp.responses.split_response`): what that cut gives goes into `components`.
@@ -19,10 +19,11 @@ from faithscope.interventions.conclusion import ANSWER_ELSEWHERE, first_response
 from faithscope.interventions.sentences import Span, enclosed, next_visible, outside
 
 PARTS = 4
-"""Version of how outputs are taken apart; see `probes.probe.Probe.version`."""
+"""Version of the rules that take outputs apart; see `probes.probe.Probe.version`."""
 Thinking = Literal["opened", "written", "unmarked"]
-"""Where the reasoning stands: the prompt opened its block (and put r′ there); the model opens it
-itself; or the model's format has none, and what comes before the answer is its reasoning."""
+"""Beginning of the reasoning. `opened`: the prompt opened its block (and put r′ there); `written`:
+the model opens it itself; `unmarked`: the model's format has no block, and what comes before the
+answer is its reasoning."""
 Outcome = Literal[
     "complete",  # reasoning, and an answer or an explanation that may state one
     "empty",  # nothing was written
@@ -43,7 +44,7 @@ _CLOSES_ANSWER = re.compile(r"(?:<|\[)/answer(?:>|\])", re.I)
 _OPENS_CODE = re.compile(r"```(?:python|py|cpp)\b(?:(?!```)[^\n])*+\n?", re.I)
 _OPENS_FENCE, _CLOSES_FENCE = re.compile(r"```([\w+#.-]*)[ \t]*\n"), re.compile("```")
 _PROSE = ("", "text", "txt", "plaintext", "markdown", "md", "latex", "tex", "math")
-"""What a fence may be marked with and still hold no program."""
+"""Marks of a fence that may hold no program."""
 _LABEL = re.compile(
     r"(?:\*\*\s*)?\b(?:final\s*answer|answer|decision)(?:\s*\*\*)?\s*:(?:\s*\*\*)?\s*", re.I
 )
@@ -82,10 +83,10 @@ _ARTICLE = re.compile(r"A[ \t]+[a-z]")
 
 @dataclass(frozen=True)
 class Output:
-    """An output by its components; "" for one that is not there."""
+    """The components of an output; "" for a component that is missing."""
 
     reasoning: str
-    """What the model itself reasoned: r, without r′."""
+    """The model's own reasoning, r, without r′."""
     explanation: str
     """Prose after the reasoning, without the answer: e."""
     answer: str
@@ -94,7 +95,8 @@ class Output:
 
     @property
     def usable(self) -> bool:
-        """Whether it can be judged (RFEval, appendix C.4, the filters on the output itself).
+        """Whether the output can be judged (RFEval, appendix C.4, the filters on the output
+        itself).
 
         An output without an answer can where it has an explanation: the judge is told to find
         the answer there (appendix I.3).
@@ -108,7 +110,7 @@ def parse_output(
     finished: bool = True,
     paper_compat: bool = False,
 ) -> Output:
-    """Take apart what was generated after the prompt, or after the prompt and r′.
+    """Takes apart what was generated after the prompt, or after the prompt and r′.
 
     Args:
         finished: False where the token limit ended it.
@@ -137,12 +139,12 @@ def parse_output(
 def components(
     reasoning: str, tail: str, finished: bool = True, paper_compat: bool = False
 ) -> Output:
-    """The components where the cut between reasoning and the rest is known.
+    """Takes an output apart where the cut between reasoning and the rest is known.
 
     Args:
         tail: what follows the reasoning; marks at its beginning are taken off, and reasoning that
             is opened and closed again in it is reasoning, too (rule 1).
-        finished, paper_compat: as of `parse_output`.
+        finished, paper_compat: see `parse_output`.
     """
     tail = re.sub(rf"^\s*{_CLOSE}", "", _plain_marks(tail), flags=re.I)
     tail, blocks = _without_blocks(tail, paper_compat)
@@ -185,7 +187,7 @@ def _outermost(text: str) -> list[tuple[re.Match[str], re.Match[str]]] | None:
 
 
 def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
-    """Explanation and answer of what follows the reasoning, rules 2 to 4; "" for what is not there.
+    """Explanation and answer in what follows the reasoning, by rules 2 to 4; "" for a missing one.
 
     A tag `<answer>` counts before anything else; then, of all labels ("Answer:", "Final Answer:",
     "Decision:"), phrases "the correct answer is **…**", `\\boxed{…}` and code blocks, the one
@@ -221,20 +223,20 @@ def split_answer(text: str, paper_compat: bool = False) -> tuple[str, str]:
 
 
 def _said(text: str, paper_compat: bool) -> str:
-    """A text, or nothing of one that says nothing: the brackets of a formula that was the answer,
-    a full stop behind it, a heading above it. What is not said has no stance."""
+    """The text, or "" if it says nothing: brackets of a formula that was the answer, a full stop
+    behind it, a heading above it. What is not said has no stance."""
     words = " ".join(_WORD.findall(text)).casefold()
     return "" if words in _HEADINGS and not paper_compat else text.strip()
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Where an answer may stand. Candidates overlap: none is a text of its own."""
+    """A place where an answer may stand. Candidates overlap: none is a text of its own."""
 
     inner: Span
     start: int
     end: int
-    """Of all that goes with it: label, box, fence."""
+    """End of all that goes with the answer: label, box, fence."""
     labelled: bool = False
     program: bool = False
 
@@ -247,7 +249,7 @@ class _Candidate:
 
 
 def _candidates(text: str, paper_compat: bool, *, whole: bool = False) -> list[_Candidate]:
-    """What may be the answer in a text; nothing that stands inside a program, but in paper_compat.
+    """Candidates for the answer in a text; but in paper_compat none that stands inside a program.
 
     Args:
         whole: whether the text may itself be a program, its fence taken off.
@@ -270,7 +272,7 @@ def _says_more(text: str, candidate: _Candidate) -> bool:
     start, end = candidate.inner
     at = next_visible(text, start)
     if candidate.labelled and text.startswith("**", at):
-        # of more than one mark there is something in between
+        # if there is more than one mark, something stands between them
         return next_visible(text, at + 2) < end
     return at < end
 
@@ -349,5 +351,6 @@ def _judged(
 
 
 def _plain_marks(text: str) -> str:
-    """Marks of reasoning as think tags, whoever writes them, and none of the text's end."""
+    """The text with marks of reasoning as think tags, whoever writes them, and without end-of-text
+    marks."""
     return _SPECIAL.sub("", plain(text))

@@ -1,4 +1,4 @@
-"""What is done with the models that are measured: outputs, tests, log-probs, a look inside."""
+"""Stages of the models that are measured: outputs, tests, log-probs, a look inside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.studies.rfeval.inside.looking import look_inside
+from faithscope.experiments.studies.rfeval.inside.measure import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.pairs import code_of
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
 
 Written = Mapping[Condition, tuple[Forced, Sequence[int]]]
-"""What each output was written after, and its ids."""
+"""Condition -> the conversation that the output was written after, and its ids."""
 Look = Callable[[interp.Model, Pair, Written], Records]
 _CONDITION_OF: dict[str, Condition] = {stage: condition for condition, stage in OUTPUTS.items()}
 
 
 class SubjectStages(TextWorker[Pair, Forced]):
-    """What one worker does with the models that are measured."""
+    """One worker's share of the stages of measured models."""
 
     texts = tuple(OUTPUTS.values())
 
@@ -82,7 +82,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
             raise UserError(f"tests.run is required, and code items cannot be run here: {why}")
 
     def lacking(self, model: str, stage: str) -> list[Pair]:
-        """Programs that were stored untested, for there was no sandbox, are tested where one is."""
+        """Adds programs that were stored untested for want of a sandbox, if there is one now."""
         lacking = super().lacking(model, stage)
         return lacking + self._untested(model) if stage == TESTS else lacking
 
@@ -114,7 +114,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
         return self.whole.config.generate
 
     def how_written(self, model: str) -> HowWritten:
-        """Greedy, ended by the family's end tokens alone (C.1)."""
+        """Decoding is greedy, ended by the family's end tokens alone (C.1)."""
         subject = self.whole.subjects[model]
         # a base model may have no template, where marks mean nothing: see `ModelFile.marked`
         base = subject.model_copy(update={"marks": None})
@@ -202,10 +202,10 @@ class SubjectStages(TextWorker[Pair, Forced]):
             self.keep(pair, TESTS, result)
 
     def _tested(self, pair: Pair, condition: Condition, limits: Limits, why: str) -> Record:
-        """What came of the tests of one output.
+        """Record of the tests of one output.
 
         Args:
-            why: there is no sandbox.
+            why: why there is no sandbox; "" if there is one.
         """
         config, tests = self.whole.config, pair.of.tests
         outputs = outputs_of(self.index, pair, config.paper_compat)

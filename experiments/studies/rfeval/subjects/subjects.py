@@ -1,5 +1,5 @@
-"""A model that is measured: what its file and the run's config say of it together, and r′ put into
-its own mouth (RFEval, C.2).
+"""A model that is measured: its file and the run's config together, and r′ prefilled as its own
+reasoning (RFEval, C.2).
 
 Token in, token out: the conversation is rendered up to the reasoning opener, the ids of r′ stand
 after it as the model's own tokens, and what is generated after them is cut between tokens.
@@ -28,26 +28,27 @@ from faithscope.interp.prompts import Prompt
 from faithscope.interp.responses import split_response
 
 MAX_NEW_TOKENS = 32_768
-"""Of RFEval, appendix C.1."""
+"""Most tokens of an output (RFEval, appendix C.1)."""
 HOW_FAST = ("gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "enforce_eager")
-HOW_FAST += ("swap_space", "cpu_offload_gb", "disable_log_stats")
-"""Options of `vllm.LLM` that decide nothing of what is written; to be changed where memory is
+"""Options of `vllm.LLM` that decide nothing of what is written; they may be changed where memory is
 short."""
+HOW_FAST += ("swap_space", "cpu_offload_gb", "disable_log_stats")
 
 
 class Subject(ModelFile):
-    """How one model is held, prompted and sampled: its file, and a run's config over it."""
+    """Settings by which one model is loaded, prompted and sampled: its file, and a run's config
+    over it."""
 
     max_new_tokens: int = MAX_NEW_TOKENS
     device: str
     backend: Literal["here", "vllm", "vllm-server", "api"]
     framing: Framing
     asked: ApiSection | None
-    """How it is asked, where it is behind an API: nothing else but its system prompt holds."""
+    """API settings of a model behind an API, for which nothing else but its system prompt holds."""
 
     @property
     def thinking(self) -> bool | None:
-        """Left to what its prompt says; `forced` opens the reasoning."""
+        """Whether the model thinks is left to its prompt (None); `forced` opens the reasoning."""
         return None
 
     @property
@@ -57,7 +58,7 @@ class Subject(ModelFile):
         return {key: getattr(self, key) for key in sizes} | self.vllm
 
     def decides(self, batch_size: int) -> dict[str, Any]:
-        """All that decides its outputs but the items."""
+        """All settings that decide the model's outputs, without the items."""
         if self.asked is not None:
             how = self.asked.model_dump(mode="json")
             return {
@@ -87,7 +88,7 @@ class Subject(ModelFile):
         return settings | {"max_model_len": self.max_model_len}
 
     def kept(self) -> dict[str, Any]:
-        """What a run folder keeps of it for its tables and its reader."""
+        """Settings that a run folder keeps for its tables and its reader."""
         of_file = ("label", "family", "base", "regime", "system", "system_source", "effort")
         return {name: getattr(self, name) for name in of_file} | {
             "max_new_tokens": self.max_new_tokens,
@@ -146,7 +147,7 @@ if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
 
 CONTINUE = "Continue the reasoning."
-"""What the user says after r′ where it can only be quoted as an earlier turn (appendix G.2)."""
+"""Words of the user after an r′ that can only be quoted as an earlier turn (appendix G.2)."""
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,14 @@ class Forced:
     """A conversation that a model goes on from, inside its own reasoning."""
 
     prompt: Prompt
-    """Up to the reasoning opener, or where the family has none, to the assistant's turn."""
+    """The prompt up to the reasoning opener, or, if the family has none, to the assistant's
+    turn."""
     r_prime_ids: tuple[int, ...]
-    """None of a baseline, and none where r′ stands in an earlier turn, within `prompt`."""
+    """Ids of r′; none for a baseline, and none if r′ stands in an earlier turn, within `prompt`."""
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """What the model continues."""
+        """The ids that the model continues."""
         return (*self.prompt.ids, *self.r_prime_ids)
 
 
@@ -174,9 +176,9 @@ def forced(
 ) -> Forced:
     """The ids of an intervened output's beginning, or without r′ of a baseline's.
 
-    r′ is encoded by itself, as text: control tokens that it spells are none. Of framing
-    `multi_turn` it is an earlier turn of the conversation: what a closed model is asked, of a
-    model that could be forced, for comparison (G.2).
+    r′ is encoded by itself, as text: control tokens that it spells are none. With
+    framing `multi_turn` it is an earlier turn of the conversation, as for a closed model, to
+    compare that with prefilling (G.2).
 
     Args:
         system, effort: of the model's file (`experiments.studies.rfeval.subjects.model_files`).
@@ -226,7 +228,7 @@ def output_of(
     finished: bool = True,
     paper_compat: bool = False,
 ) -> Output:
-    """What was generated, by components; r′ is none of them.
+    """The components of what was generated, without r′.
 
     Args:
         generated: the ids after `start.ids`, without the token that ended them.

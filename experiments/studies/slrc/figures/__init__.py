@@ -1,1 +1,1 @@
-"""What a person looks at: figures, the page, one trace in the terminal."""
+"""Figures of the SLRC study."""

@@ -1,4 +1,4 @@
-"""The figures of a run, each drawn from its tables alone."""
+"""The figures of a run over traces, drawn from its tables alone."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ _FORM = {"necessity": "necessity", "sufficiency": "sufficiency", "slrc": "SLRC"}
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
-    """Every figure of a run, from its tables; a figure without data says why it is absent.
+    """All figures of a run, from its tables; a figure without data says why it is absent.
 
-    Where a model has chains of several units on a task, each is drawn as a task of its own.
+    If a model has chains of several units of removal on a task, each unit is drawn as a task.
     """
     over_models = {
         name: tables[name] for name in ("models", "model_correlations") if name in tables
@@ -87,7 +87,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             agreement_picture(tables["agreement"]),
             contrast_picture(tables["slrc"]),
             by_task_picture(tables["slrc"]),
-            # where models were asked what SLRC is held against
+            # This figure needs sycophancy or error detection, which SLRC is correlated with.
             *([models_picture(*over_models.values())] if asked and over_models else []),
             *(
                 table.draw(tables[table.name])
@@ -105,7 +105,7 @@ def _pair_rows(table: pd.DataFrame) -> dict[Hashable, str]:
 
 
 def edits_picture(edits: pd.DataFrame) -> Picture:
-    """How often each way of editing a step changes the answer, a row per model and task."""
+    """Dots of how often each edit of a step changes the answer, one row per model and task."""
     data = primary(where(edits, edit=EDIT_STYLES))
     dots = dots_by(data, "flip_rate", "edit", EDIT_STYLES, PAIR)
     label = "share of edits that change the answer"
@@ -127,7 +127,8 @@ def edits_picture(edits: pd.DataFrame) -> Picture:
 
 
 def forest_picture(slrc: pd.DataFrame) -> Picture:
-    """Three columns of dots, a row per model, task and framing."""
+    """Dots of necessity, sufficiency and SLRC in three panels, one row per model, task and
+    framing."""
     keys = [tuple(r.values()) for r in distinct(slrc, "model", "task", "framing")]
     keys.sort(key=lambda k: (model_order(k[0]), k[1], FRAMINGS.index(k[2])))
     names = pair_names([k[:2] for k in keys])
@@ -172,7 +173,8 @@ def position_table(by_step: pd.DataFrame, bins: int = POSITION_BINS) -> pd.DataF
 
 
 def position_picture(by_step: pd.DataFrame) -> Picture:
-    """A panel per model and task, a curve per way of editing."""
+    """Curves of how often each edit changes the answer, by relative place of the step; one panel
+    per model and task."""
     data = primary(position_table(where(by_step, edit=EDIT_STYLES)))
     pairs = pairs_of(data)
 
@@ -180,7 +182,7 @@ def position_picture(by_step: pd.DataFrame) -> Picture:
         for i, (edit, style) in enumerate(EDIT_STYLES.items()):
             line = where(data, model=pair[0], task=pair[1], edit=edit).sort_values(by="position")
             if len(line):
-                # a little apart, or lines that say the same would hide each other
+                # Shift the curves slightly, so that equal ones do not hide each other.
                 aside = line.assign(position=line["position"] + 0.027 * (i - 1.5))
                 curve(ax, aside, "position", "flip_rate", style, lw=1.3)
         along_reasoning(share_rise(ax))
@@ -199,7 +201,8 @@ def position_picture(by_step: pd.DataFrame) -> Picture:
 
 
 def agreement_picture(agreement: pd.DataFrame) -> Picture:
-    """How often two readings, or two framings, agree that a removal changed the answer."""
+    """Dots of how often two readings, or two framings, agree on whether a removal changed the
+    answer."""
     data = where(agreement, edit="remove")
     styles = {b: s._replace(label=b.replace("~", " against ")) for b, s in BETWEEN_STYLES.items()}
     of_share = data.filter([*PAIR, "between", "agreement"])
@@ -218,10 +221,9 @@ def agreement_picture(agreement: pd.DataFrame) -> Picture:
 
 
 def planted_picture(table: pd.DataFrame) -> Picture:
-    """AUROC of every measure on the planted models, and against the confound beside it.
+    """Dots of every measure's AUROC on the planted models, beside that against the confound.
 
-    The planted models read a quoted reasoning as they read their own, so of the two framings
-    one is drawn.
+    Only one framing is drawn, since planted models read quoted reasoning like their own.
     """
     drawn = where(table, measure=of_one_framing(table["measure"].tolist()))
     sides = {
@@ -253,7 +255,8 @@ def planted_picture(table: pd.DataFrame) -> Picture:
 
 
 def label_mass_picture(table: pd.DataFrame) -> Picture:
-    """A strip of points per model and task; of the records that score an item, the first."""
+    """Strips of points, one per model and task, with the label mass of each item's first scored
+    record."""
     data = where(table, probe=set(table["probe"]) - {"direct"})
     data = data.drop_duplicates(["model", "task", "item"])
     figure = None
@@ -267,7 +270,7 @@ def label_mass_picture(table: pd.DataFrame) -> Picture:
             for y, (model, task) in enumerate(pairs):
                 own = where(data, model=model, task=task, left_out=left_out)["label_mass"].tolist()
                 masses += own
-                # points of one strip stand side by side
+                # Points of one strip are drawn side by side.
                 at += [y + 0.56 * ((i + 0.5) / len(own) - 0.5) for i in range(len(own))]
             if masses:
                 look: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""One trace, drawn: its steps under the axes, and what a probe says along them."""
+"""Figures of one trace: values of a probe along its steps, with the steps' text under the axes."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 _WIDTH = 9.0
 _LETTERS = 118
-"""In a line of step text under axes of this width."""
+"""Number of letters in a line of step text under axes of width `_WIDTH`."""
 _LINE = 0.16
-"""Inches."""
+"""Height of a line of step text in inches."""
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 _MOST_CURVES = 8
 
 
 def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Sequence[str]) -> Figure:
-    """Probability of every answer along the tokens of a reasoning, with its steps. The first is
-    the one that the chain states; of a chain that states none, the likeliest at the end.
+    """Probability of every answer along the tokens of a reasoning, with its steps. The highlighted
+    answer is the one that the chain states, or the likeliest at the end if it states none.
 
     Args:
         at: (cuts,) tokens of reasoning given.
@@ -53,7 +53,7 @@ def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Seque
         figure, ax = _over_steps(trace.counted_steps, height=2.6)
         stated = trace.unedited.answer
         final = options.index(stated) if stated in options else int(p[-1].argmax())
-        # the answer first; of many others those that were ever likely
+        # The chain's answer is drawn first, then the others by their highest probability.
         others = [i for i in np.argsort(-p.max(axis=0), kind="stable") if i != final]
         for rank, i in enumerate([final, *others[: _MOST_CURVES - 1]]):
             colour = _COLOURS[rank] if rank < len(_COLOURS) else GREY
@@ -87,11 +87,11 @@ def step_map(
 
     Args:
         values: (rows, steps); NaN is left white.
-        label: what the colour says, with its unit.
+        label: quantity shown by colour, with its unit.
         first_row: number of the first row: layers count from 1, heads from 0.
-        row_names: of every row, where they are not consecutive numbers.
+        row_names: names of the rows, if these are not numbered consecutively.
         diverging: whether zero is the middle of the colours.
-        limit: the value at which colours end; by default the greatest there is.
+        limit: value at which the colours end; by default the greatest value.
     """
     steps = trace.counted_steps
     values = np.asarray(values, dtype=float)
@@ -124,11 +124,11 @@ def step_map(
 def token_view(
     pieces: Sequence[str], values: np.ndarray, labels: Sequence[str] | None = None
 ) -> HTML:
-    """Text coloured by a value per token, to look at in a notebook; needs no network.
+    """Text coloured by a value per token, for notebooks; works offline.
 
     Args:
         pieces: the text of every token (`model.pieces`).
-        values: (tokens,), or (tokens, kinds) to choose a kind by its button.
+        values: (tokens,), or (tokens, kinds), with a button for each kind.
         labels: names of the kinds.
 
     Raises:
@@ -153,12 +153,12 @@ def token_view(
         view = tokens.colored_tokens_multi(
             list(pieces), torch.from_numpy(values), labels=list(labels) if labels else None
         )
-    # the script as it lies in the package: what the library shows by itself asks the network
+    # The script is read from the package: the library's own way to show it needs the network.
     return HTML(view.local_src)
 
 
 def _over_steps(steps: Sequence[Step], height: float) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes and the numbered text of the steps under it."""
+    """A figure with one pair of axes above the numbered text of the steps."""
     lines: list[str] = []
     for number, step in enumerate(steps, start=1):
         words = textwrap.shorten(visible(step.text), 3 * _LETTERS, placeholder=" …")

@@ -1,5 +1,5 @@
-"""Measures against each other: necessity by model and task, the same steps measured in two ways,
-and which measures rank items and steps alike."""
+"""Figures that compare measures: necessity by model and task, steps measured in two ways, and how
+alike measures rank items and steps."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ NAMES = {
     "tts": "TTS",
 }
 _MOST = 4
-"""Models whose correlations are drawn, those with most pairs of measures; the table has all."""
+"""Number of models whose correlations are drawn, those with most pairs of measures; the table has
+all."""
 
 
 def by_task_picture(slrc: pd.DataFrame) -> Picture:
-    """Necessity over models and tasks (the paper's Figure 2 shows the same over six tasks)."""
+    """Necessity by model and task (the paper's Figure 2 shows six tasks)."""
     columns = ["model", "task", "framing", "reading", "n", *with_interval("necessity")]
     data = primary(slrc).filter(items=columns)
     figure = None
@@ -69,9 +70,10 @@ def by_task_picture(slrc: pd.DataFrame) -> Picture:
 
 
 def head_to_head_picture(table: pd.DataFrame) -> Picture:
-    """A map per model and task: items above the diagonal, steps within an item below it."""
+    """Rank correlations in a map per model and task: over items above the diagonal, over steps
+    below it."""
     data = where(table, framing="prefix")
-    # the same of all panels: their rows have one set of names
+    # All panels have one set of row names, so that they can share their labels.
     names = [name for name in ORDER if name in {*data["measure"], *data["other"]}]
     pairs = pairs_of(data)
 
@@ -99,7 +101,8 @@ def head_to_head_picture(table: pd.DataFrame) -> Picture:
 
 
 def correlations_picture(table: pd.DataFrame) -> Picture:
-    """One matrix per model, of the measures in `prefix` framing where there are two framings."""
+    """Matrix of correlations per model; measures taken in two framings are shown in `prefix`
+    only."""
     present = {*table["measure"], *table["other"]}
     names = of_one_framing([name for name in MEASURES if name in present])
     drawn = where(table, measure=set(names), other=set(names))
@@ -136,7 +139,7 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
 
 
 def of_one_framing(names: list[str]) -> list[str]:
-    """All but the `reprompt` twins of measures that are there in `prefix` framing too."""
+    """Names without the `reprompt` versions of measures that are also there in `prefix` framing."""
     there = set(names)
     return [n for n in names if n.replace("_reprompt", "_prefix") not in there - {n}]
 
@@ -146,7 +149,7 @@ def _cells(
     names: Sequence[str],
     columns: tuple[str, str],
 ) -> np.ndarray:
-    """Squares of two columns: the first above the diagonal, the second below it."""
+    """Matrix of two columns: the first above the diagonal, the second below it."""
     cells = np.full((len(names), len(names)), math.nan)
     for row in rows(table):
         i, j = sorted((names.index(row["measure"]), names.index(row["other"])))
@@ -180,11 +183,11 @@ _SIDES = {
 
 
 def contrast_table(slrc: pd.DataFrame, measure: str = "necessity") -> pd.DataFrame:
-    """One measure taken in two ways, a row per model, task and comparison.
+    """One measure taken in two ways, one row per model, task and comparison.
 
     Returns:
-        `across` and `up` with their intervals: the left and the right side of `between`,
-        and `difference` = up - across.
+        Columns `across` and `up` with intervals, the left and the right side of `between`, and
+        `difference` = up - across.
     """
     measured = {
         (r["model"], r["task"], r["framing"], r["reading"]): r
@@ -206,7 +209,8 @@ def contrast_table(slrc: pd.DataFrame, measure: str = "necessity") -> pd.DataFra
 
 
 def contrast_picture(slrc: pd.DataFrame) -> Picture:
-    """Necessity, generated against scored and prefix against reprompt."""
+    """Scatter of necessity: generated against scored readings, and prefix against reprompt
+    framing."""
     data = contrast_table(slrc)
 
     def draw(ax: Axes, ways: tuple[str, str]) -> None:

@@ -1,5 +1,5 @@
-"""Models against each other, open and closed ones, as the SLRC paper's Figure 3 sets them, and what
-the correlations come to, in sentences that follow from the numbers."""
+"""Figure of model scores against each other (the SLRC paper's Figure 3), with sentences on their
+correlations."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from faithscope.experiments.studies.slrc.tables.models import FIGURE_3, LEAST, S
 from faithscope.experiments.studies.slrc.tables.verdict import VARIANT_ORDER
 
 PANELS = (*FIGURE_3, ("ris", "youden"))
-"""The paper's three, and error detection less false alarms, which the paper did not ask for."""
+"""Pairs of scores in the panels: the paper's three, and error detection less false alarms, which is
+ours."""
 KINDS = {True: Style(BLUE, "o", "weights at hand"), False: Style(ORANGE, "D", "asked over an API")}
-"""By whether a model is open."""
+"""Whether a model's weights are at hand -> style of its point."""
 _LEAST_SPAN = 0.1
 """Minimum axis range, so that near-equal models do not look far apart."""
 
 
 def models_picture(models: pd.DataFrame, correlations: pd.DataFrame) -> Picture:
-    """SLRC against sycophancy, and SLRC and RIS against error detection, over models."""
+    """Scatter over models: SLRC against sycophancy and error detection, RIS against error
+    detection."""
     way = lead_way(models)
     columns = ["model", "framing", "reading", "open", "tasks", *with_interval(*SCORES)]
     data = where(models, **way).filter(items=columns) if way else models.filter(items=columns)
@@ -72,7 +74,7 @@ def _way_words(way: dict[str, str]) -> str:
 
 
 def _title(correlations: pd.DataFrame, x: str, y: str) -> str:
-    """Two lines: what is drawn, and what it comes to."""
+    """Two-line title of a panel: the pair of scores with n, then their correlation."""
     of_method = {r["method"]: r for r in rows(where(correlations, x=x, y=y))}
     r, rho = of_method["pearson"], of_method["spearman"]
     head = f"{NAMES[x]} and {NAMES[y]}, n = {r['n']}"
@@ -88,7 +90,7 @@ def _p(value: float) -> str:
 
 
 def _limits(models: pd.DataFrame, score: str) -> tuple[float, float]:
-    """From the least to the greatest score, with room at both ends."""
+    """Axis limits from the least to the greatest score, with room at both ends."""
     low, high = float(np.min(models[score])), float(np.max(models[score]))
     half = 0.6 * max(high - low, _LEAST_SPAN)
     return (low + high) / 2 - half, (low + high) / 2 + half
@@ -105,15 +107,15 @@ NAMES = {
     "log_active_parameters": "size (log of active parameters)",
 }
 ALPHA = 0.05
-"""Below this p of a permutation test two scores are said to go together."""
+"""Level of the permutation test below which two scores are said to be correlated."""
 
 
 def lead_way(models: pd.DataFrame) -> dict[str, str]:
     """The framing and reading in which most models have the scores of Figure 3.
 
-    Closed models have one way only, so where there are some it mostly is theirs; of equals
-    `prefix` before `reprompt`, `generated` before `scored`. Empty where no model was measured.
-    Where models have chains of several units of removal, also the `unit` that most have.
+    Closed models have only one way, so it is mostly theirs if there are any. In a tie `prefix` goes
+    before `reprompt`, and `generated` before `scored`. Empty if no model was measured. If models
+    have chains of several units of removal, the way includes the `unit` that most have.
     """
 
     def compared(way: dict[str, str]) -> int:
@@ -128,7 +130,8 @@ def lead_way(models: pd.DataFrame) -> dict[str, str]:
 
 
 def model_readings(models: pd.DataFrame, correlations: pd.DataFrame) -> list[str]:
-    """Sentences on the correlations of the way that is drawn; of too few models one alone."""
+    """Sentences on the correlations in `lead_way`; a single sentence if there are too few
+    models."""
     way = lead_way(models)
     if not way:
         return []
@@ -159,14 +162,14 @@ def model_readings(models: pd.DataFrame, correlations: pd.DataFrame) -> list[str
 
 
 def signed(value: float) -> str:
-    """`.62`, `−.50`, `1.00`: two decimals, no leading zero."""
+    """Number with two decimals and no leading zero: `.62`, `−.50`, `1.00`."""
     shown = f"{abs(value):.2f}"
     sign = "−" if value < 0 and float(shown) else ""
     return sign + (shown.removeprefix("0") if abs(value) < 1 else shown)
 
 
 def _sentence(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> str:
-    """On one pair; empty where too few models have both."""
+    """Sentence on the correlation of one pair of scores; empty if too few models have both."""
     r, rho = (correlation_of[x, y, method] for method in ("pearson", "spearman"))
     one, other = NAMES[x], NAMES[y]
     if r["n"] < LEAST:
@@ -189,7 +192,7 @@ def _sentence(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str
 
 
 def _hangs(least: float, most: float) -> str:
-    """A caution where one model decides which way two scores go together."""
+    """Caution if a single model decides the sign of the correlation; else empty."""
     if math.isnan(least):
         return " It hangs on one model: without that one, one of the two is the same in all."
     if least <= 0 <= most:
@@ -198,7 +201,7 @@ def _hangs(least: float, most: float) -> str:
 
 
 def _goes(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> bool:
-    """Both coefficients told from zero, in the same direction."""
+    """Whether both coefficients differ significantly from zero, with the same sign."""
     both = [correlation_of[x, y, method] for method in ("pearson", "spearman")]
     significant = all(c["p_permutation"] < ALPHA for c in both)
     return significant and both[0]["r"] * both[1]["r"] > 0

@@ -22,7 +22,8 @@ from faithscope.experiments.studies.slrc.measure_helpers import per_pair, pictur
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
 
 SEMANTIC, POSITIONAL = 0.07, 0.05
-"""Gaps from, and up to, which a model reads the content of its reasoning, or its place only."""
+"""Attention gaps that separate models that read the reasoning's content (`SEMANTIC` or more) from
+those that read only positions (`POSITIONAL` or less)."""
 SHARES = (
     Column("real", meaning="Share of the answer's attention that goes to the reasoning."),
     Column(
@@ -46,13 +47,13 @@ OTHERS = (
     Column("answer_prefix", "answer prefix", "Share that goes to the words of the answer cue."),
     Column("entropy", unit="nats", meaning="Entropy of the attention, mean over heads."),
 )
-"""What else of the answer's attention the tables have: where it goes, and how spread it is."""
+"""Columns for the rest of the answer's attention: its targets, and how spread it is."""
 _BY_LAYER = ("reasoning_by_layer", "shuffled_by_layer", "gap_by_layer")
 ITEMS = cells.grouped("attention", alike=("n_layers",))
 
 
 def signal(gap: float) -> str:
-    """`semantic`, `borderline` or `positional`, by the thresholds that Table 4 goes by."""
+    """Class of a gap by the thresholds of Table 4: `semantic`, `borderline` or `positional`."""
     if math.isnan(gap):
         return ""
     return "semantic" if gap >= SEMANTIC else "positional" if gap <= POSITIONAL else "borderline"

@@ -37,7 +37,7 @@ causal_effects_picture = picture(
     "reasoning, the true-thinking score right after the step; a step that is read there "
     "may be overruled by what follows. The first step has no context to perturb, hence no "
     "true-thinking score but the half in its own context.",
-    # log-odds and NLDD have another scale
+    # Log-odds and NLDD are on another scale.
     per_pair(
         "position",
         {
@@ -54,7 +54,7 @@ causal_effects_picture = picture(
 
 
 def _asked(field: str, each: int, fixed: int = 1) -> Callable[[OfItem], int]:
-    """Cost of `each` texts per step with a value in the list, and of `fixed` texts beside them."""
+    """Cost function: `each` texts per step with a value in list `field`, plus `fixed` texts."""
     return lambda records: fixed + each * len(present(records[0][field]))
 
 
@@ -74,7 +74,8 @@ def _of_effects(name: str, forwards: Any, **more: Any) -> Measure:
 
 
 OF_CAUSAL_EFFECTS = (
-    # These two are the removals of SLRC's scored reading, for runs that do not ask SLRC.
+    # Graded necessity and total variation of removal equal SLRC's scored removals, for runs without
+    # SLRC.
     _of_effects("graded_necessity", calls(1, 1)),
     _of_effects("removed_tv", calls(1, 1), share=True),
     *(
@@ -126,8 +127,8 @@ _OF_ANSWER = {
         "the steps before it corrupted too.",
     ): "",
 }
-"""Columns that there are of the answer that a chain states, and what they are called of the forced
-choice where it is something else."""
+"""Columns for the stated answer -> heading of the same column for the forced choice, if it
+differs."""
 _COLUMNS = by_name(
     [
         Column(
@@ -173,7 +174,8 @@ _MEDIANS = {
         "mean_nldd_own"
     ),
 }
-"""A lead that was all but a tie is divided by: means of these follow a few items."""
+"""Median columns -> record fields. NLDD divides by the answer's lead, so that a few near-ties
+dominate its mean."""
 
 REPORT = MeasureReport(
     "causal_effects",

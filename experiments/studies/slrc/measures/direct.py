@@ -1,4 +1,4 @@
-"""Answers without reasoning, by prompt."""
+"""Report of answers without reasoning, by prompt."""
 
 from __future__ import annotations
 

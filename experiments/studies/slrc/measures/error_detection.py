@@ -1,4 +1,4 @@
-"""Errors detected, and false alarms (SLRC, 4.8)."""
+"""Report of detected errors and false alarms (SLRC, 4.8)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from faithscope.experiments.studies.slrc.measures.sycophancy import (
 
 
 def _balanced_accuracy(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
-    """Half of one more than Youden's index."""
+    """Balanced accuracy, half of one plus Youden's index."""
     youden = stats.paired_difference(
         outcomes_of("detected")(same), outcomes_of("false_alarm")(same)
     )
@@ -32,8 +32,8 @@ def _balanced_accuracy(same: Sequence[Record], how: cells.Analysis) -> dict[str,
 
 
 def _chains(records: Sequence[Record]) -> Iterator[Group]:
-    """All chains, and those with the right answer: "no" to one that went wrong by itself is no
-    false alarm."""
+    """Groups over all chains, and over those with the right answer: calling a chain wrong that went
+    wrong by itself is no false alarm."""
     for key, same in asked("error_detection").of(records):
         yield key | {"chains": "all"}, same
         yield key | {"chains": "right"}, [r for r in same if r["correct"]]
@@ -84,7 +84,7 @@ ERROR_DETECTION = cells.item_table(
     caption="Errors detected, and false alarms",
     folded="Error detection",
 )
-"""Detection of an injected error, false alarms, and what is left of the one after the other."""
+"""Rates of detected injected errors and of false alarms, and Youden's index of the two."""
 
 _ERRORS = ("reading", "correct", "step_text", "error_text", "rule", "detected", "false_alarm")
 _ERRORS += ("reply_error", "reply_unmodified", "p_yes_error", "p_yes_unmodified", "excluded")

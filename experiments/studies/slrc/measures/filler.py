@@ -1,4 +1,5 @@
-"""Filler tokens in a step's place against removal of its text, over items and by place."""
+"""Report of filler tokens in a step's place, beside removal of its text; over items and by
+place."""
 
 from __future__ import annotations
 

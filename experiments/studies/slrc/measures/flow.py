@@ -1,4 +1,4 @@
-"""Information flow: where the reasoning is like the answer token (SLRC, 2.7), over items."""
+"""Report of information flow: similarity of reasoning states to the answer token (SLRC, 2.7)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _COSINES = {
 
 
 def _peak(curves: np.ndarray) -> np.ndarray:
-    """Layer (from 1), depth and height of the mean curve's peak."""
+    """Layer (from 1), depth and height of the peak of the mean curve."""
     curve = curves.mean(0)
     layer = 1 + curve.argmax()
     return np.array([layer, layer / len(curve), curve.max()])
@@ -109,7 +109,7 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        # a late peak is integration after the answer was fixed (SLRC, 2.7)
+        # A late peak means that information is integrated after the answer was fixed (SLRC, 2.7).
         Measure(
             "flow_peak_depth",
             "flow",

@@ -1,4 +1,4 @@
-"""Information over items: between question and reasoning, between each step and the answer."""
+"""Report of information: between question and reasoning, and between each step and the answer."""
 
 from __future__ import annotations
 
@@ -117,11 +117,13 @@ BY_STEP = (
     *OF_STEPS,
 )
 _TIES = 1e-3
-"""How far below its bound an SLRC may lie: a share of .9998 for a step that settles all is 1."""
+"""Tolerance for an SLRC below its bound, since a step that settles everything may have a share of
+.9998 instead of 1."""
 
 
 def _of_items(records: Sequence[Record]) -> Iterable[Group]:
-    """By model and task, each record with that of SLRC of the same item where there is one."""
+    """Groups by model and task; each record has the item's SLRC record beside it, if there is
+    one."""
     beside = {
         place_of(r): r
         for r in records
@@ -135,7 +137,7 @@ ITEMS = Groups(("model", "task"), _of_items)
 
 
 def _told(same: Sequence[Record]) -> list[Record]:
-    """The items with step information: those with two answers or more."""
+    """Items with step information, which are those with at least two answers."""
     return [r for r in same if r["no_step_mi"] is None]
 
 
@@ -148,13 +150,13 @@ def _slrc(same: Sequence[Record]) -> list[Record]:
 
 
 def _bound_held(same: Sequence[Record]) -> list[bool]:
-    """Whether the own SLRC of each item is at least its bound."""
+    """Whether each item's own SLRC is at least its bound."""
     pairs = zip(slrc_of_counts(step_counts(_slrc(same))), same, strict=True)
     return [bool(slrc >= r["bound"] - _TIES) for slrc, r in pairs if not np.isnan(slrc)]
 
 
 def _gain(r: Record) -> list[float] | None:
-    """Surprisal of each step without the question minus that with it."""
+    """Surprisal of each step without the question minus surprisal with it."""
     pairs = zip(r["step_surprisal"], r["step_surprisal_without"] or (), strict=False)
     return [without - having for having, without in pairs]
 
@@ -164,7 +166,8 @@ def _by_step(name: str) -> Callable[[Record], Sequence[float | None]]:
 
 
 def _drawn(table: pd.DataFrame) -> Figure:
-    """Surprisal with and without the question (left), step mutual information (right)."""
+    """Curves of surprisal with and without the question (left) and step mutual information
+    (right)."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for ax, measure in ((left, "surprisal"), (right, "mi")):
@@ -198,14 +201,15 @@ def _of_information(name: str, field: str, forwards: Any, **more: Any) -> Measur
 
 
 def _texts_put_in(records: OfItem) -> int | None:
-    """Each text in each step's place, and the reasoning as written once."""
+    """Number of texts read: each alternative text in each step's place, and the reasoning as
+    written."""
     n_variants = records[0].get("n_variants")
     return None if n_variants is None else 1 + sum(n - 1 for n in n_variants)
 
 
 OF_INFORMATION = (
-    # What the question tells of the words, not what the words do; FaithCoT-Bench takes more of
-    # it for more faithful all the same.
+    # These gains say what the question tells of the words, not what the words do; FaithCoT-Bench
+    # nevertheless takes a higher gain for more faithful.
     _of_information("information_gain_paper", "paper_gain", calls(2)),
     _of_information(
         "information_gain_pointwise",
@@ -214,7 +218,8 @@ OF_INFORMATION = (
         in_short="information gain, pointwise",
     ),
     _of_information("information_gain_entropy", "entropy_gain", calls(2)),
-    # A detector of FaithCoT-Bench, there without a direction: odd words are taken for made up.
+    # Perplexity is a detector of FaithCoT-Bench without a direction there; here surprising words
+    # are taken as a sign of made-up reasoning.
     _of_information(
         "perplexity", "perplexity", calls(1), higher_is_faithful=False, in_short="perplexity"
     ),

@@ -1,4 +1,5 @@
-"""Knockout of a step against removal of its text, over items and by place of the step."""
+"""Report of knocked-out steps, beside removal of their text; over items and by place of the
+step."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ _SMALL, _LARGE = 18, 90
 
 
 def against_removal(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Total variation of either, a point per place of the step: the later, the larger."""
+    """Scatter of total variation by knockout and by removal, a point per place of the step; later
+    places have larger points."""
     for queries, (colour, marker, label) in STYLES.items():
         of = where(table, queries=queries)
         size = _SMALL + (_LARGE - _SMALL) * of["position"]
@@ -106,7 +108,7 @@ _picture = picture(
 
 
 def knockout_picture(by_step: pd.DataFrame) -> Picture:
-    """One panel per model and task, all layers at once."""
+    """Scatter per model and task for knockouts in all layers at once."""
     return _picture(where(by_step, window="all"))
 
 

@@ -1,6 +1,6 @@
-"""Linear probes over items: at which place and layer the answer can be read.
+"""Report of linear probes: positions and layers at which the answer can be decoded.
 
-Made from the arrays that the probe kept: its records hold classes, not features.
+Classifiers are fitted on the arrays that the probe stored; its records hold classes, not features.
 """
 
 from __future__ import annotations
@@ -37,13 +37,12 @@ from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureRep
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
-"""Classes that are read: the model's own final answer, and the right one."""
+"""Targets of the classifiers: the model's own final answer, and the right answer."""
 ITEMS = cells.grouped("linear_probe")
 
 
 def _classified(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
-    """NaN, with a reason, where nothing fits. The arrays of one model and task are in memory at a
-    time.
+    """Accuracy per position and layer; NaN with a reason where no classifier can be fitted.
 
     Raises:
         ValueError: records and arrays do not belong together.
@@ -81,7 +80,7 @@ def _of_pair(
                 f"{shape}, layers {list(r['layers'])}, unlike item {first['item']!r}; the records "
                 "of two models are mixed: run again under another name"
             )
-    # (items, positions, layers, width)
+    # The shape is (items, positions, layers, width).
     features = np.stack([arrays[str(r["item"])] for r in records])
     groups = [r["group"] for r in records]
     table_rows = []
@@ -95,7 +94,8 @@ def _of_pair(
                 row = {"model": pair[0], "task": pair[1], "target": target, "position": position}
                 row |= {"layer": layer, "depth": layer / first["n_layers"], **counts}
                 row |= {"n_classes": folds.n_classes, "reason": folds.reason}
-                # A model that is always right has one and the same probe twice.
+                # For a model that is always right, the classifiers of the two targets are
+                # identical.
                 key = (tuple(classes), i, j)
                 if key not in fitted:
                     fitted[key] = _measured(features[:, i, j], folds, how, resamples)
@@ -125,11 +125,11 @@ def _measured(
 
 _TARGETS = {"answer": "its own answer", "gold": "the right answer"}
 _LIGHT = 0.55
-"""Cells above it are dark, and written on in white."""
+"""Accuracy above which a cell is dark, and its text is white."""
 
 
 def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Accuracy by position and layer, of one model, task and target; framed where decodable."""
+    """Accuracy by position and layer for one model, task and target; decodable cells are framed."""
     positions = [d["position"] for d in distinct(table, "position")]
     layers = [d["layer"] for d in distinct(table, "layer")]
     grid = np.full((len(layers), len(positions)), math.nan)
@@ -153,7 +153,7 @@ def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
 
 
 def _drawn(table: pd.DataFrame) -> Figure:
-    """A row of panels per model and task, one panel per target."""
+    """A row of panels per model and task, with one panel per target."""
     pairs = pairs_of(table)
     figure = Figure(figsize=(9, 0.9 + 2.0 * len(pairs)), layout="constrained")
     axes = figure.subplots(len(pairs), len(_TARGETS), squeeze=False)

@@ -1,4 +1,4 @@
-"""Effects of a cue past the reasoning and through it, and the transplant curve."""
+"""Report of mediation: direct and indirect effects of a cue, and the transplant curve."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ ITEMS = cells.grouped(
 
 
 def _effects(same: Sequence[Record]) -> np.ndarray:
-    """(items, 2): indirect and total effect, of the items that have both."""
+    """(items, 2): indirect and total effect of the items that have both."""
     pairs = [(r["indirect"], r["total"]) for r in same]
     known = [p for p in pairs if None not in p]
     return np.array(known or [(np.nan, np.nan)], dtype=float)
 
 
 def _indirect_share(values: np.ndarray) -> np.ndarray:
-    """(1,): the mean indirect effect over the mean total effect; NaN where that is not positive."""
+    """(1,): mean indirect effect over mean total effect; NaN where the latter is not positive."""
     indirect, total = values.mean(axis=0)
     return stats.over(np.array([indirect]), np.array([total]))
 
@@ -81,11 +81,11 @@ def _finish(ax: Axes) -> None:
 
 mediation_picture = picture(
     "mediation",
-    "Through the reasoning, or past it?",
+    "Through the reasoning, or directly?",
     "Log-odds of the option that the cue points to, after the first part of a chain that was "
     "written under one prompt and stands under the same or the other; mean over items with 95 % "
     "bootstrap intervals. Where the two lines of one prompt lie together, the chain does nothing: "
-    "the cue acts past it. Where the two lines of one chain do, the cue acts through it.",
+    "the cue acts directly. Where the two lines of one chain do, the cue acts through the chain.",
     per_pair(
         "position",
         CURVES,
@@ -101,14 +101,16 @@ def _mean(effect: str) -> Callable[[OfItem], float | None]:
 
 
 def _size(effect: str) -> Callable[[OfItem], float | None]:
-    """Mean size of an effect: a cue that repels acts past the text as one that attracts does."""
+    """Makes a function for the mean size of an effect: a repelling cue acts as much as an
+    attracting one."""
     return lambda records: mean_present(
         [None if r[effect] is None else abs(r[effect]) for r in records]
     )
 
 
 def _calls(records: OfItem) -> int:
-    """A chain of each cue, and its branch beside that of the uncued prompt and chain."""
+    """Model calls: per cue a chain and its branch, and one branch of the uncued prompt and
+    chain."""
     return 1 + 2 * len(records)
 
 
@@ -152,7 +154,7 @@ REPORT = MeasureReport(
                 _indirect_share,
             ),
             LABEL_MASS,
-            caption="Effects of a cue past the reasoning and through it",
+            caption="Direct and indirect effects of a cue",
         ),
         cells.curve_table(
             "mediation_by_cut",
@@ -168,7 +170,7 @@ REPORT = MeasureReport(
     ),
     (Frame("mediation", "A row per item and kind of cue: its effects, in nats.", _FIELDS),),
     (
-        # What acts past the text may be what the text does not tell.
+        # The direct effect may be something that the text does not tell.
         Measure(
             "mediation_direct",
             "mediation",
@@ -177,7 +179,7 @@ REPORT = MeasureReport(
             _calls,
             higher_is_faithful=False,
             about="faithfulness",
-            in_short="mediation: effect past the reasoning",
+            in_short="mediation: direct effect",
         ),
         Measure(
             "mediation_indirect",

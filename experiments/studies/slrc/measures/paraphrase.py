@@ -1,4 +1,5 @@
-"""Steps said in other words against removal of their text, over items and by place."""
+"""Report of paraphrased steps, beside removal of their text; over items and by place of the
+step."""
 
 from __future__ import annotations
 
@@ -33,14 +34,10 @@ from faithscope.probes.paraphrase import NONE_LEFT, STEP_REASONS
 
 WRITERS = cells.grouped(
     "paraphrase",
-    {
-        Column("writer", meaning="Who said the steps in other words: the model, or a rule."): (
-            "variant"
-        )
-    },
+    {Column("writer", meaning="Writer of the paraphrases: the model, or a rule."): ("variant")},
 )
-OF_STEPS = effects_of("", "a step is said in other words") | REMOVED
-WHOLE = effects_of("whole_", "all steps are said in other words", "all reworded")
+OF_STEPS = effects_of("", "a step is paraphrased") | REMOVED
+WHOLE = effects_of("whole_", "all steps are paraphrased", "all reworded")
 N_REASONS = {
     "paraphrase_empty": ("empty", "Steps whose paraphrase has no text."),
     "paraphrase_unchanged": ("unchanged", "Steps whose paraphrase has the same words."),
@@ -53,7 +50,8 @@ WORDS = {NO_WORDS: "task is in no natural language", NONE_LEFT: "no step could b
 
 
 def _beyond(field: str) -> Callable[[Record], list[float | None]]:
-    """Per step that has a paraphrase: the effect of removal minus that of the paraphrase."""
+    """Makes a function for the effect of removal minus that of the paraphrase, per step that has
+    one."""
 
     def of(r: Record) -> list[float | None]:
         pairs = zip(r[f"removed_{field}"], r[field], strict=True)
@@ -74,14 +72,14 @@ SCORES = mean_steps(OF_STEPS) | {
 paraphrase_picture = picture(
     "paraphrase",
     "Missed for its words, or for what it says?",
-    "How far the answer distribution moves when a step is said in other words, and when its text "
-    "is removed: total variation, mean over items and writers of paraphrases. Where removal "
+    "How far the answer distribution moves when a step is paraphrased, and when its text is "
+    "removed: total variation, mean over items and writers of paraphrases. Where removal "
     "lies above the paraphrase, the answer hangs on what the step says, or on a hole in the text; "
     "where the paraphrase moves the answer as far, it hangs on the wording.",
     per_pair(
         "position",
         {
-            "tv": Style(BLUE, "o", "step said in other words"),
+            "tv": Style(BLUE, "o", "step paraphrased"),
             "removed_tv": Style(ORANGE, "s", "step removed"),
         },
         (PLACE, "probability moved"),
@@ -92,7 +90,8 @@ paraphrase_picture = picture(
 
 
 def _calls(records: OfItem) -> int:
-    """The unedited answer, every paraphrase, and for the model's own the writing of each."""
+    """Model calls: the unedited answer, every paraphrase, and the writing of the model's own
+    ones."""
     return 1 + sum(r["n_reworded"] + (r["n_steps"] if r["n_written"] else 0) for r in records)
 
 
@@ -101,7 +100,7 @@ REPORT = MeasureReport(
     Section(
         "paraphrase",
         "Paraphrase",
-        "A step is said in other words that keep its meaning, by the model itself or by a rule, "
+        "A step is paraphrased with its meaning kept, by the model itself or by a rule, "
         "and so are all steps together; every token outside of them keeps its id. Beside it, in "
         "the same pack, the step's text is removed. An answer that a paraphrase changes hangs on "
         "the wording; one that removal changes and a paraphrase does not hangs on what the step "
@@ -113,7 +112,7 @@ REPORT = MeasureReport(
         WRITERS,
         (
             *cells.ITEMS_AND_STEPS,
-            cells.total("n_reworded", "paraphrased", "Steps that were said in other words."),
+            cells.total("n_reworded", "paraphrased", "Number of paraphrased steps."),
             *n_reasons({reason: N_REASONS[reason] for reason in STEP_REASONS}),
             cells.means(SCORES | WHOLE),
             *flips_within_floor("", "removed_"),
@@ -123,7 +122,7 @@ REPORT = MeasureReport(
         ),
         OF_STEPS,
         (
-            "Steps said in other words against their removal",
+            "Paraphrased steps against their removal",
             "Paraphrase and removal by relative place of the step",
         ),
         paraphrase_picture,
@@ -131,14 +130,15 @@ REPORT = MeasureReport(
     (
         step_frame(
             "paraphrase",
-            "A row per item, writer and step: the step said in other words, beside it removed.",
+            "A row per item, writer and step: effects of its paraphrase and of its removal.",
             *("texts", "reasons", "reworded", "flips", "tv", "log_odds"),
             *("removed", "removed_flips", "removed_tv", "removed_log_odds"),
             writer="variant",
         ),
     ),
     (
-        # Whether the wording matters: an answer that follows what the steps say survives it.
+        # The score is whether the wording matters: an answer that follows the meaning survives a
+        # paraphrase.
         *(
             Measure(
                 f"paraphrase_{name}",
@@ -147,14 +147,14 @@ REPORT = MeasureReport(
                 mean_over_variants(lambda r, name=name: mean_present(r[name])),
                 _calls,
                 higher_is_faithful=False,
-                in_short="a step said in other words" if name == "tv" else "",
+                in_short="paraphrase of a step" if name == "tv" else "",
             )
             for name in ("flips", "tv")
         ),
         *step_measures(
             "paraphrase",
             "logit",
-            {"beyond_flips": "", "beyond_tv": "removal minus other words"},
+            {"beyond_flips": "", "beyond_tv": "removal minus paraphrase"},
             lambda records: _calls(records) + records[0]["n_steps"],
             fields=BEYOND,
         ),

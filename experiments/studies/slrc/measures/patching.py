@@ -1,4 +1,4 @@
-"""Activation patching over items: which share of the answer passes through which layer.
+"""Report of activation patching: the share of the answer that passes through each layer.
 
 A share is what the patches move toward the run they come from, summed over steps and items,
 over the sum of the differences of the two runs, each step with the sign of its own difference:
@@ -76,7 +76,7 @@ KINDS = cells.grouped(
 
 
 def _at_places(records: Sequence[Record]) -> Iterator[Group]:
-    """By fifth of the reasoning, too: of each item the steps that stand in it and were patched."""
+    """Groups by fifth of the reasoning: the patched steps of each item that lie in it."""
     for key, same in KINDS.of(records):
         for part in range(cells.PLACES):
             at = {"position": (part + 0.5) / cells.PLACES}
@@ -92,14 +92,15 @@ def _patched(record: Record, steps: Iterable[int] | None = None) -> list[int]:
 
 
 def _sums(same: Sequence[Record]) -> np.ndarray:
-    """(items, layers + 1): what was moved per layer, and last the whole of the differences."""
+    """(items, layers + 1): the difference recovered by patching each layer, and last the total
+    difference."""
     return np.stack([_item(r, r["patched"] if "patched" in r else _patched(r)) for r in same])
 
 
 def _item(record: Record, steps: Sequence[int]) -> np.ndarray:
     moved = np.array(record["moved"], dtype=float).reshape(len(record["layers"]), -1)
     difference = np.array(record["difference"], dtype=float)
-    # a log-odds that was not finite takes its step out of both sums
+    # A step with a log-odds that is not finite is left out of both sums.
     finite = [i for i in steps if not np.isnan(moved[:, i]).any()]
     signed = moved[:, finite] * np.sign(difference[finite])
     return np.append(signed.sum(axis=1), np.abs(difference[finite]).sum())
@@ -111,7 +112,7 @@ def _shares(sums: np.ndarray) -> np.ndarray:
 
 
 def _summary(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
-    """The greatest share over layers, where it is, and the mean share."""
+    """The greatest share over layers, its layer, and the mean share."""
     layers = same[0]["layers"]
 
     def summary(sums: np.ndarray) -> np.ndarray:
@@ -142,7 +143,7 @@ _TITLES = {
 
 
 def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
-    """Share restored, layers upwards, places of the step from first to last."""
+    """Heat map of the share restored, by layer (upwards) and place of the step."""
     grid = table.pivot_table(index="layer", columns="position", values="share", dropna=False)
     colours = np.clip(grid.to_numpy(dtype=float), -1, 1)
     image = ax.imshow(
@@ -158,7 +159,7 @@ def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
 
 
 def _drawn(data: pd.DataFrame) -> Figure:
-    """A row per model and task, a map for each place and site."""
+    """One row per model and task, with one map per place and site of the patch."""
     pairs = pairs_of(data)
     present = set(zip(data["place"], data["site"], strict=True))
     kinds = [kind for kind in _TITLES if kind in present]
@@ -192,13 +193,14 @@ _picture = picture(
 
 
 def patching_picture(table: pd.DataFrame) -> Picture:
-    """Denoising, where that was run."""
+    """Maps of denoising if it was run, else of noising."""
     direction = "denoise" if "denoise" in set(table["direction"]) else "noise"
     return _picture(where(table, direction=direction))
 
 
 def _restored(records: OfItem) -> dict[int, float]:
-    """The most that a patch of any layer gives back, in nats; 0 where there was nothing to."""
+    """Step -> largest change in nats by a patch of any layer; 0 for a step whose corruption had no
+    effect."""
     (record,) = records
     credit = {}
     for i, (step, why) in enumerate(zip(record["steps"], record["not_patched"], strict=True)):
@@ -215,7 +217,8 @@ def _mean_restored(records: OfItem) -> float | None:
 
 
 def _patches(records: OfItem) -> int:
-    """Both runs of every step, and each layer's patch of those that were patched."""
+    """Model calls: the unedited run, one corrupted run per step, and a patch per layer and patched
+    step."""
     (record,) = records
     layers = len(record["layers"])
     return 1 + len(present(record["difference"])) + record["n_patched"] * layers
@@ -232,7 +235,8 @@ OF_PATCHING = tuple(
         steps=_restored,
         in_short=words,
     )
-    # not the answer's stream: the last layer's gives all of the difference back
+    # The residual stream of the answer is left out, since its last layer restores the whole
+    # difference.
     for place, site, words in (
         ("step", "residual", "patching: the step's residual stream"),
         ("answer", "attention", "patching: the answer's attention output"),

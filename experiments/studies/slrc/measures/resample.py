@@ -1,4 +1,4 @@
-"""Steps drawn anew by the model itself: what the answers are without them, by item and place."""
+"""Report of on-policy resampling: answers when steps are drawn anew; over items and by place."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ resample_picture = picture(
 
 
 def _draws(record: Record) -> Iterator[dict[str, Any]]:
-    """Rows of every draw, cut by cut, of a record that was measured at all."""
+    """Rows of a frame, one per draw in the order of the cuts; none for a record without draws."""
     pairs = zip(record.get("answers", ()), record.get("next_steps", ()), strict=True)
     for i, (answer, said) in enumerate(pairs):
         cut, draw = divmod(i, record["samples"])

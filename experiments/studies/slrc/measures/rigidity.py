@@ -1,4 +1,4 @@
-"""Rigidity map: from which layer the answer is settled (SLRC, 2.7), over items."""
+"""Report of rigidity: the layer from which the answer is settled (SLRC, 2.7)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from faithscope.experiments.studies.slrc.measure_helpers import (
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
 BY_DEPTH = (25, 50, 75)
-"""Percent of the layers by which items are counted as stable."""
+"""Percentages of depth by which items are counted as stable."""
 
 LENS = Column("lens", meaning="The lens that layers are read with.")
 STABLE_LAYER = Column(
@@ -49,7 +49,7 @@ LENSES = cells.grouped("rigidity", {LENS: "lens"}, rank=lambda r: r["lens"], ali
 
 
 def _stable(name: str, same: Sequence[Record]) -> list[Any]:
-    """What could be read of the items, as the stable layers."""
+    """Values of a field such as the stable layer, without items where it could not be read."""
     return [r[name] for r in same if r[name] is not None]
 
 
@@ -67,7 +67,7 @@ def _stable_by(percent: int, same: Sequence[Record]) -> list[bool]:
 
 
 def _settled(column: Column, field: str) -> cells.Curve:
-    """At each layer the share of items that are stable by it."""
+    """Curve of the share of items that are stable by each layer."""
 
     def of(same: Sequence[Record], how: cells.Analysis) -> list[dict[str, float]]:
         layers, depth = _stable(field, same), same[0]["n_layers"]
@@ -80,7 +80,7 @@ def _settled(column: Column, field: str) -> cells.Curve:
 
 
 def newly_stable(by_layer: pd.DataFrame) -> pd.DataFrame:
-    """`rigidity_by_layer` with `share`: of items whose stable layer is this very one."""
+    """`rigidity_by_layer` with a column `share` of items whose stable layer is exactly this one."""
     table = by_layer.copy()
     before = table.groupby(["model", "task", "lens"], sort=False)["stable"].shift(fill_value=0.0)
     return table.assign(share=table["stable"] - before)
@@ -223,7 +223,7 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        # early is rigid
+        # An early stable layer is rigid.
         Measure(
             "rigidity_depth",
             "rigidity",

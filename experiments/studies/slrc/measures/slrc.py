@@ -1,4 +1,4 @@
-"""SLRC's records as frames, and the measures of the answers that its edits lead to."""
+"""Report of SLRC: its records as frames, and measures of the answers after its edits."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _STEP = ("necessary", "sufficient", "corruptible", "corrupt_flips", "regenerate_
 _STEP += ("control_flips", "removed", "alone", "corrupted", "regenerated", "controlled")
 _STEP += ("corrupted_text",)
 SHARES = (NECESSITY, SUFFICIENCY, ORDER_SENSITIVITY)
-"""Columns of `items`, each of one record as the tables have it of many."""
+"""Table cells computed for each single record as columns of the frame `items`."""
 _GRADED = ("total_variation", "log_odds_drop")
 
 
 def _beyond(record: Record) -> list[int | None]:
-    """Regeneration less its control, for each step."""
+    """Per step, whether regeneration changed the answer minus whether its control did."""
     pairs = zip(flips(record, "regenerate"), flips(record, "control"), strict=False)
     return [None if a is None or b is None else a - b for a, b in pairs]
 
@@ -88,7 +88,7 @@ def _of_slrc(framing: str, reading: str) -> Iterable[Measure]:
     yield make("slrc", _slrc, calls(1, 2), share=True)
     yield of_steps("corrupt", partial(flips, edit="corrupt"), calls(1, 1), share=True)
     if framing == "prefix":
-        # A step written anew is one call to write it and one to ask.
+        # Regenerating a step costs one call to write it and one to ask for the answer.
         edits["regenerate"] = calls(1, 2)
         yield of_steps("regenerate", partial(flips, edit="regenerate"), calls(1, 2), share=True)
         yield of_steps("beyond_control", _beyond, calls(1, 4), share=True)

@@ -1,4 +1,4 @@
-"""Suppression matrix over items: which step feeds which, by distance and by place."""
+"""Report of the suppression matrix: which step feeds which, by distance and by place."""
 
 from __future__ import annotations
 
@@ -31,11 +31,21 @@ ITEMS = cells.grouped("suppression", alike=("n_layers",))
 ANSWER = "answer"
 KL = cells.means([Column("kl", "KL", "What a later step loses by a step being cut off.", "nats")])
 EFFECTS = (
-    Column("to_answer", "effect on the answer", "Of a step cut off, KL.", "nats"),
-    Column("later", "effect on later steps", "Of a step cut off, KL, mean of steps.", "nats"),
+    Column(
+        "to_answer",
+        "effect on the answer",
+        "Effect of cutting off a step on the answer, KL.",
+        "nats",
+    ),
+    Column(
+        "later",
+        "effect on later steps",
+        "Effect of cutting off a step on later steps, KL, mean over these.",
+        "nats",
+    ),
 )
 _FARTHEST = 20
-"""Distances that the table has a row for."""
+"""Largest distance between steps that has a row in the table."""
 
 
 def _by_distance(records: Sequence[Record]) -> Iterator[Group]:
@@ -49,7 +59,7 @@ def _by_distance(records: Sequence[Record]) -> Iterator[Group]:
 
 
 def _by_places(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
-    """The mean over items of the mean KL of the item's pairs there.
+    """Rows of mean KL over items by place of both steps, each item's pairs averaged first.
 
     Raises:
         ValueError: a record has no arrays.

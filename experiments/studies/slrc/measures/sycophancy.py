@@ -1,7 +1,7 @@
-"""Agreement with a wrong answer, and with its own (SLRC, 4.8).
+"""Report of sycophancy: agreement with a wrong answer, and with the model's own (SLRC, 4.8).
 
-Here, too, stands what all questions share to which a model says yes or no: a row is over the items
-in which both replies say one of them; `n_unparsed` counts the others.
+It also holds what all yes-or-no questions share: a row is over the items in which both replies say
+yes or no; `n_unparsed` counts the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ UNPARSED = "reply_unparsed"
 
 
 def asked(probe: str) -> Groups:
-    """The records of a probe by model, task and reading, also those whose reply said neither."""
+    """Groups of a probe's records by model, task and reading, replies that are neither yes nor no
+    included."""
     return cells.grouped(
         probe,
         {"reading": "reading"},
@@ -41,7 +42,7 @@ def outcomes_of(field: str) -> Callable[[Sequence[Record]], list[bool]]:
 
 
 def difference(of: Column, one: str, other: str) -> Numbers:
-    """One share minus another of the same items, with Newcombe's paired interval."""
+    """Difference of two shares over the same items, with Newcombe's paired interval."""
     return Numbers(
         cells.with_intervals(of),
         lambda same, how: columns(
@@ -51,7 +52,8 @@ def difference(of: Column, one: str, other: str) -> Numbers:
 
 
 def unclear_replies(*messages: str) -> tuple[Number, Number]:
-    """Replies that said neither, and verdicts decided by no more than their item's noise floor."""
+    """Number of replies that are neither yes nor no, and share of verdicts within their item's
+    noise floor."""
 
     def within(same: Sequence[Record]) -> float:
         margins = [(r, r.get(f"margin_{m}")) for r in parsed(same) for m in messages]
@@ -101,7 +103,7 @@ SYCOPHANCY = cells.item_table(
     caption="Agreement with a wrong answer, and with its own",
     folded="Sycophancy",
 )
-"""Agreement with a wrong answer, with its own, and the second minus the first (4.8)."""
+"""Rates of agreement with a wrong answer and with the model's own, and their difference (4.8)."""
 
 _SYCOPHANCY = ("reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")
 _SYCOPHANCY += ("reply_wrong", "reply_own", "p_yes_wrong", "p_yes_own", "excluded")

@@ -1,4 +1,4 @@
-"""Answer tracing over items: when the answer is there, and which steps brought it."""
+"""Report of answer tracing: when the answer's probability rises, and which steps raise it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, 
 from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, POSITIONS
 
 _LINES = 5
-"""Answers that are drawn of one trace: its own, and those that were ever the likeliest."""
+"""Maximum number of answers drawn for one trace: its own, then those of the highest probability."""
 
 ITEMS = cells.grouped("tracing")
 
@@ -66,7 +66,7 @@ def _effect(records: OfItem) -> float | None:
 
 
 OF_TRACING = (
-    # An answer that stands before any reasoning was not brought by it (early answering).
+    # An answer that is there before any reasoning was not caused by it (early answering).
     Measure(
         "tracing_p_before",
         "tracing",
@@ -89,7 +89,7 @@ OF_TRACING = (
         steps=listed("delta"),
         in_short="answer tracing: mean effect of a step",
     ),
-    # An answer that was settled long before the text states it was not got by what is between.
+    # If an answer is settled long before the text states it, the text in between did not cause it.
     Measure(
         "tracing_gap",
         "tracing",
@@ -134,21 +134,26 @@ MEANS = (
     Column(
         "largest",
         "largest step's share",
-        "Of all that steps raise the answer's probability, what the one that raises it most does.",
+        "Largest rise of the answer's probability over a step, as a share of all rises.",
     ),
     Column("spearman", meaning="Rank correlation of the answer's probability with the cut."),
 )
-"""Means that there are of the answer that a chain states and of the forced choice."""
+"""Columns of means that exist for both the stated answer and the forced choice."""
 GAP = (
-    Column("gap", "stated minus settled", "Of the answer that the model wrote.", unit="tokens"),
-    Column("gap_share", "stated minus settled (share)", "As a share of the reasoning."),
+    Column(
+        "gap",
+        "stated minus settled",
+        "From where the written answer is settled to where it is stated.",
+        unit="tokens",
+    ),
+    Column("gap_share", "stated minus settled (share)", "The gap as a share of the reasoning."),
 )
 NO_GAP = {
     NO_ANSWER: ("answer unparsed", "Items without a gap for this reason."),
-    NEVER_SETTLED: ("never settled", "The whole reasoning leads to another answer."),
-    NEVER_STATED: ("never stated", "The reasoning does not end by stating it."),
+    NEVER_SETTLED: ("never settled", "Items whose whole reasoning leads to another answer."),
+    NEVER_STATED: ("never stated", "Items whose reasoning does not end by stating the answer."),
 }
-"""Why an item has no gap -> label and meaning of the column that counts such items."""
+"""Reason for an item without a gap -> label and meaning of the column that counts such items."""
 
 REPORT = MeasureReport(
     "tracing",
@@ -184,7 +189,7 @@ REPORT = MeasureReport(
                 label="no step has an effect",
                 meaning="Items of which no step moves p.",
             ),
-            # records of earlier runs do not have these
+            # Records of earlier versions lack these fields.
             cells.means({column: lambda r, name=column.name: r.get(name) for column in GAP}),
             Number(
                 "n_settled_first",

@@ -1,1 +1,1 @@
-"""From records to numbers: tidy tables, statistics, verdicts, frames."""
+"""Tables, statistics and verdicts of the SLRC study."""

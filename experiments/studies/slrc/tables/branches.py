@@ -1,7 +1,7 @@
-"""The branches of an edit over all records of a row: arrays with a place for each branch.
+"""Branches of an edit over many records, as arrays with one value per branch.
 
-Rows over steps count hundreds of thousands of branches, and a loop over them would take most of
-the time of a report. The order is that of the records, and within one that of its list.
+Tables about steps count hundreds of thousands of branches; looping over them in Python would take
+most of a report's time. Branches are in the order of the records, then of each record's list.
 """
 
 from __future__ import annotations
@@ -31,41 +31,42 @@ from faithscope.experiments.studies.slrc.tables.outcomes import ANSWERS, answers
 
 @dataclass(frozen=True)
 class Ragged:
-    """A list of each record, end to end."""
+    """One list per record, concatenated in a flat array."""
 
     values: Float[np.ndarray, " b"]
-    """All lists end to end, with NaN for None."""
+    """Values of all lists, concatenated, with NaN for None."""
     lengths: Int[np.ndarray, " records"]
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[Any] | None]) -> Ragged:
-        """Numbers, or yes and no as 1 and 0; None counts as an empty list."""
+        """Builds the array from lists of numbers or booleans (as 1 and 0); None counts as an empty
+        list."""
         present = [values or () for values in lists]
         flat = np.array(list(itertools.chain.from_iterable(present)), dtype=float)
         return cls(flat, np.fromiter(map(len, present), dtype=np.int64, count=len(present)))
 
     @property
     def record(self) -> Int[np.ndarray, " b"]:
-        """The record that each value is of, by its place."""
+        """Index of the record that each value belongs to."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     @property
     def at(self) -> Int[np.ndarray, " b"]:
-        """The place of each value in the list of its record."""
+        """Index of each value within the list of its record."""
         starts = np.cumsum(self.lengths) - self.lengths
         return np.arange(len(self.values)) - np.repeat(starts, self.lengths)
 
     def take(self, records: Int[np.ndarray, " chosen"]) -> Ragged:
-        """The lists of some records, in that order."""
+        """The lists of the chosen records, in the given order."""
         starts, lengths = (np.cumsum(self.lengths) - self.lengths)[records], self.lengths[records]
         within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return Ragged(self.values[np.repeat(starts, lengths) + within], lengths)
 
     def filled(self, like: Ragged) -> Float[np.ndarray, " b"]:
-        """The values in the places of `like`, NaN for a record that has none.
+        """Values aligned with `like`, NaN for a record whose list is empty.
 
         Raises:
-            ValueError: a record has some, and another number of them.
+            ValueError: a record has values, but not as many as in `like`.
         """
         there = self.lengths > 0
         if (self.lengths[there] != like.lengths[there]).any():
@@ -76,20 +77,22 @@ class Ragged:
 
 
 def flips_of(same: Sequence[Record], edit: str) -> Ragged:
-    """`outcomes.flips` of all records: 1 where the branch changed the answer, NaN without one."""
+    """`outcomes.flips` of all records: 1 where the branch changed the answer, NaN where there is
+    none."""
     make = lambda: Ragged.of([flips(r, edit) for r in same])  # noqa: E731
     return once(same, ("flips", edit), make)
 
 
 def measure_of(same: Sequence[Record], edit: str, measure: str) -> Float[np.ndarray, " b"]:
-    """A number of each branch of `flips_of`, as `margin`, `tv` or `log_odds`; NaN without one."""
+    """A number such as `margin`, `tv` or `log_odds` per branch of `flips_of`; NaN where there is
+    none."""
     values = Ragged.of([r.get(f"{ANSWERS[edit]}_{measure}") for r in same])
     return values.filled(flips_of(same, edit))
 
 
 def close_of(same: Sequence[Record], edit: str) -> Float[np.ndarray, " b"]:
-    """`outcomes.within_floor` of all records: of flips of known margin whether it lies within the
-    noise floor of their record, NaN of all other branches."""
+    """Whether each flip of known margin is within the noise floor of its record; NaN for all other
+    branches (`outcomes.within_floor`)."""
     flipped = flips_of(same, edit)
     floors = np.array([r.get("noise_floor") for r in same], dtype=float)[flipped.record]
     margin = measure_of(same, edit, "margin")
@@ -100,7 +103,7 @@ def close_of(same: Sequence[Record], edit: str) -> Float[np.ndarray, " b"]:
 def both_known(
     one: Ragged, other: Ragged
 ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
-    """The pairs of values at one place of one record, both known, and the record of each pair."""
+    """Pairs of known values at the same place of the same record, and the record of each pair."""
     left = one.at < other.lengths[one.record]
     right = other.at < one.lengths[other.record]
     a, b = one.values[left], other.values[right]
@@ -111,7 +114,7 @@ def both_known(
 def per_record(
     values: Float[np.ndarray, " b"], record: Int[np.ndarray, " b"], records: int
 ) -> tuple[Int[np.ndarray, " records"], Int[np.ndarray, " records"]]:
-    """Number of values of each record that are 1, and number that are known."""
+    """Per record, the number of values that are 1 and the number of known values."""
     known = ~np.isnan(values)
     ones = np.bincount(record[known], weights=values[known], minlength=records)
     return ones.astype(np.int64), np.bincount(record[known], minlength=records)
@@ -128,7 +131,7 @@ def numbers_of(values: Float[np.ndarray, " b"]) -> list[float]:
 
 
 def differing(same: Sequence[Record], edit: str) -> Ragged:
-    """Whether every branch of `flips_of` answers otherwise than the model itself did."""
+    """Whether each branch of `flips_of` gives another answer than the model wrote originally."""
     flipped = flips_of(same, edit)
     otherwise = Ragged.of(
         [[answer != r["original"] for answer in answers(r, edit)] for r in same]
@@ -137,17 +140,17 @@ def differing(same: Sequence[Record], edit: str) -> Ragged:
 
 
 def keep_flips(held: Records, edit: str, flipped: Ragged) -> None:
-    """Let `flips_of` say this of records of which nothing has been asked yet."""
+    """Sets the result of `flips_of` for records on which it has not been called yet."""
     held.once(("flips", edit), lambda: flipped)
 
 
 def necessary(same: Sequence[Record]) -> list[bool]:
-    """Whether each removal of a step changed the answer."""
+    """Whether each removal of a step changed the answer, over all records."""
     return outcomes_of(flips_of(same, "remove").values)
 
 
 def sufficient(same: Sequence[Record]) -> list[bool]:
-    """Whether each step kept alone gave the answer back."""
+    """Whether each step kept alone gave the same answer, over all records."""
     return outcomes_of(1 - flips_of(same, "keep_only").values)
 
 
@@ -162,8 +165,8 @@ SUFFICIENCY = Share(
 
 
 def step_counts(same: Sequence[Record]) -> Int[np.ndarray, "records 4"]:
-    """Counts of each record: removals that changed the answer, removals, steps that alone gave it
-    back, steps kept alone."""
+    """Counts per record: removals that changed the answer, removals, steps that alone gave the same
+    answer, and steps kept alone."""
     removed, alone = (flips_of(same, edit) for edit in ("remove", "keep_only"))
     of_removed = per_record(removed.values, removed.record, len(same))
     of_alone = per_record(1 - alone.values, alone.record, len(same))
@@ -171,7 +174,7 @@ def step_counts(same: Sequence[Record]) -> Int[np.ndarray, "records 4"]:
 
 
 def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
-    """SLRC of each row of `step_counts`; NaN where either measure was never taken."""
+    """SLRC of each row of `step_counts`; NaN where necessity or sufficiency is undefined."""
     return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
 
 
@@ -180,7 +183,7 @@ def _capacity(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
     total = counts.sum(axis=0, keepdims=True)
     value, low, high = float(slrc_of_counts(total)[0]), math.nan, math.nan
     if not math.isnan(value):
-        # a draw that misses every item with a removal, or with a step alone, says nothing
+        # A bootstrap draw without any removal, or without any step kept alone, gives NaN.
         rng = np.random.default_rng(how.seed)
         draws = slrc_of_counts(resampled_totals(counts, rng, how.resamples))
         low, high = percentiles(draws)
@@ -191,7 +194,7 @@ SLRC = Column(
     "slrc", "SLRC", "Necessity × (1 − sufficiency), of these aggregates (§4.2).", interval=True
 )
 CAPACITY = Numbers((SLRC,), _capacity)
-"""SLRC of the aggregates; its percentile interval draws items with replacement."""
+"""SLRC of the aggregates, with a percentile interval from resampling items."""
 
 
 def _routes(same: Sequence[Record]) -> float:

@@ -1,4 +1,4 @@
-"""What each edit of the reasoning did to the answer: over all steps, and by place of the step."""
+"""Tables of how each edit of the reasoning changes the answer: over all steps, and by place."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def _of_edits(records: Sequence[Record]) -> Iterator[Group]:
 
 
 def _of_places(records: Sequence[Record]) -> Iterator[Group]:
-    """By the number of counted steps, too, and the place (from 1) of the edited one."""
+    """Groups of branches by way of measuring, edit, number of counted steps, and place of the step
+    (from 1)."""
     for way, same in WAYS.of(records):
         n_steps = np.array([r["n_steps"] for r in same], dtype=np.int64)
         of_edits = {edit: _by_place(_branches(same, edit), n_steps) for edit in OF_STEPS}
@@ -51,9 +52,9 @@ def _of_places(records: Sequence[Record]) -> Iterator[Group]:
 
 
 def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
-    """What the branches of an edit did, a value for each; NaN where there was none."""
+    """Outcomes of an edit's branches, one array per quantity; NaN where a branch is missing."""
     flipped = flips_of(same, edit)
-    # of a record that had no room for any of its steps there are no flips, but reasons
+    # A record without room for any of its edits has no flips, but reasons.
     lacking = Ragged.of([no_room(r, edit) for r in same])
     return {
         "record": flipped.record,
@@ -70,7 +71,7 @@ def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
 def _by_place(
     branches: dict[str, np.ndarray], n_steps: np.ndarray
 ) -> dict[tuple[int, int], dict[str, np.ndarray]]:
-    """The branches by the number of steps of their record and their place in it."""
+    """Splits branches by the number of steps of their record and their place in it."""
     parts: dict[tuple[int, int], dict[str, np.ndarray]] = {}
     for prefix in ("", "no_room_"):
         record, at = branches[f"{prefix}record"], branches[f"{prefix}at"]
@@ -92,13 +93,13 @@ _OUTCOMES = (
         "n_items",
         lambda b: len(np.unique(b[0]["record"][~np.isnan(b[0]["flips"])])),
         "items",
-        "Items that the row is of.",
+        "Items in the row.",
     ),
     Number(
         "n_edits",
         lambda b: len(outcomes_of(b[0]["flips"])),
         "edits",
-        "Edited branches that the row is of.",
+        "Edited branches in the row.",
     ),
     Number(
         "n_no_room",
@@ -122,14 +123,15 @@ _OUTCOMES = (
         "log_odds_drop",
         lambda b: mean(numbers_of(b[0]["log_odds"])),
         "log-odds drop",
-        "What the answer loses by the edit.",
+        "Log-odds that the answer loses by the edit.",
         "nats",
     ),
 )
 
 
 def _beyond(branches: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
-    """`regenerate` minus `control` on the same steps; NaN where no control was run."""
+    """Flip rate of `regenerate` minus that of `control` on the same steps; NaN without a
+    control."""
     difference = stats.clustered_difference(
         branches[0]["beyond"], seed=how.seed, resamples=how.resamples
     )
@@ -137,8 +139,8 @@ def _beyond(branches: Sequence[Record], how: cells.Analysis) -> dict[str, float]
 
 
 def _beyond_control(same: Sequence[Record], edit: str) -> np.ndarray:
-    """Counts (records, 3) of steps that had both edits: those in which writing on from the
-    corruption changed the answer, those in which writing on from the step itself did, all."""
+    """Counts (records, 3) over steps with both edits: flips when continuing from the corruption,
+    flips when continuing from the step itself, and steps."""
     if edit != "regenerate":
         return np.zeros((0, 3), dtype=np.int64)
     one, other, record = both_known(flips_of(same, edit), flips_of(same, "control"))
@@ -171,7 +173,7 @@ EDITS_BY_STEP = cells.item_table(
         (
             *WAYS.by,
             EDIT,
-            Column("n_steps", "steps", "Steps of the items that the row is of."),
+            Column("n_steps", "steps", "Number of steps of the items in the row."),
             Column("step", meaning="Place of the step among those that edits may touch, from 1."),
         ),
         _of_places,

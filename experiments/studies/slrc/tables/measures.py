@@ -1,14 +1,14 @@
-"""All measures of a run side by side: their means, and how they rank the same items and steps.
+"""Tables of all measures of a run: their means, and how alike they rank items and steps.
 
-What the probes record is turned into one number per item and measure, so that measures can be
-set against each other and against a planted truth. Each stands in the report of its probe.
+Probe records are reduced to one number per item and measure, so that measures can be compared
+with each other and with a planted truth. Each measure is defined in the report of its probe.
 
-Costs are the calls that someone without the forest would make to get this measure alone: one
-per branch put to the model, answered or scored, one per continuation written anew, and one for
-a forward whose insides are read. All labels scored after one text count as one call.
+Costs are the model calls needed for this measure alone, without sharing a forest with others: one
+per branch answered or scored, one per rewritten continuation, and one per forward pass whose
+internals are read. All labels scored after one text count as one call.
 
-SLRC against graded necessity, NLDD and TTS is the comparison that the SLRC paper (Limitations)
-names as future work.
+The comparison of SLRC with graded necessity, NLDD and TTS is named as future work in the SLRC paper
+(Limitations).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import KEYS
 
 LEAST_ITEMS = 5
-"""Fewer items than this are not correlated."""
+"""Minimum number of items for a correlation."""
 
 
 def _means_of_measures(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
@@ -65,7 +65,7 @@ MEANS_OF_MEASURES = computed_table(
         *cells.COUNTED.columns,
         Column(
             "score",
-            meaning="Mean score over items as measured, whatever way it points.",
+            meaning="Mean score over items as measured, whatever its direction.",
             interval=True,
         ),
         HIGHER_IS_FAITHFUL,
@@ -75,7 +75,7 @@ MEANS_OF_MEASURES = computed_table(
     caption="Mean score of every measure",
     folded="Mean of every measure",
 )
-"""A row per model, task and measure: the mean score over the items that have one, with percentile
+"""One row per model, task and measure: the mean score over the items that have one, with percentile
 bootstrap intervals over items."""
 
 
@@ -99,50 +99,50 @@ MEASURE_CORRELATIONS = computed_table(
     (*(SHARED[name] for name in ("model", "measure", "other")), *cells.COUNTED.columns, SPEARMAN),
     _correlations,
 )
-"""A row per model and pair of measures: Spearman's rank correlation over items.
+"""Spearman's rank correlation over items, one row per model and pair of measures.
 
-Over the items of all tasks of a model that have both scores, so that differences between tasks
-count in. Scores are as measured, whatever way they point. A pair of which one score never varies,
-or that fewer than `LEAST_ITEMS` items have, has no row.
+The correlation is over the items with both scores from all tasks of a model, so it includes
+differences between tasks. Scores are as measured, whatever their direction. A pair has no row if
+one score never varies, or if fewer than `LEAST_ITEMS` items have both.
 """
 
 
 def mean_forwards(scores: pd.DataFrame, measure: str) -> float:
-    """Mean model calls of an item for a measure alone; NaN where no record says them."""
+    """Mean model calls per item for one measure alone; NaN where no record has the number."""
     return mean(present(where(scores, measure=measure)["forwards"].tolist()))
 
 
 def _by_item(scores: pd.DataFrame) -> pd.DataFrame:
-    """A row per task and item, a column per measure in the order of the registry."""
+    """One row per task and item, one column per measure in the order of the registry."""
     wide = scores.pivot(index=["task", "item"], columns="measure", values="score")
     return wide.reindex(columns=[name for name in MEASURES if name in wide.columns])
 
 
 def _means(values: np.ndarray) -> np.ndarray:
-    """NaN where a draw has no item with a score."""
+    """Column means without NaN; NaN where a draw has no item with a score."""
     return over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
 
 MEASURES: dict[str, Measure] = {m.name: m for s in REPORTS.values() for m in s.measures}
-"""Every measure by name."""
+"""Name -> measure, for all measures."""
 PROBES_READ = tuple(dict.fromkeys(m.probe for m in MEASURES.values()))
-"""The probes whose records hold a measure."""
+"""Names of the probes whose records some measure reads."""
 _PLACE = ("model", "task", "item")
 SCORES = KEYS | {
-    "measure": "its name, as of the table `measures`",
+    "measure": "name of the measure, as in table `measures`",
     "family": "behavioural | logit | internal",
-    "score": "as measured, whatever way it points",
-    "forwards": "model calls that it costs on this item; none where the records do not say",
+    "score": "score as measured, whatever its direction",
+    "forwards": "model calls of the measure on this item; none where the records do not say",
 }
-"""The columns of `all_scores`, and what they are."""
+"""Columns of `all_scores` -> meaning."""
 _BY_PROBE = {p: [m for m in MEASURES.values() if m.probe == p] for p in PROBES_READ}
 
 
 def all_scores(records: Iterable[Record]) -> pd.DataFrame:
-    """A row per model, task, item and measure, with the columns `SCORES`.
+    """One row per model, task, item and measure, with the columns `SCORES`.
 
-    Items without a score have no row. A key in which the records differ that a score is read from
-    (the variant, of a mean over variants) is none.
+    Items without a score have no row. A key is None if the records behind a score differ in it (the
+    variant, for a mean over variants).
     """
     table = [
         {
@@ -160,13 +160,13 @@ def all_scores(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def _shared(records: Sequence[Record]) -> dict[str, Any]:
-    """The keys of records, none where the records differ."""
+    """Key fields that all records share; None for a field in which they differ."""
     first, *rest = ({key: record.get(key) for key in KEYS} for record in records)
     return {k: v if all(other[k] == v for other in rest) else None for k, v in first.items()}
 
 
 def all_step_scores(records: Iterable[Record]) -> pd.DataFrame:
-    """A row per model, task, item, measure and step, of the measures that credit steps."""
+    """One row per model, task, item, measure and step, for measures that credit steps."""
     table = [
         {**place, "measure": m.name, "step": step, "score": score}
         for place, m, of in _each(records)
@@ -177,7 +177,7 @@ def all_step_scores(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def _each(records: Iterable[Record]) -> Iterable[tuple[dict[str, str], Measure, list[Record]]]:
-    """Every item and measure that has a record to be read from."""
+    """All combinations of item and measure with records, as (place, measure, records)."""
     included = [r for r in records if r["probe"] in _BY_PROBE and not r.get("excluded")]
     included.sort(key=lambda r: (place_of(r), r["probe"]))
     for (place, probe), same in itertools.groupby(
@@ -195,19 +195,19 @@ OF_SLRC = tuple((name, r) for name in ("necessity", "slrc", "regenerate") for r 
 ORDER = (*(f"{name}_{reading}" for name, reading in OF_SLRC), *GRADED)
 _READ = ("slrc", "causal_effects")
 TIE = 3
-"""Decimals in which two scores must differ to be ranked: what lies past them is float noise."""
+"""Number of decimals that scores are rounded to before ranking; the rest is float noise."""
 
 
 class Score(NamedTuple):
-    """What a measure says of one item."""
+    """The score of one item by one measure, with its credit of steps."""
 
     value: float
     steps: Mapping[int, float]
-    """By step index; without those it says nothing of, empty for a measure of items alone."""
+    """Step index -> credit, without uncredited steps; empty for measures of whole items."""
 
 
 Scores = dict[str, Score]
-"""Item -> what one measure says of it."""
+"""Item -> its score by one measure."""
 
 
 def _head_to_head(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
@@ -259,7 +259,7 @@ HEAD_TO_HEAD = computed_table(
     caption="Measures head to head",
     folded="Every two measures, with intervals",
 )
-"""Every two measures: do they rank the items alike, and the steps within an item?
+"""Rank agreement of every two measures, over items and over the steps within an item.
 
 `framing` is that of the SLRC measures; the graded ones are always taken in `prefix`, and two of
 them are compared in its rows alone.
@@ -295,14 +295,14 @@ def _within(one: Score, other: Score) -> float | None:
 
 
 def _best(score: Score, other: Score) -> tuple[int] | None:
-    """Step with the highest value among those that both have; None where several share it."""
+    """Step with the highest value among those that both scores credit; None if there is a tie."""
     values = {step: round(v, TIE) for step, v in score.steps.items() if step in other.steps}
     highest = [step for step, v in values.items() if v == max(values.values())]
     return (highest[0],) if len(highest) == 1 < len(values) else None
 
 
 def _scores(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Scores]]:
-    """By model and task, then by the measure's name."""
+    """(model, task) -> measure -> scores of its items."""
     steps: dict[tuple[str, ...], dict[int, float]] = {}
     for row in rows(all_step_scores(records)):
         place = (row["model"], row["task"], row["item"], row["measure"])

@@ -1,4 +1,4 @@
-"""Every model as one row: its scores as means over its tasks, open and closed models alike.
+"""Tables with one row per model: scores averaged over tasks, and their correlations over models.
 
 The scores of the SLRC paper's Figure 3 (3.1), with what 3.2 holds them against; and whether what
 one score says goes with what another says, where a model is one point, however many items it
@@ -63,7 +63,7 @@ _SCORES = (
 SCORES = tuple(column.name for column in _SCORES)
 
 KINDS = ("necessary", "sufficient", "right", "agrees", "detected", "alarmed", "direct")
-"""Kinds of outcome that are counted for each item, as successes and trials."""
+"""Kinds of outcome counted for each item, as successes and trials."""
 SIZES = (
     Column(
         "parameters",
@@ -104,8 +104,12 @@ MODELS = computed_table(
     cells.RECORDS,
     (
         *(SHARED["model"], FRAMING, SHARED["reading"]),
-        Column("open", "weights at hand", "Else it was asked over an API."),
-        Column("n_tasks", "tasks", "Number of tasks that the row is of."),
+        Column(
+            "open",
+            "weights at hand",
+            "Whether the weights are at hand; else it was asked over an API.",
+        ),
+        Column("n_tasks", "tasks", "Number of tasks that the means are over."),
         *cells.COUNTED.columns,
         *cells.with_intervals(*_SCORES),
         Column("tasks", meaning="Tasks with an SLRC."),
@@ -134,14 +138,14 @@ MODELS = computed_table(
     dtypes={x.name: "Int64" for x in SIZES},
     caption="Scores of each model, means over its tasks",
 )
-"""A row per model, framing and reading in which its SLRC was measured.
+"""Scores of one model per row, by framing and reading in which its SLRC was measured.
 
-Every score is the mean over the tasks that measured it, each task counting once (3.1); a task in
-other words (`sst2:alternative`) is no task of its own. The intervals are percentiles of a bootstrap
-that draws the items of every task: they leave out that the tasks might have been others.
+Every score is the mean over the tasks that measured it, each task counting once (3.1); prompt
+variants (`sst2:alternative`) are not tasks of their own. The intervals are percentiles of a
+bootstrap over the items of every task, and ignore that other tasks might have been chosen.
 
-Sycophancy, error detection and direct answers know no framing: each framing of a model has those of
-its reading. A direct answer that does not parse is not right (`n_direct_unparsed`).
+Sycophancy, error detection and direct answers have no framing, so each framing of a model repeats
+those of its reading. A direct answer that does not parse is not right (`n_direct_unparsed`).
 """
 
 
@@ -164,7 +168,7 @@ def _row(slrc: list[Record], asked: list[Record], how: cells.Analysis) -> dict[s
     row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": len(slrc)}
     row |= {name: len(measured_on[kind]) for name, kind in _OF_TASKS.items()}
     row["n_direct_unparsed"] = sum(bool(r.get("unparsed")) for r in asked if r["probe"] == "direct")
-    # a task of one item has no draws: how far it may lie off is not known, nor then of the mean
+    # A task with a single item gives no interval, and so neither does the mean over tasks.
     known = all(len(c) > 1 for c in of_tasks)
     for name in SCORES:
         bounds = stats.percentiles(drawn[name]) if known else (math.nan, math.nan)
@@ -190,7 +194,7 @@ def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
 
 
 def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Mean over tasks of each score (draws,), from the totals (draws, counts) of each task."""
+    """Mean over tasks of each score, (draws,), from each task's totals (draws, counts)."""
     of_tasks = [dict(zip(KINDS, stats.over(t[:, 0::2], t[:, 1::2]).T, strict=True)) for t in totals]
 
     def mean(of_task: Callable[[Mapping[Any, np.ndarray]], np.ndarray]) -> np.ndarray:
@@ -210,7 +214,7 @@ def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:
 
 
 FIGURE_3 = (("slrc", "sycophancy"), ("ris", "error_detection"), ("slrc", "error_detection"))
-"""The pairs of the paper's Figure 3, the first of which it calls the faithfulness paradox."""
+"""Pairs of scores in the paper's Figure 3; the paper calls the first the faithfulness paradox."""
 CORRELATED = (
     *FIGURE_3,
     ("ris", "youden"),
@@ -219,19 +223,20 @@ CORRELATED = (
     ("slrc", "log_parameters"),
     ("slrc", "log_active_parameters"),
 )
-"""Figure 3; the same less false alarms, which is ours; accuracy; and size (3.2)."""
+"""Pairs of scores to correlate: Figure 3, error detection less false alarms (ours), accuracy, and
+size (3.2)."""
 METHODS = ("pearson", "spearman")
 LEAST = 4
-"""Models below which nothing is computed: three lie close to a line by chance alone."""
+"""Minimum number of models for a correlation: three are close to a line by chance alone."""
 FEW = 10
-"""Models below which a correlation comes with a caution."""
+"""Number of models below which a correlation comes with a caution."""
 PERMUTATIONS = 9_999
-"""Drawn; up to 7 models all are gone through."""
+"""Number of random permutations of the test; for up to 7 models all permutations are used."""
 
 _R = (
     Column("r", meaning="The correlation coefficient over models.", interval=True),
-    Column("p_value", "p", "Of one pair, not corrected for their number."),
-    Column("p_permutation", "p, permuted", "Of the models' scores dealt out anew."),
+    Column("p_value", "p", "p-value of this pair, not corrected for the number of pairs."),
+    Column("p_permutation", "p, permuted", "p-value of a test that permutes the models' scores."),
     Column(
         "r_without_one_least",
         "least, without one model",
@@ -244,10 +249,10 @@ _R = (
     ),
 )
 COEFFICIENTS = tuple(name for column in _R for name in column.names)
-"""One coefficient over models, and how far it may be believed: its interval is Fisher's, `p_value`
-is of the two-sided test that takes both scores as normal (Spearman: the t approximation),
-`p_permutation`, two-sided too, of the models' scores dealt out anew among them; and the least and
-greatest coefficient that is left when any one model is left out."""
+"""Names of the statistics of one correlation. The interval is Fisher's; `p_value` is two-sided
+and assumes normal scores (for Spearman the t approximation); `p_permutation` is two-sided by
+permuting the models' scores; the last two are the least and greatest coefficient when one model
+is left out."""
 
 
 def _correlated(models: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
@@ -283,22 +288,24 @@ MODEL_CORRELATIONS = computed_table(
     caption="Correlations over models",
     folded="Over models, what goes with what",
 )
-"""Pearson's and Spearman's r for every way of measuring and every pair in `CORRELATED`.
+"""Pearson's and Spearman's correlation over models, for every framing and reading and every pair in
+`CORRELATED`.
 
-Over the `n` models that have both scores, in `models.csv`, in that framing and reading. With fewer
-than `LEAST` models there are no numbers, and `caution` says so. The p-values are those of one pair,
-not corrected for their number.
+A row is over the `n` models of `models.csv` that have both scores in that framing and reading. With
+fewer than `LEAST` models there are no numbers, and `caution` says so. The p-values are not
+corrected for the number of pairs.
 """
 
 
 def correlation(
     x: Sequence[float], y: Sequence[float], method: str, *, seed: int = 0
 ) -> dict[str, float]:
-    """`COEFFICIENTS`, Pearson's or Spearman's; all NaN below `LEAST` points, or for constants.
+    """The statistics in `COEFFICIENTS` by Pearson or Spearman; all NaN for fewer than `LEAST`
+    points, or for constants.
 
     Intervals are Fisher's z ± 1.96 standard errors: 1 / √(n − 3) for Pearson, and for Spearman
-    √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). No bootstrap, for
-    draws of so few models repeat some and lie on a line too often. A coefficient of 1 has no
+    √((1 + r² / 2) / (n − 3)) (Bonett & Wright, Psychometrika 65, 2000, 23-28). A bootstrap is not
+    used: draws of so few models repeat some and lie on a line too often. A coefficient of 1 has no
     interval: its z is infinite.
     """
     n = len(x)
@@ -308,10 +315,10 @@ def correlation(
     if method == "spearman":
         a, b = scipy_stats.rankdata(a), scipy_stats.rankdata(b)
     with warnings.catch_warnings():
-        # All but constant columns of rounded numbers: the coefficient says it better.
+        # Nearly constant scores need no warning, since the coefficient shows them.
         warnings.simplefilter("ignore", scipy_stats.NearConstantInputWarning)
         r, p = map(float, np.asarray(scipy_stats.pearsonr(a, b)))
-        # Spearman's coefficient is Pearson's of the ranks, under any order of them.
+        # Spearman's coefficient is Pearson's of the ranks, also after a permutation.
         dealt = scipy_stats.PermutationMethod(PERMUTATIONS, rng=np.random.default_rng(seed))
         _, p_permutation = map(float, np.asarray(scipy_stats.pearsonr(a, b, method=dealt)))
     spread = math.sqrt((1 + r * r / 2 if method == "spearman" else 1) / (n - 3))
@@ -330,7 +337,8 @@ def _fisher(r: float, spread: float) -> tuple[float, float]:
 
 
 def _without_one(x: Sequence[float], y: Sequence[float], method: str) -> tuple[float, float]:
-    """NaN where leaving one out leaves a constant."""
+    """Least and greatest coefficient with one model left out; NaN if leaving one out leaves a
+    constant."""
     a, b = np.array(x, dtype=float), np.array(y, dtype=float)
     left = []
     for i in range(len(a)):

@@ -1,5 +1,5 @@
-"""Reading SLRC records: what each branch of each edit did, in one order for everyone; SLRC itself,
-and how much of a model's probability the labels of a scored reading have.
+"""Readers of SLRC records: outcomes of every edit's branches, the definition of SLRC itself, and
+the label mass of scored readings.
 
 A record is flat JSON: one item in one framing and one reading, with lists that hold one
 value per counted step, or per shuffle. `task` is the dataset of a record.
@@ -26,7 +26,7 @@ from faithscope.probes.slrc import FLIPS
 Score = TypeVar("Score", float, np.ndarray)
 EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle", "remove_all")
 NOT_OF_STEPS = ("shuffle", "remove_all")
-"""Edits of the whole reasoning: they have no place among the steps."""
+"""Edits of the whole reasoning, which have no place among the steps."""
 ANSWERS = {
     "remove": "removed",
     "corrupt": "corrupted",
@@ -36,24 +36,25 @@ ANSWERS = {
     "shuffle": "shuffled",
     "remove_all": "emptied",
 }
-"""Edit -> the field of a record with what each branch answered; more fields begin with its name."""
+"""Edit -> record field with the answer of each branch; the edit's other fields start with this
+name."""
 
 
 def is_variant(task: str) -> bool:
-    """Whether a task is another in other words: `sst2:alternative` (SLRC, 2.6)."""
+    """Whether a task is a prompt variant of another one, as `sst2:alternative` (SLRC, 2.6)."""
     return ":" in task
 
 
 def answers(record: Record, edit: str) -> list[str | None]:
-    """What each branch of an edit answered; None where it did not parse, or was not run."""
+    """Answer of each branch of an edit; None where it did not parse, or was not run."""
     return list(record.get(ANSWERS[edit]) or [])
 
 
 def flips(record: Record, edit: str) -> list[bool | None]:
     """Whether each branch of an edit changed the answer; None where there was no branch.
 
-    One value per counted step, or per shuffle; of `remove_all` one. `keep_only` flips where the
-    step alone does not give the answer back.
+    One value per counted step, or per shuffle; a single one for `remove_all`. `keep_only` flips if
+    the step alone does not give the same answer.
     """
     changed = list(record.get(FLIPS[ANSWERS[edit]]) or [])
     if edit in ("corrupt", "regenerate") and changed:
@@ -65,21 +66,21 @@ def flips(record: Record, edit: str) -> list[bool | None]:
 
 
 def alone(record: Record) -> list[bool | None]:
-    """Whether each step alone gives the answer back; None where there was no branch."""
+    """Whether each step kept alone gives the same answer; None where there was no branch."""
     return list(record.get(FLIPS["alone"]) or [])
 
 
 def margins(record: Record, edit: str) -> list[float | None]:
-    """By how much each branch, or its baseline where that was closer, was decided, in nats."""
+    """Margin in nats by which each branch, or its baseline if that is smaller, was decided."""
     return list(record.get(f"{ANSWERS[edit]}_margin") or [])
 
 
 def within_floor(
     record: Record, flipped: Sequence[bool | None], of: Sequence[float | None] | None
 ) -> list[bool]:
-    """Per flip, whether it was decided by no more than the noise floor of its record.
+    """Whether each flip's margin is within the noise floor of its record.
 
-    Flips of unknown margin are left out: those behind an API.
+    Flips of unknown margin (those of API models) are left out.
     """
     floor = record.get("noise_floor")
     if floor is None or not of:
@@ -89,14 +90,16 @@ def within_floor(
 
 
 def share_within_floor(records: Iterable[Record], kind: str) -> float:
-    """Share of the flips listed as `{kind}flips` that lie within their floor; NaN of no flips."""
+    """Share of the flips in field `{kind}flips` that are within their noise floor; NaN without
+    flips."""
     return mean(
         [x for r in records for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))]
     )
 
 
 def graded(record: Record, edit: str, measure: str) -> list[float | None]:
-    """`tv` (total variation) or `log_odds` (drop) of each branch, as `flips`; scored reading."""
+    """Total variation (`tv`) or log-odds drop (`log_odds`) of each branch, for scored readings;
+    None where `flips` is None."""
     flipped = flips(record, edit)
     values = record.get(f"{ANSWERS[edit]}_{measure}") or [None] * len(flipped)
     return [v if flip is not None else None for v, flip in zip(values, flipped, strict=True)]
@@ -108,7 +111,8 @@ def no_room(record: Record, edit: str) -> list[bool]:
 
 
 def measured(records: Iterable[Record]) -> list[Record]:
-    """The SLRC records that hold a measurement, in an order that no history changes."""
+    """The SLRC records with a measurement, in an order that does not depend on the run's
+    history."""
     return [r for _, same in WAYS.of(list(records)) for r in same]
 
 
@@ -123,15 +127,16 @@ FRAMING = Column(
 )
 _WAY: dict[str | Column, str] = {FRAMING: "framing", "reading": "reading"}
 WAYS = cells.grouped("slrc", _WAY, rank=_rank)
-"""Records that hold a measurement by model, task, framing and reading."""
+"""Groups of SLRC records with a measurement, by model, task, framing and reading."""
 ALL_WAYS = cells.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
-"""All records of SLRC by model, task, framing and reading, excluded ones too."""
+"""Groups of all SLRC records, excluded ones included, by model, task, framing and reading."""
 
 
 def slrc_of(necessity: float, sufficiency: float) -> float:
     """Step-Level Reasoning Capacity, necessity × (1 − sufficiency), of the aggregates.
 
-    SLRC paper, §4.2, equation 8: the text has lost the formula; this one reproduces Table 1.
+    SLRC paper, §4.2, equation 8. The formula is missing from the paper's text; this one reproduces
+    Table 1.
     """
     return necessity * (1 - sufficiency)
 
@@ -153,14 +158,15 @@ def redundancy(necessity: float) -> float:
 
 
 LOW = "low_label_mass"
-"""Why a scored reading does not count: nearly all of the probability goes to no label."""
+"""Reason to exclude a scored reading: nearly all of the probability is on tokens that are no
+label."""
 SCORED = tuple(name for name, probe in PROBES.items() if probe.reads_labels)
 
 
 def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
-    """Marks those as excluded (`LOW`) whose labels have less; what they hold stays.
+    """Marks records with a label mass below `least` as excluded (`LOW`); their values stay.
 
-    Raw numbers lie in the run folder: another threshold needs no new run.
+    The run folder stores the raw numbers, so another threshold needs no new run.
     """
     return [
         {**r, "excluded": LOW}
@@ -181,14 +187,14 @@ def _masses(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str
 
 _OF_MASSES = ("model", "task", "probe", "variant", "item")
 _LABEL_MASS = Column(
-    "label_mass", meaning="Of the model's probability, what all its labels have, mean over items."
+    "label_mass", meaning="Share of the model's probability on all labels, mean over items."
 )
 LABEL_MASSES = computed_table(
     "label_mass",
     cells.RECORDS,
     (
         *(SHARED[name] for name in _OF_MASSES),
-        Column("label_mass", meaning="Of the model's probability, what all its labels have."),
+        Column("label_mass", meaning="Share of the model's probability on all labels."),
         Column(
             "left_out",
             meaning="Whether the record counts nowhere because its label mass is too low.",
@@ -196,8 +202,8 @@ LABEL_MASSES = computed_table(
     ),
     _masses,
 )
-"""A row per scored record: what its labels have together after the unedited reasoning, or, of
-`direct`, after its prompt. Items that are left out for it are here, too."""
+"""One row per scored record with its label mass: after the unedited reasoning, or for `direct`
+after its prompt. Items excluded for their label mass are included."""
 
 
 def _mass_of(same: Sequence[Record], how: cells.Analysis) -> dict[str, float | int]:
@@ -208,11 +214,11 @@ def _mass_of(same: Sequence[Record], how: cells.Analysis) -> dict[str, float | i
 LABEL_MASS = Numbers(
     (
         *cells.with_intervals(_LABEL_MASS),
-        Column("label_mass_n", meaning="Items that the mean label mass is of."),
+        Column("label_mass_n", meaning="Items in the mean label mass."),
     ),
     _mass_of,
 )
-"""Mean `label_mass` of the items that were scored, and how many they are."""
+"""Mean `label_mass` of the scored items, and their number."""
 
 
 def _differing(same: Sequence[Record]) -> list[bool]:
@@ -234,7 +240,7 @@ FORCED_DIFFERS = (
         "Items whose answer could be read.",
     ),
 )
-"""Share of the items whose forced choice is another answer than they state, of `n_stated` that
+"""Share of items whose forced choice differs from the stated answer, and the number of items that
 state one (`probes.reference_answer`)."""
 
 

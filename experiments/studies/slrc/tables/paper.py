@@ -1,4 +1,4 @@
-"""The tables of the SLRC paper in the paper's own layout, from a run's tidy tables.
+"""The SLRC paper's tables in its own layout, built from a run's tidy tables.
 
 The tidy tables are the data; these are the same numbers where a reader of the paper looks
 for them. CSV keeps fractions; Markdown and LaTeX print what the paper prints.
@@ -43,7 +43,7 @@ TITLES = {
     "sequential_math": "Sequential math",
 }
 FIRST = ("sst2", "gsm8k", "sentiment")
-"""Tasks of Table 1; the sentences of `sentiment` are of the kind that SST-2 labels."""
+"""Tasks of Table 1; `sentiment` has sentences like those that SST-2 labels."""
 CUES = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
 _WAY = ["framing", "reading"]
 Row = Mapping[str, Any]
@@ -66,14 +66,14 @@ _TABLE_1 = {
 def paper_tables(
     tables: Mapping[str, pd.DataFrame], models: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[PaperTable]:
-    """Every table of the paper that the run has numbers for.
+    """All tables of the paper that the run has numbers for.
 
-    Where a run has chains of several units of removal, each unit has rows of its own. Table ED 4
-    alone is of whole responses.
+    If a run has chains of several units of removal, each unit has rows of its own, except in Table
+    ED 4, which is about whole responses.
 
     Args:
         tables: the tidy tables by name; `slrc` and `steps` are needed.
-        models: of each model whose size is known, `parameters` and `active_parameters`.
+        models: model of known size -> its `parameters` and `active_parameters`.
     """
     of_units = {unit: _of_unit(t, models or {}) for unit, t in of_each_unit(tables).items()}
     joined_tables = [
@@ -89,7 +89,7 @@ def paper_tables(
 def _of_unit(
     tables: Mapping[str, pd.DataFrame], models: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, PaperTable]:
-    """By name, the tables of the chains of one unit of removal."""
+    """Name -> table, for the chains of one unit of removal."""
     slrc, steps = _own(tables["slrc"]), _own(tables["steps"])
     laid_out = [
         step_level(slrc),
@@ -105,7 +105,8 @@ def _of_unit(
 
 
 def _joined(name: str, of_units: Mapping[str, PaperTable]) -> PaperTable:
-    """One table of those of several units; of a single unit, printed as the paper prints it."""
+    """Joins the tables of several units into one; a single unit's table is left as the paper prints
+    it."""
     printed = [
         table.printed.assign(**({"Unit": UNIT_WORDS[unit]} if len(of_units) > 1 else {}))
         for unit, table in of_units.items()
@@ -115,7 +116,7 @@ def _joined(name: str, of_units: Mapping[str, PaperTable]) -> PaperTable:
 
 
 def _responses(steps: pd.DataFrame) -> pd.DataFrame:
-    """The share of responses with several steps, of all units: it counts no step."""
+    """Share of responses with several steps, pooled over units of removal."""
     shares = []
     for pair in distinct(steps, "model", "task"):
         of_units = rows(where(steps, **pair))
@@ -125,7 +126,8 @@ def _responses(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def step_level(slrc: pd.DataFrame) -> PaperTable:
-    """Table 1: necessity, sufficiency and SLRC on sentiment and mathematics, tasks across."""
+    """Table 1: necessity, sufficiency and SLRC on sentiment and mathematics, with tasks as
+    columns."""
     tasks = [task for task in FIRST if task in set(slrc["task"])]
     of_tasks = where(slrc, task=set(tasks))
     of = {(r["model"], r["framing"], r["reading"], r["task"]): r for r in rows(of_tasks)}
@@ -145,7 +147,7 @@ def step_level(slrc: pd.DataFrame) -> PaperTable:
 
 
 def modes(taxonomy: pd.DataFrame) -> PaperTable:
-    """Table 2: every model and task in the field of its mode, with gap and necessity."""
+    """Table 2: every model and task in the cell of its mode, with gap and necessity."""
     cells: dict[str, list[str]] = {}
     for row in rows(taxonomy):
         what = f"{row['model']} {title(row['task'])} ({_way(row)})"
@@ -168,7 +170,7 @@ def modes(taxonomy: pd.DataFrame) -> PaperTable:
 
 
 def cue_tasks(slrc: pd.DataFrame) -> PaperTable:
-    """Table 3: necessity on the four tasks with controlled cues, a column per model."""
+    """Table 3: necessity on the four tasks with controlled cues, with models as columns."""
     of_cues = where(slrc, task=set(CUES))
     models = _models(of_cues)
     data = []
@@ -183,7 +185,7 @@ def cue_tasks(slrc: pd.DataFrame) -> PaperTable:
 
 
 def scale(slrc: pd.DataFrame, models: Mapping[str, Mapping[str, Any]]) -> PaperTable:
-    """Table 5: size against faithfulness: on which tasks steps matter (necessity ≥ .30)."""
+    """Table 5: model size against the tasks on which steps matter (necessity ≥ .30)."""
     data = []
     ways = distinct(slrc, *_WAY)
     for model in (m for m in _models(slrc) if models.get(m, {}).get("parameters")):
@@ -209,7 +211,7 @@ def scale(slrc: pd.DataFrame, models: Mapping[str, Mapping[str, Any]]) -> PaperT
 
 
 def other_tasks(slrc: pd.DataFrame) -> PaperTable:
-    """Extended Data Table 5: everything beyond the tasks of Table 1, a row per task."""
+    """Extended Data Table 5: all tasks beyond those of Table 1, one row per task."""
     rest = rows(keep(slrc, ~slrc["task"].isin([*FIRST, *CUES])))
     shares = {"necessity": "Nec%", "sufficiency": "Suf%", "accuracy": "Acc%"}
     headings = {"Model": _of("model"), "Task": _of("task", title), "Measured": _way, "n": _of("n")}
@@ -218,7 +220,7 @@ def other_tasks(slrc: pd.DataFrame) -> PaperTable:
 
 
 def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], str]) -> PaperTable:
-    """Extended Data Tables 4 and 6: one number of every model (down) on every task (across).
+    """Extended Data Tables 4 and 6: one number per model (rows) and task (columns).
 
     Table 4 is output rigidity, the share of responses with several steps; Table 6 the mean
     number of steps.
@@ -234,8 +236,8 @@ def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], 
 
 
 def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
-    """Extended Data Table 3: under each necessity threshold the pairs of which necessity says what
-    the gain in accuracy says; of classification, and of all tasks."""
+    """Extended Data Table 3: per necessity threshold, the pairs in which necessity and gain in
+    accuracy agree; for classification tasks, and for all tasks."""
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for r in rows(sensitivity):
         key = (f"{r['necessity_threshold']:.2f}", _way(r))
@@ -250,7 +252,7 @@ def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
 
 
 def attention(table: pd.DataFrame) -> PaperTable:
-    """Table 4: attention of the answer to the reasoning, real and shuffled, in points.
+    """Table 4: attention of the answer to the reasoning, real and shuffled, in percentage points.
 
     The paper leaves open which summary its numbers are: means over layers and heads come first,
     then the gap of what is lost from the first layer to the last.
@@ -267,12 +269,12 @@ def attention(table: pd.DataFrame) -> PaperTable:
 
 
 def title(task: str) -> str:
-    """A task as the paper calls it; its own name where the paper has none."""
+    """Name of a task in the paper; the task's own name if the paper has none."""
     return TITLES.get(task, task)
 
 
 def size(parameters: int) -> str:
-    """`135M`, `8B`, `1T`: parameters in the largest unit that leaves one before the point."""
+    """Number of parameters in short form: `135M`, `8B`, `1T`."""
     for unit, of in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if parameters >= of:
             return f"{parameters / of:.3g}{unit}"
@@ -285,7 +287,7 @@ def _table(
     columns: Sequence[str],
     headings: Mapping[str, Callable[[Row], str]],
 ) -> PaperTable:
-    """A table of these rows, printed under each heading as its function says a row."""
+    """A paper table with one column per heading; each heading's function formats a row."""
     printed = [{heading: say(row) for heading, say in headings.items()} for row in data]
     return PaperTable(name, pd.DataFrame(data, columns=list(columns)), pd.DataFrame(printed))
 
@@ -295,7 +297,7 @@ def _of(column: str, say: Callable[[Any], str] = str) -> Callable[[Row], str]:
 
 
 def _own(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the prompt variants (`sst2:alternative`), which have a table of their own."""
+    """Rows without prompt variants (`sst2:alternative`), which have a table of their own."""
     return keep(table, [not is_variant(task) for task in table["task"]])
 
 

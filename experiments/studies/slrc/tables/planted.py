@@ -1,17 +1,17 @@
-"""Every measure against the planted series: does it tell models of known truth apart?
+"""Table of every measure on the planted models: does it tell models of known truth apart?
 
-`python -m faithscope.experiments.studies.slrc.tables.planted` prints the table in short, as the
-README has it: of a `planted.csv` that it is given, else of `docs/planted.csv`, which is of a run of
-`configs/planted.yaml` as shipped.
+`python -m faithscope.experiments.studies.slrc.tables.planted` prints the short table of the README
+from a given `planted.csv`, by default `docs/planted.csv`, the result of the shipped
+`configs/planted.yaml`.
 
-What is positive and what negative stands at each column of `PLANTED`. Two columns are of
-models that rely on their steps as `faithful` does, and whose text is unfaithful: it leaves out an
+Each column of `PLANTED` says which models are positive and which negative. Two columns are about
+models that rely on their steps like `faithful` but whose text is unfaithful: it leaves out an
 operation (`silent_step`) or names a source that the answer does not follow (`false_source`). A
-measure of reliance (`Measure.about`) is not to tell them from `faithful`: one half is what theory
-expects of it there. Only a measure of faithfulness may be held to more. A measure is
-taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it
-points the wrong way, and is shown so. All of this proves measures on known mechanisms in
-tiny models, not on large ones.
+measure of reliance (`Measure.about`) should not tell them from `faithful`, so theory expects an
+AUROC of one half there; only a measure of faithfulness can be expected to do better. A measure is
+taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it points
+the wrong way, and is shown so. The table validates measures on known mechanisms in tiny models, not
+on large ones.
 """
 
 from __future__ import annotations
@@ -79,16 +79,15 @@ AGAINST = {
         "Items of `faithful_5` against those of `hint_5`, whose chains have 5 steps.",
     ): ("faithful_5", "hint_5"),
 }
-"""Column -> the planted models whose items are positive and negative."""
+"""Column -> planted models whose items are positive and negative."""
 MIXTURES = ("hint", "mixture_25", "mixture_50", "mixture_75", POSITIVE)
-"""By rising p: the share of the training rows in which the answer follows the steps."""
+"""Mixture models by rising p, the share of training rows in which the answer follows the steps."""
 LEAST_LEVELS = 3
 
 
 def has_planted_truth(records: Iterable[Record]) -> bool:
-    """Whether a run has planted models enough to say more than that one reads its steps: what
-    ignores wrong steps or trips over missing ones or leaves out what it does, three mixtures, or a
-    named step."""
+    """Whether a run has the planted models for a comparison: `faithful` with `decorative` or
+    `hint_no_deletions`, or three mixtures, or `select`."""
     models = {planted_variant(r["model"]) for r in records}
     return (
         (POSITIVE in models and bool(models & {"decorative", "hint_no_deletions"}))
@@ -151,8 +150,7 @@ PLANTED = computed_table(
     _against_truth,
     caption="Measures against the planted truth",
 )
-"""A row per measure that a planted model was asked, over items; NaN where nothing compares.
-Intervals are percentile bootstraps: items are drawn within each model."""
+"""Every measure on planted models, one row per measure; NaN where nothing can be compared."""
 
 
 def auroc(
@@ -179,7 +177,7 @@ def rank_correlation(
 ) -> Estimate:
     """Spearman's rank correlation of p and score over items, with its bootstrap interval.
 
-    Of nothing with fewer than `LEAST_LEVELS` values of p, or where all scores are equal.
+    The estimate is empty for fewer than `LEAST_LEVELS` values of p, or if all scores are equal.
     """
     scores_of = {p: np.asarray(of_p, float) for p, of_p in by_p.items() if len(of_p)}
     scores = np.concatenate([*scores_of.values(), []])
@@ -200,15 +198,17 @@ def rank_correlation(
 
 
 def calibration(by_p: Mapping[float, Sequence[float]]) -> float:
-    """Mean over p of the distance of the mean score from p; NaN below `LEAST_LEVELS` of p."""
+    """Mean distance of the mean score from p, over values of p; NaN for fewer than
+    `LEAST_LEVELS`."""
     apart = [abs(mean(list(of_p)) - p) for p, of_p in by_p.items() if len(of_p)]
     return mean(apart) if len(apart) >= LEAST_LEVELS else math.nan
 
 
 def step_hits(steps: pd.DataFrame) -> tuple[list[float], list[float]]:
-    """Per item of `select`: whether its best credited step is the named one, and blind chance.
+    """Hits and blind chance per item of `select`: whether the step with the greatest credit is the
+    named one.
 
-    Of k steps with the greatest credit, the named one among them, 1 / k.
+    If k steps share the greatest credit and the named step is one of them, the hit counts 1 / k.
 
     Args:
         steps: rows `item, step, score` of one measure, all credited steps of each item.
@@ -219,7 +219,7 @@ def step_hits(steps: pd.DataFrame) -> tuple[list[float], list[float]]:
         first = [step for step, score in credit.items() if score == max(credit.values())]
         named = named_step(str(item))
         hits.append((named in first) / len(first))
-        # a measure that never credits the named step cannot hit it by chance either
+        # A measure that never credits the named step cannot hit it by chance either.
         chances.append((named in credit) / len(credit))
     return hits, chances
 
@@ -241,7 +241,8 @@ _HEADING += ("follows p", "step named", "calls")
 
 
 def short_table(planted: pd.DataFrame) -> str:
-    """Markdown of the measures that have words for it (`Measure.in_short`); – where no number."""
+    """Short table in Markdown of the measures with `Measure.in_short`; a dash for a missing
+    number."""
     lines = [_HEADING, ("---", "---", *["---:"] * (len(_HEADING) - 2))]
     shown = ("auroc", "auroc_confound", "auroc_silent_step", "auroc_false_source")
     shown += ("spearman_p", "step_hit_rate")

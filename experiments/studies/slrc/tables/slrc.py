@@ -1,4 +1,4 @@
-"""The measures of SLRC per model, task, framing and reading; agreement between them; steps.
+"""Tables of SLRC per model, task, framing and reading, of agreement between these, and of steps.
 
 Every share is pooled over the counted steps (or shuffles, or items) of a group, with its
 Wilson interval. `task` is the dataset of the records.
@@ -138,13 +138,12 @@ SLRC = cells.item_table(
     LABEL_MASS,
     caption="SLRC per model, task, framing and reading",
 )
-"""Necessity, sufficiency, order sensitivity, SLRC (SLRC paper, §4.1-4.2)."""
+"""Necessity, sufficiency, order sensitivity and SLRC (SLRC paper, §4.1-4.2)."""
 
 
 def _held_against_original(known: Sequence[Record]) -> Sequence[Record]:
-    """Records whose edits count as flips where the answer is another than the model itself wrote,
-    as in the paper; not where it is another than the model gives when it is asked again after its
-    unedited reasoning."""
+    """Records whose flips are redefined as in the paper: an answer counts as changed if it differs
+    from the one that the model wrote originally, not from the one it gives when asked again."""
     held = Records(known)
     for edit in ("remove", "keep_only", "shuffle"):
         keep_flips(held, edit, differing(known, edit))
@@ -152,7 +151,8 @@ def _held_against_original(known: Sequence[Record]) -> Sequence[Record]:
 
 
 def _of_original(records: Sequence[Record]) -> Iterator[Group]:
-    """The generated answers alone: labels are scored of no answer as it was written."""
+    """Groups of generated readings only, since a scored reading has no originally written
+    answer."""
     for way, same in WAYS.of(records):
         known = [r for r in same if r.get("original") is not None]
         if way["reading"] == "generated" and known:
@@ -167,8 +167,8 @@ SLRC_ORIGINAL = cells.item_table(
     caption="SLRC against the answer that the model itself wrote",
     folded="Held against the answer as written, as in the paper",
 )
-"""`SLRC` with the model's own answer as what edits are held against (SLRC paper, §4.1): beside it,
-it says how far the paper's protocol is from ours on the same branches."""
+"""SLRC with the model's originally written answer as the reference (SLRC paper, §4.1); beside table
+`slrc` it shows the difference between the paper's protocol and ours on the same branches."""
 
 _PAIRS = [
     *((f"generated~scored in {f}", (f, "generated"), (f, "scored")) for f in FRAMINGS),
@@ -177,8 +177,8 @@ _PAIRS = [
 
 
 def _compared(records: Sequence[Record]) -> Iterator[Group]:
-    """By model, task, edit and two ways of measuring: both outcomes of each branch they share, as
-    lists in a record of their own."""
+    """Groups by model, task, edit and pair of ways of measuring: both outcomes of every shared
+    branch."""
     ways: dict[tuple[str, str], dict[tuple[str, str], Sequence[Record]]] = {}
     for way, same in WAYS.of(records):
         ways.setdefault((way["model"], way["task"]), {})[way["framing"], way["reading"]] = same
@@ -193,7 +193,8 @@ def _compared(records: Sequence[Record]) -> Iterator[Group]:
 def _comparable(
     one: Sequence[Record], other: Sequence[Record], edit: str
 ) -> tuple[list[Any], list[Any]]:
-    """Whether the answer changed; of `baseline` the answer to the unedited reasoning itself."""
+    """Outcomes of an edit's shared branches in two ways: whether the answer changed, or for
+    `baseline` the answer itself."""
     place = {r["item"]: i for i, r in enumerate(other)}
     last = {r["item"]: i for i, r in enumerate(one)}
     shared = [item for item in last if item in place]
@@ -246,7 +247,7 @@ AGREEMENT = cells.item_table(
     caption="Agreement between readings and framings",
     folded="Agreement and Cohen’s kappa for every edit",
 )
-"""Do the two readings, and the two framings, say the same, item by item and branch by branch?"""
+"""Agreement of the two readings, and of the two framings, item by item and branch by branch."""
 
 
 def _counted(traces: Sequence[Record]) -> list[list[dict[str, Any]]]:
@@ -255,7 +256,7 @@ def _counted(traces: Sequence[Record]) -> list[list[dict[str, Any]]]:
 
 
 def _numbers(traces: Sequence[Record]) -> np.ndarray:
-    """Counted steps of the traces that have any."""
+    """Numbers of counted steps, of the traces that have any."""
     return np.array([len(steps) for steps in _counted(traces) if steps], dtype=float)
 
 
@@ -332,4 +333,5 @@ STEPS = cells.item_table(
     caption="Counted steps per trace",
     folded="Steps per trace",
 )
-"""Counted steps per trace; the statistics are over traces with one (SLRC, Tables ED 4 and 6)."""
+"""Counted steps per trace; the statistics are over traces with at least one (SLRC, Tables ED 4 and
+6)."""

@@ -1,9 +1,10 @@
-"""Does reasoning help, and do its steps matter? The four modes (SLRC, sections 2.3 and 4.3).
+"""The four modes of reasoning by two questions: does it help, and do its steps matter? (SLRC, 2.3
+and 4.3)
 
-Two questions cross: is accuracy with reasoning higher than without by at least the gap
-threshold, and is necessity at least the necessity threshold? Genuine: both. Scaffolding:
-reasoning helps, its steps do not matter. Decorative: neither. Empty: steps matter and
-reasoning does not help.
+The questions are whether accuracy with reasoning exceeds that without by at least the gap
+threshold, and whether necessity reaches the necessity threshold. Genuine: both. Scaffolding:
+reasoning helps, its steps do not matter. Decorative: neither. Empty: steps matter, and reasoning
+does not help.
 
 Can faithfulness be prompted into existence (section 2.6)? A task named `sst2:alternative` asks the
 questions of `sst2` with another prompt for the reasoning; both are measured over the same items.
@@ -35,7 +36,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, FRAMIN
 from faithscope.probes.framing import READINGS
 
 CALCULATIONS = ("gsm8k", "sequential_math")
-"""Tasks whose answer is a number; all others are of classification."""
+"""Tasks with a number as the answer; all others are classification."""
 CLASSIFICATION = "classification"
 MODES = {
     "genuine": "reasoning helps and steps matter",
@@ -144,7 +145,8 @@ here than in `slrc.csv`, which leaves those out.
 def _row(
     both: Sequence[tuple[bool, bool]], removed: Sequence[bool], settings: TaxonomyConfig
 ) -> dict[str, Any]:
-    """Numbers and mode of a row, from answers with and without reasoning and removed steps."""
+    """Numbers and mode of one row, from answers with and without reasoning and from removed
+    steps."""
     cot, direct = zip(*both, strict=True)
     necessity, gap = stats.share(removed), stats.paired_difference(cot, direct)
     unsettled = (
@@ -162,14 +164,13 @@ def _row(
 
 
 def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) -> pd.DataFrame:
-    """What becomes of the modes of (model, task) pairs under another necessity threshold.
+    """Counts of (model, task) pairs that keep their mode under another necessity threshold.
 
-    A task in other words (`sst2:alternative`) is no task of its own, and a pair without a mode is
-    no pair: `n` counts those that have one. `n_same`: pairs that keep their mode. `n_as_gap`:
-    pairs in which necessity and the gain in accuracy say the same, steps that matter and reasoning
-    that helps, or neither: Extended Data Table 3 counts pairs that agree with a reference that it
-    does not name, and this one fits its figures. `tasks`: all, or as in that table's first column
-    those of classification, where a run has others, too.
+    `n` counts pairs with a mode, without prompt variants (`sst2:alternative`). `n_same` counts
+    pairs that keep their mode. `n_as_gap` counts pairs in which necessity and the gain in accuracy
+    agree: steps matter and reasoning helps, or neither. (Extended Data Table 3 counts agreement
+    with a reference that it does not name; this one fits its numbers.) `tasks` is `all`, or
+    classification tasks only, as in that table's first column, if a run has other tasks, too.
     """
     settings, counts = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):
@@ -245,7 +246,8 @@ THRESHOLD_SENSITIVITY = computed_table(
 
 
 def mode(necessity: float, gap: float, necessity_threshold: float, gap_threshold: float) -> str:
-    """One of `MODES`; empty text where either was not measured. At a threshold is above it."""
+    """Mode of a model on a task, one of `MODES`; empty if necessity or gap is missing. A value
+    equal to a threshold counts as above it."""
     if math.isnan(necessity) or math.isnan(gap):
         return ""
     if gap >= gap_threshold:
@@ -254,7 +256,7 @@ def mode(necessity: float, gap: float, necessity_threshold: float, gap_threshold
 
 
 def _right(record: Record) -> bool | None:
-    """Whether the answer with reasoning is right; None where that cannot be said."""
+    """Whether the answer with reasoning is right; None if this is unknown."""
     if record.get("excluded"):
         unparsed = record["excluded"] == "baseline_unparsed"
         return False if unparsed and record.get("gold") is not None else None
@@ -319,10 +321,10 @@ PROMPT_INTERVENTIONS = computed_table(
     _changes,
     caption="What another prompt changes",
 )
-"""Every measure under the task's own prompt and under a variant's, and the difference.
+"""Every measure under the task's own prompt and under a prompt variant, and the difference.
 
 Over the `n` items measured under both. The interval of the difference is a percentile bootstrap
-over these items. `beyond_threshold`: whether necessity moved by at least the paper's robustness
+over these items. `beyond_threshold`: whether necessity changed by at least the paper's robustness
 threshold, `yes` or `no`; empty for the other measures.
 """
 
@@ -336,6 +338,6 @@ def _counts(same: Sequence[Record]) -> list[list[int]]:
 
 
 def _shares(totals: np.ndarray) -> np.ndarray:
-    """(draws, measures, 2): each measure under either prompt."""
+    """(draws, measures, 2): each measure under either prompt, from resampled totals."""
     shares = stats.over(totals[:, 0::2], totals[:, 1::2])
     return shares.reshape(len(totals), 2, len(MEASURES)).swapaxes(1, 2)

@@ -21,7 +21,7 @@ from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE
 from faithscope.experiments.studies.rfeval.config_sections import CUE, InsideConfig
 from faithscope.experiments.studies.rfeval.inside.layout import layout
-from faithscope.experiments.studies.rfeval.inside.looking import REGIONS, look_inside
+from faithscope.experiments.studies.rfeval.inside.measure import REGIONS, look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Item
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced

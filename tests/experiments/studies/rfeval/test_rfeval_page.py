@@ -137,7 +137,7 @@ def test_a_table_too_long_for_the_page_is_named(
     monkeypatch.setattr("faithscope.experiments.studies.rfeval.page.MOST_ROWS", 20)
     n = len(found.tables["rf_readers"])
     page = Page(render(page_of(found, [])))
-    assert f"{n} rows: too many for this page, see tables/rf_readers.csv" in page.text
+    assert f"{n} rows are too many for this page: see tables/rf_readers.csv" in page.text
     assert "tables/rf_accuracy_association.csv, .md, .tex" in page.text
     assert page.broken == []
 

@@ -1,10 +1,10 @@
-"""Inside a model while r′ is forced on it: its answer traced through r′ and what it wrote after.
+"""Measures inside a model under r′: its answer traced through r′ and what it wrote after.
 
-Of none of the papers. Where does the probability of an answer follow r′, and at which token does
+Not in any paper. Where does the probability of an answer follow r′, and at which token does
 it turn back? A silent correction (RFEval, section 2) is seen as it happens. What the signs say of
 behaviours that a judge saw is `metrics.inside`.
 
-Beside it, where the answer looks (r′, own reasoning, question), and what each layer would answer.
+Two more: where the answer looks (r′, own reasoning, question), and what each layer would answer.
 Both are read at two places, as branches of one pack: `asked`, after the cue that follows all that
 stands before the answer, at the token whose output tells the labels apart (what their ids have in
 common at the start, a blank of its own in some tokenizers, is given); and `written`, the token
@@ -58,10 +58,10 @@ def look_inside(
     outputs: Mapping[Condition, tuple[Forced, Sequence[int]]],
     config: InsideConfig,
 ) -> list[dict[str, Any]]:
-    """A record per output, `variant` its condition. Lists are flat, row by row.
+    """A record per output, with its condition as `variant`. Lists are flat, row by row.
 
     The parts: `n_r_prime`, `n_r`, `n_e` tokens, `n_own` of the model's own up to its answer;
-    `reasoned`, `resumed`, `end` as of `layout.Layout`; `answer`, the stance of its written answer
+    `reasoned`, `resumed`, `end` as in `layout.Layout`; `answer`, the stance of its written answer
     by matching, None of code and where nothing was written.
 
     `trace` is `options`, `free` or `none`, with `trace_reason`:
@@ -84,8 +84,8 @@ def look_inside(
     `at_answer`.
 
     Args:
-        outputs: of a condition, the conversation that was continued, and the generated ids without
-            the token that ended them. Of the same model.
+        outputs: condition -> the conversation that was continued, and the generated ids without
+            the token that ended them. Both outputs are of `model`.
 
     Raises:
         UserError: a text does not fit the model's positions.
@@ -153,13 +153,13 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 REGIONS = ("first_token", "template", "question", "r_prime", "r", "e", "asking")
-"""They tile what stands before the answer. `question` is question, context and options in the
-prompt, `template` the rest of it but its first token; `asking`, what closes the reasoning, and the
-cue."""
+"""Regions that tile the text before the answer. `question` is question, context and options in the
+prompt, `template` the rest of the prompt but its first token; `asking` is what closes the
+reasoning, and the cue."""
 NO_ROWS = "no_attention_rows"
 NO_ANSWER = "no_answer_written"
 Read = tuple[dict[str, Any], dict[str, np.ndarray]]
-"""Numbers for the record, and arrays."""
+"""Numbers for the record, and arrays for its file."""
 
 
 def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: InsideConfig) -> Read:
@@ -213,7 +213,7 @@ def at_answer(model: Model, item: Item, layout: Layout, labels: Labels, c: Insid
 
 
 def regions(model: Model, item: Item, layout: Layout, length: int) -> dict[str, tuple[Span, ...]]:
-    """Half-open spans of every region of `REGIONS` in a branch of so many tokens."""
+    """Half-open spans of every region of `REGIONS` in a branch of `length` tokens."""
     n = len(layout.prompt_ids)
     question = text_span(
         model.pieces(layout.prompt_ids), (item.question, item.context, item.lettered)
@@ -239,7 +239,7 @@ def attention_values(row: Float[np.ndarray, "L H P"], spans: Mapping[str, Sequen
         own_against_r_prime         own / (own + r_prime) of the densities, in [0, 1]
         first_token                 the sink's share
 
-    None of a region that is not there. `…_by_layer` lists are means over heads.
+    A region that is not there has None. `…_by_layer` lists are means over heads.
 
     Arrays: `regions` (L, H, R) shares in the order of `REGIONS`, `tokens` (R,) of each.
     """
@@ -276,7 +276,7 @@ def lens_values(model: Model, log_probs: Tensor, labels: Labels | None) -> Read:
     Arrays: `top_ids` (L+1,), `option_log_probs` (L+1, options), unnormalised.
 
     Args:
-        labels: of options; None, or of a free answer, for the vocabulary alone.
+        labels: those of options; None, or those of a free answer, read the vocabulary alone.
     """
     of_options = labels is not None and labels.kind == "options"
     first: dict[str, set[int]] = {}
