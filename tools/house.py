@@ -11,7 +11,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
-BUDGETS: dict[str, int] = {}
+BUDGETS = {
+    "interp": 8_500,
+    "interventions": 2_400,
+    "probes": 10_350,
+    FIRST_FLOOR: 63_600,
+    "experiments/analysis": 9_850,
+    "experiments/cli": 800,
+    "experiments/config": 1_200,
+    "experiments/data": 7_950,
+    "experiments/engine": 7_350,
+    "experiments/studies": 36_300,
+    "experiments/studies/c2faith": 7_250,
+    "experiments/studies/compare": 2_050,
+    "experiments/studies/faithcot": 3_300,
+    "experiments/studies/judge": 1_650,
+    "experiments/studies/rfeval": 12_700,
+    "experiments/studies/slrc": 9_450,
+    "tests": 50_950,
+}
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
 
