@@ -104,7 +104,8 @@ def _turns(pairs: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     for behaviour in (*BEHAVIOURS, _POOLED):
         members = pairs if behaviour == _POOLED else where(pairs, behaviour=behaviour)
         for line in levels("turn_part", TURNS, "").compute(members, how):
-            yield {"behaviour": behaviour, "turn_part": line["value"], **line}
+            shares = {name: x for name, x in line.items() if name not in ("statistic", "value")}
+            yield {"behaviour": behaviour, "turn_part": line["value"]} | shares
 
 
 TURNING_COLUMNS = (

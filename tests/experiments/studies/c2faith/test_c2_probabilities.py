@@ -97,7 +97,7 @@ def test_localisation_by_hand() -> None:
     # right with .7; wrong with .6, .1 on the target; no verdict | right with .5; wrong with .9
     perturbed = [(0.1, 0.1, 0.7, 0.1), (0.6, 0.2, 0.1, 0.1), ()]
     table = LOCALISATION.make(
-        placed(perturbed, [(0.5, 0.25, 0.25, 0.0), (0.1, 0.9, 0.0, 0.0)]), HOW
+        placed(perturbed, [(0.5, 0.25, 0.25, 0.0), (0.1, 0.9, 0.0, 0.0)]), how=HOW
     )
     broken, intact = one(table, condition="perturbed"), one(table, condition="control")
     assert (broken["n"], broken["n_without_verdict"]) == (2, 1)
