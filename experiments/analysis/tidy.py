@@ -62,16 +62,6 @@ def tabled(*columns: str) -> Callable[[Callable[P, Iterable[Row]]], Callable[P, 
     return decorate
 
 
-def rows_by(
-    frame: pd.DataFrame,
-    names: Sequence[str],
-    numbers_of: Callable[[pd.DataFrame], Mapping[str, Any]],
-) -> Rows:
-    """Yields a row per combination of values in the named columns: these values, and the numbers
-    that `numbers_of` computes from the rows of the group."""
-    return (key | dict(numbers_of(of_key)) for key, of_key in groups(frame, names))
-
-
 def keep(table: pd.DataFrame, mask: Any) -> pd.DataFrame:
     """The rows of a table that a boolean mask selects."""
     chosen = table.loc[mask]

@@ -43,7 +43,6 @@ CLASSIFIERS: dict[str, detection.Fit] = {
     "logistic regression": detection.logistic,
     "gradient-boosted trees": detection.trees,
 }
-SINGLE = "best single measure"
 GAIN, LOSS, NONE = "gain", "loss", "none"
 CROSSED = 0.005
 """Maximum p-value at which a classifier's own AUROC counts as better than chance. It is strict

@@ -157,6 +157,18 @@ they treat the same item under two models as two.
 WITHOUT_JUDGE = replace(RFEVAL, name="rf_without_judge", of="unjudged")
 
 
+def _reasons_known(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of the leading framing first.
+
+    Raises:
+        ValueError: a pair is left out for a reason that has no column, so that rows would not add
+            up.
+    """
+    if unknown := set(pairs["exclusion"]) - {*EXCLUSIONS, ""}:
+        raise ValueError(f"rfeval: exclusion {min(unknown)!r} is none of {', '.join(EXCLUSIONS)}")
+    return lead_first(pairs)
+
+
 WATERFALL = Table(
     "rf_waterfall",
     "pairs",
@@ -170,7 +182,7 @@ WATERFALL = Table(
         ),
     ),
     pool=POOL,
-    prepare=lead_first,
+    prepare=_reasons_known,
     apart="framing",
 )
 """Pairs that count, and pairs left out by reason, a row per model and task and pooled; the counts

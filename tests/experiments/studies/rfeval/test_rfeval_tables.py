@@ -55,6 +55,9 @@ def test_the_waterfall_adds_up_everywhere(many: pd.DataFrame) -> None:
     assert (table[parts].sum(axis=1) == table["n_total"]).all()
     assert row_of(table, model=OVERALL, task=OVERALL)["n_total"] == len(many) == 1200
     assert (table[parts].sum() > 0).all()
+    odd = many.assign(exclusion=many["exclusion"].replace("global", "lost"))
+    with pytest.raises(ValueError, match="exclusion 'lost' is none of"):
+        WATERFALL.make(odd)
 
 
 def test_a_waterfall_of_the_papers_gives_back_its_counts_rf_and_coverage() -> None:
