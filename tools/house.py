@@ -14,7 +14,7 @@ FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 8_500,
     "interventions": 2_400,
-    "probes": 10_350,
+    "probes": 10_200,
     FIRST_FLOOR: 63_600,
     "experiments/analysis": 9_850,
     "experiments/cli": 800,

@@ -154,10 +154,10 @@ class SpendConfig(Section):
     the same time (`--shard`) read each other's calls every two seconds, so they can pass a limit by
     the calls that the others made meanwhile. Shards in separate folders know nothing of each other.
 
-    A call is charged an estimate where the server reports no usage, and where it was stopped or
-    timed out (with `max_tokens` for its reply); `estimated_calls` in `tables/spend.csv` counts
-    such calls. Calls that a provider's client repeats by itself after a lost connection are not
-    seen and not counted.
+    A call whose usage the server does not report, or that was stopped or timed out, is charged the
+    most that was allowed (its prompt and `max_tokens`); `estimated_calls` in `tables/spend.csv`
+    counts such calls. Calls that a provider's client repeats by itself after a lost connection are
+    not seen and not counted.
     """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)

@@ -15,7 +15,7 @@ from typing import Any
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.data.tasks.sources.rows import files_read
-from faithscope.experiments.engine import made, planfile
+from faithscope.experiments.engine import outputs, planfile
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.folder import check_config, shown_otherwise, stored_config
 from faithscope.experiments.engine.index import Index
@@ -136,7 +136,7 @@ def has_nothing_to_do(whole: AnyPlan) -> bool:
     Imports neither torch nor the libraries that outputs are made with.
     """
     config, run_dir = whole.config, whole.config.run_dir
-    if whole.prepares or not run_dir.is_dir() or not made.is_current(run_dir):
+    if whole.prepares or not run_dir.is_dir() or not outputs.is_current(run_dir):
         return False
     planned = whole.stored()
     if planfile.digest(run_dir) != planned.digest or shown_otherwise(config):
@@ -151,9 +151,9 @@ def write_outputs(run_dir: Path) -> Path:
     told = visible(f"writing tables, figures and page of {run_dir}")
     print(told, file=sys.stderr, flush=True)
     with _standard_output_kept_clean(), outputs_lock(run_dir):
-        made_of = made.sources(run_dir)
+        made_of = outputs.sources(run_dir)
         page = study_of(stored_config(run_dir)).report().write(run_dir)
-        made.keep(run_dir, made_of)
+        outputs.keep(run_dir, made_of)
         return page
 
 

@@ -22,19 +22,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge import http, parse
-from faithscope.probes.judge.charges import Charge, Charges, attempts_of, timed_out
 from faithscope.probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
 from faithscope.probes.judge.messages import held_to, messages
 from faithscope.probes.judge.providers import redact, service
 from faithscope.probes.judge.replies import (
     UNREADABLE,
+    attempts_of,
     from_error,
     from_output,
-    is_whole,
+    may_be_billed,
     one_line,
+    timed_out,
 )
 from faithscope.probes.judge.reply_cache import ReplyCache
-from faithscope.probes.judge.spend import Budget, BudgetSpent, add
+from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, add, most_used
 
 if TYPE_CHECKING:
     from inspect_ai.model import GenerateConfig, Model
@@ -102,7 +103,6 @@ class ApiJudge:
         self._cache = None if self.cache is None else ReplyCache(self.cache)
         if self._cache is not None:
             self._cache.check()
-        self._charges = Charges(self.max_tokens, prompted=self.structured == "prompt")
         self._connect()
 
     @property
@@ -225,11 +225,11 @@ class ApiJudge:
                 state.unanswered = add(state.unanswered, usage)
                 return None
             before = len(transcript().events)
-            charge = None
+            call = None
             try:
-                reply, charge = await self._call(model, ask, attempt, state)
+                reply, call = await self._call(model, ask, attempt, state)
             finally:
-                self._settle(ask, charge, attempts_of(transcript().events[before:]), state)
+                self._settle(ask, call, attempts_of(transcript().events[before:]), state)
             usage = add(usage, reply.usage)
             if reply.outcome != "unparsed":
                 break
@@ -248,22 +248,38 @@ class ApiJudge:
         return replace(reply, **details)
 
     def _settle(
-        self, ask: Ask | Writing, charge: Charge | None, attempts: list[str | None], state: _Run
+        self, ask: Ask | Writing, call: Call | None, attempts: list[str | None], state: _Run
     ) -> None:
-        """Charge a call, as stopped if `charge` is None, and its attempts that timed out."""
-        about = ask.id if isinstance(ask, Writing) else f"{ask.form.name}/{ask.id}"
-        charge = charge or self._charges.of_stopped(ask, attempts)
+        """Count a call, as stopped if it is None, and its attempts that timed out.
+
+        A stopped call costs nothing if no attempt was on its way.
+        """
+        if call is None:
+            told = not (attempts and may_be_billed(attempts[-1]))
+            call = self._charged(ask, "stopped", Usage(calls=min(1, len(attempts))), told)
         try:
-            self.budget.settle(self.name, charge, about)
-            for repeated in self._charges.of_timeouts(ask, attempts):
-                self.budget.write_down(self.name, repeated, about)
+            self.budget.settle(call)
+            for _ in filter(timed_out, attempts[:-1]):
+                self.budget.write_down(self._charged(ask, "timed_out", Usage(1), told=False))
         except UserError as error:
             # a call that cannot be written down must be the last one
             state.fatal = str(error)
 
+    def _charged(self, ask: Ask | Writing, outcome: str, usage: Usage, told: bool) -> Call:
+        """A call as it is charged; if the server has not told all usage, for the most allowed."""
+        about = ask.id if isinstance(ask, Writing) else f"{ask.form.name}/{ask.id}"
+        if not told:
+            most = most_used(ask, self.max_tokens, self.structured == "prompt")
+            usage = replace(
+                usage,
+                input_tokens=usage.input_tokens or most.input_tokens,
+                output_tokens=usage.output_tokens or most.output_tokens,
+            )
+        return Call(self.name, about, outcome, usage, estimated=not told)
+
     async def _call(
         self, model: Model, ask: Ask | Writing, attempt: int, state: _Run
-    ) -> tuple[Reply, Charge]:
+    ) -> tuple[Reply, Call]:
         from inspect_ai.log import transcript
         from inspect_ai.model import CachePolicy
 
@@ -284,13 +300,10 @@ class ApiJudge:
                 keys = " or ".join(self._service.keys)
                 state.fatal = f"model {self.name!r} (key: {keys or 'none'}): {reply.problem}"
             sent = attempts_of(transcript().events[-1:])
-            if reply.outcome == "unparsed" and body and is_whole(body):
-                return reply, self._charges.of(ask, reply)
             # the server wrote and billed a body that breaks off like a whole one
             broken = body is None and http.is_answered(sent_back)
-            if reply.outcome == "unparsed" or broken or (sent and timed_out(sent[-1])):
-                return reply, self._charges.unseen(ask, reply.outcome)
-            return reply, Charge(reply.usage, reply.outcome)
+            unseen = reply.outcome == "unparsed" or broken or any(map(timed_out, sent))
+            return reply, self._charged(ask, reply.outcome, reply.usage, told=not unseen)
         # the cache keeps a reply as it came; one that repeats a key must be deleted
         if cache and redact(whole := str(output.model_dump())) != whole:
             cache.forget_secrets()
@@ -299,7 +312,9 @@ class ApiJudge:
             reply = replace(reply, usage=Usage(calls=1))
         if getattr(transcript().events[-1], "cache", None) == "read":
             reply = replace(reply, usage=Usage(), from_cache=True)
-        return reply, self._charges.of(ask, reply)
+        used, shown = reply.usage, bool(reply.text or reply.thinking)
+        told = not used.calls or (used.input_tokens > 0 and (used.output_tokens > 0 or not shown))
+        return reply, self._charged(ask, reply.outcome, used, told)
 
     def _requested(self, ask: Ask | Writing) -> str:
         return parse.requested(ask) if self.structured == "prompt" else ""

@@ -186,7 +186,7 @@ Outcome = Literal[
 class Usage:
     """Tokens of one ask, over all its attempts; zero if the server reports nothing.
 
-    What is written down as spent has an estimate in place of such zeros (`probes.judge.charges`).
+    A budget counts the most that was allowed in place of such zeros (`probes.judge.spend`).
     """
 
     calls: int = 0

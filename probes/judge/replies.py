@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from faithscope.probes.judge.form import Ask, Outcome, Reply, Usage, Writing
 from faithscope.probes.judge.providers import redact
 
 if TYPE_CHECKING:
+    from inspect_ai.event import Event
     from inspect_ai.model import ModelOutput
 
 FATAL = {
@@ -36,6 +37,8 @@ _OVERFLOW = re.compile(
     re.I,
 )
 
+_TIMEOUT = re.compile(r"(?!Connect)\w*Timeout\w*\(|Request timed out")
+"""Timeout errors: Inspect's own (`AttemptTimeoutError`), and those of providers' clients."""
 
 UNREADABLE = "the server's reply cannot be read"
 """Beginning of `Reply.problem` for a reply of success whose body has an unknown form."""
@@ -104,13 +107,25 @@ def _error_in(body: str) -> str:
     return str(error.get("message") or error) if isinstance(error, dict) else str(error or "")
 
 
-def is_whole(body: str) -> bool:
-    """Whether a body is JSON that is kept whole, so that its length tells how much was written."""
-    try:
-        json.loads(body)
-    except (ValueError, RecursionError):
-        return False
-    return len(body) <= KEPT_CHARACTERS
+def attempts_of(events: Sequence[Event]) -> list[str | None]:
+    """The error of each attempt that Inspect made in `events`; None for an attempt without one.
+
+    Repeats by the provider's client within an attempt are not among them.
+    """
+    from inspect_ai.event import ModelEvent
+
+    calls = (e for e in events if isinstance(e, ModelEvent) and e.cache != "read")
+    return [call.error for call in calls]
+
+
+def timed_out(error: str | None) -> bool:
+    """Whether an attempt of `attempts_of` was given up for taking too long."""
+    return error is not None and _TIMEOUT.match(error) is not None
+
+
+def may_be_billed(error: str | None) -> bool:
+    """Whether an attempt may be billed without a reply: it was stopped on its way, or timed out."""
+    return error is None or timed_out(error) or "model call cancelled" in error
 
 
 def one_line(text: str) -> str:

@@ -138,19 +138,3 @@ def _written(verdict: Verdict, before_it: str) -> str:
     text = json.dumps(verdict, ensure_ascii=False)
     quoted = isinstance(verdict, str) and before_it.rstrip().endswith('"')
     return text.removeprefix('"') if quoted else text
-
-
-def expected(ask: Ask, reply: Reply) -> float:
-    """The mean of the verdict under the scored probabilities, on the scale of the ask's range.
-
-    Meant for a scale (coverage 0..4); the mean of step indices has no meaning.
-
-    Raises:
-        ValueError: the reply has no probabilities.
-    """
-    if not reply.probabilities:
-        raise ValueError(
-            f"item {ask.id!r}: its reply ({reply.outcome}) holds no probabilities, so no expected "
-            "score; read it with ScoringJudge, and leave out what overflows"
-        )
-    return sum(v * p for v, p in zip(ask.range, reply.probabilities, strict=True))

@@ -1,17 +1,18 @@
-"""Costs of judging: prices, a budget that ends a run, and an estimate before it."""
+"""Costs of judging: prices, the most that a call may use, and a budget that ends a run."""
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, Charge, prompt_tokens
+from faithscope.probes.judge import parse
 from faithscope.probes.judge.form import Ask, Usage, Writing
 
 
@@ -74,6 +75,39 @@ def add(a: Usage, b: Usage) -> Usage:
     return Usage(*(getattr(a, f.name) + getattr(b, f.name) for f in fields(Usage)))
 
 
+CHARACTERS_PER_TOKEN = 3.5
+"""Characters per token of an estimate. Mathematical English has 3.3 to 4 in common vocabularies;
+the low end estimates too much rather than too little."""
+MESSAGE_TOKENS = 12
+"""Number of tokens that chat formats write around a message."""
+REPLY_TOKENS = 4096
+"""Guessed tokens of a reply whose usage nobody tells, if the judge sets no `max_tokens`."""
+
+
+def tokens_of(characters: int, messages: int = 1) -> int:
+    """Estimated number of tokens of a prompt of some messages, without a tokenizer."""
+    return math.ceil(characters / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS * messages
+
+
+def most_used(ask: Ask | Writing, max_tokens: int | None, prompted: bool = True) -> Usage:
+    """The most that one call for an ask may use: its prompt, and as long a reply as is allowed.
+
+    A dry run multiplies it by a price; a budget counts it where no server tells the usage.
+
+    Args:
+        max_tokens: most tokens of a reply, thinking included; None for `REPLY_TOKENS`.
+        prompted: whether the schema is asked for in the prompt (`ApiJudge.structured`).
+    """
+    texts, messages = [ask.prompt, ask.system or ""], 1
+    if isinstance(ask, Ask):
+        texts.append(parse.request(ask) if prompted else "")
+    else:
+        texts += [content for _, content in ask.before]
+        messages = len(ask.turns)
+    read = tokens_of(sum(map(len, texts)), messages)
+    return Usage(1, read, REPLY_TOKENS if max_tokens is None else max_tokens)
+
+
 class BudgetSpent(Exception):
     """The budget ended the asking. Replies so far are stored; the other asks are still pending."""
 
@@ -92,12 +126,13 @@ class Call:
     ask: str
     """The form's name and the id of the ask that the call was made for."""
     outcome: str
-    """Outcome of the call (`parsed`, `timed_out`, `stopped`, …), as in `Charge.outcome`."""
+    """Outcome of the call's reply; `stopped` if it was given up before a reply, `timed_out` if it
+    was made again."""
     usage: Usage
-    cost: float | None
+    cost: float | None = None
     """Dollars at the price when the call was made; None without a price."""
     estimated: bool = False
-    """Whether `usage`, or a part of it, is an estimate (`probes.judge.charges`)."""
+    """Whether `usage`, or a part of it, is not the server's, but the most that was allowed."""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Random id of the call, different for every call."""
     time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
@@ -119,11 +154,11 @@ class Budget:
     limit by the calls that the others have in flight and end within that time.
 
     A server may bill a call that timed out: each such attempt counts, once the ask that it was made
-    for has its reply, and so does a stopped one; both, and calls whose reply tells no usage or
-    cannot be read, count at an estimate (`probes.judge.charges`). Not counted are repeats after an
-    error that the server sent, which nobody bills, and repeats that a provider's client makes by
-    itself, unseen, after a lost connection or after its own time limit (ten minutes for most) if
-    `timeout` is longer: a provider may bill these.
+    for has its reply, and so does a stopped one. Both, and calls whose reply tells no usage or
+    cannot be read, count as the most that they may have used (`most_used`). Not counted are repeats
+    after an error that the server sent, which nobody bills, and repeats that a provider's client
+    makes by itself, unseen, after a lost connection or after its own time limit (ten minutes for
+    most) if `timeout` is longer: a provider may bill these.
     """
 
     def __init__(
@@ -156,18 +191,16 @@ class Budget:
             guess = did_you_mean(name, self.prices) or "; add it to the prices, or limit max_calls"
             raise UserError(f"max_cost={self.max_cost:g}: model {name!r} has no price{guess}")
 
-    def charge(self, name: str, usage: Usage, cost: float | None = None) -> None:
-        """Count the usage of a judge's call, made by this process or another, now or before.
+    def count(self, call: Call) -> None:
+        """Count a call that was made by this process or another, now or before.
 
-        Args:
-            cost: dollars, if known; else computed at the current price.
+        A call that had no price when it was made counts at the current price.
         """
-        if cost is None:
-            cost = self._cost(name, usage) or 0.0
+        cost = self._cost(call) if call.cost is None else call.cost
         with self._lock:
-            self.calls += usage.calls
+            self.calls += call.usage.calls
             # run folders of earlier versions may hold costs below zero, from a server's counts
-            self.cost += max(0.0, cost)
+            self.cost += max(0.0, cost or 0.0)
 
     def admit(self) -> bool:
         """Reserve one call, which `settle` releases; False if the budget allows none."""
@@ -180,27 +213,26 @@ class Budget:
             self.in_flight += 1
             return True
 
-    def settle(self, name: str, charge: Charge, ask: str = "") -> None:
-        """Record the end of a call that `admit` allowed, with its charge; nothing for a cached
-        reply.
+    def settle(self, call: Call) -> None:
+        """Record the end of a call that `admit` allowed; nothing for a cached reply.
 
         Raises:
             UserError: the call cannot be stored; it is counted all the same.
         """
         with self._lock:
             self.in_flight -= 1
-        self.write_down(name, charge, ask)
+        self.write_down(call)
 
-    def write_down(self, name: str, charge: Charge, ask: str = "") -> None:
-        """Count and store a call besides the one that `admit` allowed, e.g. one that timed out.
+    def write_down(self, call: Call) -> None:
+        """Price, count and store a call besides the one that `admit` allowed, e.g. one that timed
+        out.
 
         Raises:
             UserError: the call cannot be stored; it is counted all the same.
         """
-        cost = self._cost(name, charge.usage)
-        self.charge(name, charge.usage, cost)
-        if charge.usage.calls:
-            call = Call(name, ask, charge.outcome, charge.usage, cost, charge.estimated)
+        call = replace(call, cost=self._cost(call))
+        self.count(call)
+        if call.usage.calls:
             self.keep(call)
 
     def keep(self, call: Call) -> None:
@@ -214,9 +246,9 @@ class Budget:
         """The calls that other processes have made since this method was last called."""
         return ()
 
-    def _cost(self, name: str, usage: Usage) -> float | None:
-        price = price_of(name, self.prices)
-        return price.of(usage) if price else None
+    def _cost(self, call: Call) -> float | None:
+        price = price_of(call.model, self.prices)
+        return price.of(call.usage) if price else None
 
     def _look_up(self) -> None:
         if self.max_cost is None and self.max_calls is None:
@@ -227,7 +259,7 @@ class Budget:
                 return
             self._looked = now
         for call in self.of_others():
-            self.charge(call.model, call.usage, call.cost)
+            self.count(call)
 
     def __str__(self) -> str:
         most = []
@@ -237,38 +269,3 @@ class Budget:
             most.append(f"max_cost={self.max_cost:g}")
         spent = f"{self.calls} calls, ${self.cost:.4g}"
         return f"{spent} of {', '.join(most)}" if most else spent
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An estimate of what asking would use, made before any call."""
-
-    calls: int
-    """One call for each ask; repeats after malformed replies come on top."""
-    input_tokens: int
-    output_tokens: int
-    """Most output tokens: `max_output` for each call."""
-    cost: float | None
-    """Most dollars; None if the judge has no price."""
-    method: str
-    """Method by which tokens were counted."""
-
-
-def estimate(
-    asks: Iterable[Ask | Writing], name: str, max_output: int, prices: Prices, prompted: bool = True
-) -> Estimate:
-    """Calls, tokens and cost of asking a judge, without calling it.
-
-    Args:
-        max_output: most tokens of a reply, thinking included.
-        prompted: whether the schema is asked for in the prompt (`ApiJudge.structured`).
-    """
-    calls = tokens = 0
-    for ask in asks:
-        tokens += prompt_tokens(ask, prompted)
-        calls += 1
-    usage = Usage(calls, tokens, calls * max_output)
-    price = price_of(name, prices)
-    cost = price.of(usage) if price else None
-    method = f"characters / {CHARACTERS_PER_TOKEN:g}, without a tokenizer"
-    return Estimate(calls, tokens, usage.output_tokens, cost, method)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from faithscope.experiments.config.api import SpendConfig
-from faithscope.experiments.engine.models.prices import prices_of, read_prices
+from faithscope.experiments.config.api import ApiSection, SpendConfig
+from faithscope.experiments.engine.models.prices import prices_of, read_prices, spending_lines
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.spend import Price, dated_note, price_of
+from faithscope.probes.judge.form import Ask, Field, Form
+from faithscope.probes.judge.parse import request
+from faithscope.probes.judge.spend import (
+    CHARACTERS_PER_TOKEN,
+    MESSAGE_TOKENS,
+    Price,
+    dated_note,
+    most_used,
+    price_of,
+)
 
 SHIPPED = Path(__file__).parents[2] / "configs" / "prices.yaml"
 
@@ -115,3 +126,25 @@ def test_a_dated_name_is_priced_by_its_base_and_says_so():
     assert price_of("openai/o3-pro", prices) is None
     assert dated_note("openai/o3-2025-04-16", prices) == ["openai/o3-2025-04-16 is priced as o3"]
     assert dated_note("openai/o3", prices) == dated_note("openai/gpt-5-2025-08-07", prices) == []
+
+
+def test_a_dry_run_multiplies(tmp_path):
+    form = Form("f", "Rate {x}.", (Field("score", "integer", 0, 4),), "score", system="Be strict.")
+    asks = [Ask(str(i), form, {"x": "y" * 100 * i}) for i in range(3)]
+    schema = len(request(asks[0]))
+    lengths = [len("Be strict.") + len("Rate .") + 100 * i + schema for i in range(3)]
+    tokens = sum(math.ceil(n / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS for n in lengths)
+    prices = tmp_path / "prices.yaml"
+    entry = {"input": 20_000.0, "output": 8.0, "source": "a test"}
+    prices.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"m": entry}}))
+    settings = (ApiSection(max_tokens=200), SpendConfig(prices=str(prices)))
+    put = {"api:openai/m": asks, "api:openai/other": asks[:1], "planted:faithful": asks}
+    lines = spending_lines(put, *settings)
+    dollars = f"{(tokens * 20_000 + 600 * 8) / 1e6:.2f}"
+    other = f"{most_used(asks[0], 200).input_tokens:,}"
+    assert [line.split() for line in lines[2:4]] == [
+        ["api:openai/m", "3", f"{tokens:,}", "600", dollars],
+        ["api:openai/other", "1", other, "200", "no", "price"],
+    ]
+    assert "without a tokenizer" in lines[4]
+    assert spending_lines({"planted:faithful": asks}, *settings) == []

@@ -14,7 +14,7 @@ from faithscope.interp.formats import detect_format
 from faithscope.interp.model import Model
 from faithscope.probes.judge.form import Ask, Field, Form
 from faithscope.probes.judge.open_model import words
-from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings, expected
+from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings
 from faithscope.probes.messages import Message, message_ids
 
 CUE = '{"score": '
@@ -77,8 +77,6 @@ def test_probabilities_are_those_of_the_whole_logits(scale: str, everything_run:
         assert reply.mass == pytest.approx(float(p.sum()), rel=1e-3)
         assert reply.outcome == "parsed"
         assert reply.values == {"score": ask.range[int(p.argmax())]}
-        mean = sum(float(x) * v for v, x in zip(ask.range, p / p.sum(), strict=True))
-        assert expected(ask, reply) == pytest.approx(mean, rel=1e-3)
         assert reply.usage.calls == 1
         assert reply.usage.output_tokens == 0
 
@@ -160,8 +158,6 @@ def test_what_does_not_fit_is_an_overflow_and_holds_up_nothing_else() -> None:
     assert "do not fit the 512 positions of tiny:llama" in found["long"].problem
     assert found["i0"].outcome == found["i1"].outcome == "parsed"
     assert replies_of(ScoringJudge(model), [long])["long"].outcome == "overflow"
-    with pytest.raises(ValueError, match=r"its reply \(overflow\) holds no probabilities"):
-        expected(long, found["long"])
 
 
 def test_a_form_without_a_cue_or_bounds_is_refused() -> None:

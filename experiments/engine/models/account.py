@@ -48,7 +48,7 @@ class Account(Budget):
         self._offsets: dict[Path, int] = {}
         self._seen: set[str] = set()
         for call in self.of_others():
-            self.charge(call.model, call.usage, call.cost)
+            self.count(call)
 
     def keep(self, call: Call) -> None:
         """Store a call; it is on the disk when this returns.

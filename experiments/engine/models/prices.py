@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,17 @@ from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.listing import columns
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.spend import Price, dated_note, estimate
+from faithscope.probes.judge.spend import (
+    CHARACTERS_PER_TOKEN,
+    Price,
+    add,
+    dated_note,
+    most_used,
+    price_of,
+)
 
 if TYPE_CHECKING:
-    from faithscope.probes.judge.form import Ask, Writing
+    from faithscope.probes.judge.form import Ask, Usage, Writing
 
 
 class PriceEntry(Section):
@@ -85,23 +93,36 @@ def spending_lines(
     spend: SpendConfig,
     who: str = "judge",
 ) -> list[str]:
-    """Lines for `--dry-run` on what the pending asks to APIs would use; none without any.
+    """Lines for `--dry-run` on what the pending asks to APIs would use at most; none without any.
+
+    One call is counted for each ask; repeats after malformed replies come on top.
 
     Args:
         who: role of the models, at the head of the table.
     """
-    table, notes, method, prices = [], [], "", prices_of(spend)
-    for model, of_model in asks.items():
-        if not model.startswith(API) or not of_model:
-            continue
-        name = model.removeprefix(API)
-        expected = estimate(of_model, name, judge.max_tokens, prices)
-        notes += dated_note(name, prices)
-        cost = "no price" if expected.cost is None else f"{expected.cost:.2f}"
-        tokens = (f"{expected.input_tokens:,}", f"{expected.output_tokens:,}")
-        table.append((model, f"{expected.calls:,}", *tokens, cost))
-        method = expected.method
-    if not table:
-        return []
+    usage = {
+        model: reduce(add, (most_used(ask, judge.max_tokens) for ask in of_model))
+        for model, of_model in asks.items()
+        if model.startswith(API) and of_model
+    }
+    method = f"tokens counted as characters / {CHARACTERS_PER_TOKEN:g}, without a tokenizer"
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")
-    return ["", *columns([header, *table]), f"tokens counted as {method}", *notes]
+    return cost_lines(usage, spend, header, method)
+
+
+def cost_lines(
+    usage: Mapping[str, Usage], spend: SpendConfig, header: tuple[str, ...], note: str
+) -> list[str]:
+    """Lines of a table of calls, tokens and dollars by model; none without a model.
+
+    Args:
+        note: line below the table, on how the numbers were found.
+    """
+    table, notes, prices = [header], [], prices_of(spend) if usage else {}
+    for model, used in usage.items():
+        price = price_of(model.removeprefix(API), prices)
+        cost = "no price" if price is None else f"{price.of(used):.2f}"
+        counts = (used.calls, used.input_tokens, used.output_tokens)
+        table.append((model, *(f"{n:,}" for n in counts), cost))
+        notes += dated_note(model.removeprefix(API), prices)
+    return ["", *columns(table), note, *notes] if usage else []

@@ -3,7 +3,6 @@ models. It reads no weights."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.fingerprint import fingerprint
-from faithscope.experiments.engine.models.prices import prices_of
+from faithscope.experiments.engine.models.prices import cost_lines
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished, missing
 from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake
@@ -321,25 +320,21 @@ def api_lines(config: TracesConfig, items: Sequence[Item], index: Index) -> list
     Traces are not written yet, so their lengths and numbers of edits are guesses; a model's
     thinking before an answer comes on top.
     """
-    from faithscope.probes.judge.charges import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS
     from faithscope.probes.judge.form import Usage
-    from faithscope.probes.judge.spend import dated_note, price_of
+    from faithscope.probes.judge.spend import tokens_of
 
     # replies stored before a stop are not asked again, even if their probe is still pending
     stored = Counter(
         (model, task, item.rpartition(" ")[0])
         for (_, model, task, item), _ in index.places((API_REPLIES,))
     )
-    prices = prices_of(config.spend)
-    reasoning = GUESS.steps * GUESS.tokens
-    table, notes = [], []
+    reasoning, usage = GUESS.steps * GUESS.tokens, {}
     for model in (m for m in config.model.name if m.startswith(API)):
         of_model = config.of(model)
         calls = put = written = 0
         for item in (i for i in items if i.model == model):
             lacking = missing(index, item)
-            prompt = math.ceil(len(item.of.cot_prompt(item.question)) / CHARACTERS_PER_TOKEN)
-            prompt += MESSAGE_TOKENS
+            prompt = tokens_of(len(item.of.cot_prompt(item.question)))
             asked = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in item.probes}
             whole = sum(asked[p] for p in lacking if p in asked)
             have = stored[model, item.task, item.item]
@@ -352,12 +347,7 @@ def api_lines(config: TracesConfig, items: Sequence[Item], index: Index) -> list
             put += asks * prompt + prompt * to_write
             put += round(quoted * asks / whole) if whole else 0
             written += asks * ANSWER_TOKENS + reasoning * to_write
-        price = price_of(model.removeprefix(API), prices)
-        cost = "no price" if price is None else f"{price.of(Usage(calls, put, written)):.2f}"
-        notes += dated_note(model.removeprefix(API), prices)
-        table.append((model, f"{calls:,}", f"{put:,}", f"{written:,}", cost))
-    if not table:
-        return []
+        usage[model] = Usage(calls, put, written)
     header = ("model", "calls, about", "input tokens", "output tokens", "dollars, about")
     thinking = "without what a model thinks before it answers"
-    return ["", *columns([header, *table]), thinking, *notes]
+    return cost_lines(usage, config.spend, header, thinking)

@@ -24,14 +24,12 @@ from faithscope.experiments.engine.models.account import (
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.files import StoreError
 from faithscope.probes.judge import spend
-from faithscope.probes.judge.charges import Charge
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Call
 
 NAME = "openai/gpt-4.1"
 MODEL = f"api:{NAME}"
 ONE = Usage(1, 100, 20, 5, 40)
-CHARGE = Charge(ONE, "parsed")
 
 
 @contextmanager
@@ -109,7 +107,7 @@ def test_a_limit_holds_for_all_workers_together(
     monkeypatch.setattr(spend, "REFRESH", 0.0)
     limits = SpendConfig(max_calls=5)
     with at_work(tmp_path, "1of2", limits) as one, at_work(tmp_path, "2of2", limits) as other:
-        while any([a.admit() and (a.settle(NAME, CHARGE) or True) for a in (one, other)]):
+        while any([a.admit() and (a.settle(call()) or True) for a in (one, other)]):
             pass
         assert [one.calls, other.calls] == [5, 5]
     assert len(calls_of(tmp_path / "t")) == 5
@@ -128,7 +126,7 @@ def test_who_asks_no_api_reads_no_prices_and_keeps_no_calls(tmp_path: Path) -> N
 def test_cached_replies_are_not_written_down(tmp_path: Path) -> None:
     with at_work(tmp_path) as account:
         assert account.admit()
-        account.settle(NAME, Charge(Usage(), "parsed"))
+        account.settle(Call(NAME, "", "parsed", Usage()))
     assert calls_of(tmp_path / "t") == []
 
 
@@ -170,7 +168,7 @@ def test_what_a_call_cost_then_is_what_it_cost(tmp_path: Path) -> None:
 def test_estimates_are_told_from_what_the_server_said(tmp_path: Path) -> None:
     with at_work(tmp_path) as account:
         account.keep(call(cost=0.25))
-        account.write_down(NAME, Charge(ONE, "timed_out", estimated=True))
+        account.write_down(call(outcome="timed_out", estimated=True))
         account.keep(call(cost=0.5, outcome="stopped", estimated=True))
     calls = calls_of(tmp_path / "t")
     assert [(c.outcome, c.estimated) for c in calls] == [
@@ -191,5 +189,5 @@ def test_a_call_that_cannot_be_written_down_is_an_error(tmp_path: Path) -> None:
         account.path.mkdir()
         assert account.admit()
         with pytest.raises(StoreError, match=r"spend\.main\.jsonl: cannot be written"):
-            account.settle(NAME, CHARGE)
+            account.settle(call())
         assert (account.calls, account.in_flight) == (1, 0)

@@ -29,9 +29,8 @@ from fault_server import (
 
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.api import ApiJudge
-from faithscope.probes.judge.charges import prompt_tokens
 from faithscope.probes.judge.form import Usage, Writing
-from faithscope.probes.judge.spend import Budget, BudgetSpent, Price
+from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, Price, most_used
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -224,8 +223,8 @@ def test_an_interruption_keeps_what_was_answered(server):
     assert time.perf_counter() - began < 15
     # what was on its way may be billed
     parsed = {(f"coverage/{name}", "parsed", ONE) for name in "abcde"}
-    put = prompt_tokens(asks(["never"])[0])
-    stopped = ("coverage/never", "stopped", Usage(1, put, me.max_tokens))
+    most = most_used(asks(["never"])[0], me.max_tokens)
+    stopped = ("coverage/never", "stopped", most)
     assert {(s.ask, s.outcome, s.usage) for s in account.kept} == parsed | {stopped}
 
 
@@ -275,7 +274,7 @@ def test_calls_are_limited_and_the_rest_goes_on_later(server):
     left = [i for i in range(20) if str(i) not in kept]
     resumed = Budget(max_calls=20)
     for reply in kept.values():
-        resumed.charge(NAME, reply.usage)
+        resumed.count(Call(NAME, "", reply.outcome, reply.usage))
     kept |= ask_all(judge(server, budget=resumed), left)
     assert len(kept) == sum(server.seen.values()) == resumed.calls == 20
 

@@ -8,16 +8,17 @@ from contextvars import copy_context
 import pytest
 
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.charges import (
+from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing, no_reply
+from faithscope.probes.judge.replies import may_be_billed, timed_out
+from faithscope.probes.judge.spend import (
     MESSAGE_TOKENS,
     REPLY_TOKENS,
-    Charge,
-    Charges,
-    prompt_tokens,
-    timed_out,
+    Budget,
+    BudgetSpent,
+    Call,
+    Price,
+    most_used,
 )
-from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing, no_reply
-from faithscope.probes.judge.spend import Budget, BudgetSpent, Price
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -46,60 +47,58 @@ FORM = Form(
 NAME = "openai/gpt-4.1"
 PRICES = {"gpt-4.1": Price(input=10, cached=5, output=30)}
 MOST = 200
-CHARGES = Charges(MOST, prompted=True)
 
 
 def ask(name: str = "a") -> Ask:
     return Ask(name, FORM, {"item": name})
 
 
-PUT = prompt_tokens(ask())
+UNKNOWN = most_used(ask(), MOST)
+"""What a call is charged whose usage nobody tells."""
 
 
-def test_a_prompt_by_hand() -> None:
+def test_the_most_that_a_call_may_use_by_hand() -> None:
     writing = Writing("w", "x" * 70, "y" * 35, (("user", "z" * 35), ("assistant", "z" * 35)))
-    assert prompt_tokens(writing) == 175 / 3.5 + 3 * MESSAGE_TOKENS
-    assert prompt_tokens(ask(), prompted=False) == math.ceil(len("item=a; Rate this.") / 3.5) + 12
+    assert most_used(writing, MOST) == Usage(1, 175 // 3.5 + 3 * MESSAGE_TOKENS, MOST)
+    unprompted = most_used(ask(), None, prompted=False)
+    read = math.ceil(len("item=a; Rate this.") / 3.5) + 12
+    assert unprompted == Usage(1, read, REPLY_TOKENS)
 
 
 @pytest.mark.parametrize(
-    ("reply", "expected"),
+    ("told", "charged"),
     [
-        (Reply("parsed", text="x", usage=Usage(1, 100, 20, 5, 40)), Usage(1, 100, 20, 5, 40)),
-        (Reply("unparsed", usage=Usage(1, 100)), Usage(1, 100)),
-        (Reply("filtered", text="no", usage=Usage()), Usage()),
+        (
+            {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+            Usage(1, 100, 20),
+        ),
+        (
+            {"prompt_tokens": 0, "completion_tokens": 7, "total_tokens": 7},
+            Usage(1, UNKNOWN.input_tokens, 7),
+        ),
+        (
+            {"prompt_tokens": 100, "completion_tokens": 0, "total_tokens": 100},
+            Usage(1, 100, MOST),
+        ),
+        (None, UNKNOWN),
     ],
 )
-def test_what_the_server_says_is_charged(reply: Reply, expected: Usage) -> None:
-    assert CHARGES.of(ask(), reply) == Charge(expected, reply.outcome)
+def test_what_the_server_does_not_tell_counts_as_the_most_that_was_allowed(
+    server: FaultServer, told: dict[str, int] | None, charged: Usage
+) -> None:
+    server.default = [says(GOOD, used=told)]
+    budget = InMemory(prices=PRICES)
+    judge(server, budget).ask_all([ask()], lambda *_: None)
+    (call,) = budget.kept
+    assert (call.outcome, call.usage) == ("parsed", charged)
+    assert call.estimated == (charged != Usage(1, 100, 20))
+    assert call.cost == PRICES["gpt-4.1"].of(charged)
 
 
-@pytest.mark.parametrize(
-    ("reply", "written"),
-    [
-        (Reply("parsed", text="x" * 30, thinking="y" * 40, usage=Usage(1)), 20),
-        (Reply("parsed", text="x" * 30, usage=Usage(1, 0, 7)), 7),
-        (Reply("truncated", text="x" * 30, usage=Usage(1)), MOST),
-        (Reply("unparsed", usage=Usage(1)), MOST),
-        (Reply("filtered", usage=Usage(1)), 0),
-    ],
-)
-def test_what_it_does_not_say_is_estimated(reply: Reply, written: int) -> None:
-    expected = Charge(Usage(1, PUT, written), reply.outcome, estimated=True)
-    assert CHARGES.of(ask(), reply) == expected
-
-
-def test_without_a_limit_a_reply_that_nobody_saw_is_guessed() -> None:
-    assert Charges(None, True).unseen(ask(), "stopped").usage.output_tokens == REPLY_TOKENS
-
-
-def test_what_was_stopped_is_charged_where_it_was_on_its_way() -> None:
-    cancelled, timeout = "RuntimeError('model call cancelled')", 'AttemptTimeoutError("…")'
-    sent = Charge(Usage(1, PUT, MOST), "stopped", estimated=True)
-    for attempts in (["RateLimitError(…)", None], [cancelled], [timeout]):
-        assert CHARGES.of_stopped(ask(), attempts) == sent
-    assert CHARGES.of_stopped(ask(), ["RateLimitError(…)"]) == Charge(Usage(1), "stopped")
-    assert CHARGES.of_stopped(ask(), []) == Charge(Usage(), "stopped")
+def test_an_attempt_may_be_billed_where_it_was_on_its_way() -> None:
+    for error in (None, "RuntimeError('model call cancelled')", 'AttemptTimeoutError("…")'):
+        assert may_be_billed(error)
+    assert not may_be_billed("RateLimitError(…)")
 
 
 def test_a_timeout_is_told_from_other_errors() -> None:
@@ -122,7 +121,7 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(server: FaultServer) 
     server.plan = {str(i): [says(GOOD, used=None)] for i in range(10)}
     server.plan["0"] = [says(GOOD, used={"prompt_tokens": 0, "completion_tokens": 0,
                                          "total_tokens": 0})]  # fmt: skip
-    each = PRICES["gpt-4.1"].of(Usage(1, PUT, math.ceil(len(GOOD) / 3.5)))
+    each = PRICES["gpt-4.1"].of(UNKNOWN)
     budget = InMemory(max_cost=3.5 * each, prices=PRICES)
     replies: list[Reply] = []
     with pytest.raises(BudgetSpent, match="max_cost="):
@@ -205,10 +204,9 @@ def test_counts_that_are_none_are_estimated(server: FaultServer) -> None:
     budget = InMemory(prices=PRICES, max_cost=1)
     answers = replies_of(judge(server, budget), [ask(name) for name in NO_COUNTS])
     assert {(r.outcome, r.usage) for r in answers.values()} == {("parsed", Usage(calls=1))}
-    written = math.ceil(len(GOOD) / 3.5)
     for call in budget.kept:
-        put = prompt_tokens(ask(call.ask.partition("/")[2]))
-        assert (call.usage, call.estimated) == (Usage(1, put, written), True)
+        most = most_used(ask(call.ask.partition("/")[2]), MOST)
+        assert (call.usage, call.estimated) == (most, True)
 
 
 TRUTHS = {
@@ -274,9 +272,7 @@ def test_a_reply_that_the_client_cannot_read_is_charged_and_kept(
     assert no_reply(reply) == ""
     assert account.calls == sum(server.seen.values()) == 2
     for call in account.kept:
-        assert call.estimated
-        assert call.usage.input_tokens == PUT
-        assert 0 < call.usage.output_tokens <= MOST
+        assert (call.usage, call.estimated) == (UNKNOWN, True)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +287,7 @@ def test_a_page_in_the_place_of_a_reply_is_charged_and_asked_for_again(
     judge(server, account, attempts=1).ask_all([ask()], lambda _, r: answers.append(r))
     assert (answers[0].outcome, answers[0].text) == ("unparsed", "")
     assert no_reply(answers[0]).startswith("the server's reply cannot be read")
-    assert [call.usage for call in account.kept] == [Usage(1, PUT, MOST)]
+    assert [call.usage for call in account.kept] == [UNKNOWN]
 
 
 def test_an_error_with_the_status_of_success_is_a_failure(server: FaultServer) -> None:
@@ -306,7 +302,7 @@ def test_a_body_that_breaks_off_with_its_connection_is_charged(server: FaultServ
     server.default = [cut_off]
     account = InMemory(prices=PRICES)
     judge(server, account).ask_all([ask()], lambda *_: None)
-    assert [(c.outcome, c.usage) for c in account.kept] == [("failed", Usage(1, PUT, MOST))]
+    assert [(c.outcome, c.usage) for c in account.kept] == [("failed", UNKNOWN)]
 
 
 def test_a_server_of_which_nothing_can_be_read_is_asked_no_further(server: FaultServer) -> None:
@@ -331,10 +327,9 @@ def test_a_long_body_is_kept_in_part_and_no_key_of_it(
     assert len(answers[0].text) < 11_000
     assert "[OWN_API_KEY]" in answers[0].text
     assert answers[0].text.endswith("characters]")
-    assert account.kept[0].usage.output_tokens == MOST
 
 
 def test_no_count_of_an_earlier_run_lowers_the_cost() -> None:
     budget = Budget(max_cost=1, prices=PRICES)
-    budget.charge(NAME, Usage(1, 100, -(10**6)))
+    budget.count(Call(NAME, "", "parsed", Usage(1, 100, -(10**6))))
     assert budget.cost == 0

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.engine import made
+from faithscope.experiments.engine import outputs
 from faithscope.experiments.engine.folder import read_environment, stored_config
 
 WRITES, FINISHED = "writing tables", "is finished"
@@ -85,11 +85,11 @@ def _delete_the_page(run: Path) -> None:
 
 
 def _delete_what_was_noted(run: Path) -> None:
-    (run / made.FILE).unlink()
+    (run / outputs.FILE).unlink()
 
 
 def _damage_what_was_noted(run: Path) -> None:
-    (run / made.FILE).write_text("[]")
+    (run / outputs.FILE).write_text("[]")
 
 
 def _touch_the_records(run: Path) -> None:
@@ -146,6 +146,6 @@ def test_outputs_are_made_again_by_other_code_or_libraries(
     config: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("source", "version"):
-        monkeypatch.setattr(made, name, lambda *of: "another")
+        monkeypatch.setattr(outputs, name, lambda *of: "another")
         assert execute(["run", str(config)]) == 0
         assert WRITES in capfd.readouterr().err
