@@ -17,14 +17,7 @@ from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.listing import columns
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.spend import (
-    CHARACTERS_PER_TOKEN,
-    Price,
-    add,
-    dated_note,
-    most_used,
-    price_of,
-)
+from faithscope.probes.judge import spend as costs
 
 if TYPE_CHECKING:
     from faithscope.probes.judge.form import Ask, Usage, Writing
@@ -46,9 +39,9 @@ class PriceFile(Section):
     """Model whose price was not found -> the reason."""
 
     @property
-    def prices(self) -> dict[str, Price]:
+    def prices(self) -> dict[str, costs.Price]:
         """Model name -> its price."""
-        return {name: Price(e.input, e.output, e.cached) for name, e in self.models.items()}
+        return {name: costs.Price(e.input, e.output, e.cached) for name, e in self.models.items()}
 
 
 def read_prices(path: Path) -> PriceFile:
@@ -65,7 +58,7 @@ def read_prices(path: Path) -> PriceFile:
         raise UserError("\n".join(explain(tree, error, PriceFile))) from None
 
 
-def prices_of(spend: SpendConfig) -> dict[str, Price]:
+def prices_of(spend: SpendConfig) -> dict[str, costs.Price]:
     """The prices of a run; none if its config names no file.
 
     Raises:
@@ -101,11 +94,11 @@ def spending_lines(
         who: role of the models, at the head of the table.
     """
     usage = {
-        model: reduce(add, (most_used(ask, judge.max_tokens) for ask in of_model))
+        model: reduce(costs.add, (costs.most_used(ask, judge.max_tokens) for ask in of_model))
         for model, of_model in asks.items()
         if model.startswith(API) and of_model
     }
-    method = f"tokens counted as characters / {CHARACTERS_PER_TOKEN:g}, without a tokenizer"
+    method = f"tokens counted as characters / {costs.CHARACTERS_PER_TOKEN:g}, without a tokenizer"
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")
     return cost_lines(usage, spend, header, method)
 
@@ -120,9 +113,9 @@ def cost_lines(
     """
     table, notes, prices = [header], [], prices_of(spend) if usage else {}
     for model, used in usage.items():
-        price = price_of(model.removeprefix(API), prices)
+        price = costs.price_of(model.removeprefix(API), prices)
         cost = "no price" if price is None else f"{price.of(used):.2f}"
         counts = (used.calls, used.input_tokens, used.output_tokens)
         table.append((model, *(f"{n:,}" for n in counts), cost))
-        notes += dated_note(model.removeprefix(API), prices)
+        notes += costs.dated_note(model.removeprefix(API), prices)
     return ["", *columns(table), note, *notes] if usage else []
