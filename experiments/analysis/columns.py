@@ -91,9 +91,9 @@ SHARED = plain(
         "cached_tokens": "Of the input tokens, those that the provider had cached.",
         "cost": "Dollars, at the prices of each call's time, of the calls that had a price.",
         "priced": "Whether all calls had a price.",
-        "estimated_calls": "Calls whose tokens are estimates: the server told none, or nobody saw "
-        "the reply.",
-        "estimated_cost": "Dollars of the calls whose tokens are estimates.",
+        "estimated_calls": "Calls charged the most that was allowed: the server told no usage, or "
+        "nobody saw the reply.",
+        "estimated_cost": "Dollars of the calls charged the most that was allowed.",
     }
 )
 """Columns with one meaning in all studies. Tables name them by a bare string; their meaning stands

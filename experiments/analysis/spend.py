@@ -57,5 +57,5 @@ SPEND = Table(
 `cost` is in dollars at the prices of each call's time, of the calls that had a price (missing where
 none had); `priced` says whether all had. Replies from the cache are no calls. Of these sums,
 `estimated_calls` and `estimated_cost` are of calls whose server told no usage, or whose reply
-nobody saw (stopped, timed out): their tokens are estimates, mostly high ones.
+nobody saw (stopped, timed out): they are charged the most that was allowed.
 """
