@@ -105,15 +105,6 @@ class ApiJudge:
             self._cache.check()
         self._connect()
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Every setting that decides the judge's replies, for a record or a fingerprint."""
-        names = (
-            "name base_url temperature top_p seed max_tokens reasoning_effort reasoning_tokens "
-            "structured attempts extra_body"
-        )
-        return {name: getattr(self, name) for name in names.split()}
-
     def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
         """Put every ask to the judge; `on_reply` takes each reply as it comes, on the caller's
         thread.

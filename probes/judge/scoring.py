@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from faithscope.probes.graded import label_mass, log_distribution, top
 from faithscope.probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
-from faithscope.probes.judge.open_model import overflow, words
-from faithscope.probes.judge.parse import requested
+from faithscope.probes.judge.open_model import overflow
 from faithscope.probes.label_tokens import LabelTokens
 from faithscope.probes.messages import Message, message_ids
 
@@ -32,9 +31,6 @@ class ScoringSettings:
     batch_size: int = 16
     """Most asks in one packed call: a prefix that their prompts share (a rubric) is computed once.
     The model's token budget splits calls that are too large."""
-    request_form: bool = False
-    """Whether the request for the reply's form follows the prompt, as for a judge that writes, so
-    that the two readings differ only in how the verdict is read from the model."""
     execution: Literal["auto", "packed", "dense", "loop"] = "auto"
 
     def __post_init__(self) -> None:
@@ -106,7 +102,6 @@ class ScoringJudge:
                     "parsed",
                     {ask.form.verdict: choices[names.index(top(shares))]},
                     usage=Usage(calls=1, input_tokens=len(prefix)),
-                    requested=requested(ask) if self.settings.request_form else "",
                     seconds=seconds,
                     probabilities=tuple(math.exp(x) for x in shares.values()),
                     mass=label_mass(answered.log_probs),
@@ -119,8 +114,7 @@ class ScoringJudge:
                 f"judge form {ask.form.name!r} has no cue to read log-probs after; give it the "
                 "beginning of a reply, up to where the number stands"
             )
-        text = words(ask) if self.settings.request_form else ask.prompt
-        message = Message(text, ask.system)
+        message = Message(ask.prompt, ask.system)
         return (*message_ids(self.model, message), *self.model.encode(ask.form.cue.rstrip()))
 
     def _labels(self, ask: Ask) -> list[tuple[int, ...]]:

@@ -13,7 +13,6 @@ from tiny_models import tiny
 from faithscope.interp.formats import detect_format
 from faithscope.interp.model import Model
 from faithscope.probes.judge.form import Ask, Field, Form
-from faithscope.probes.judge.open_model import words
 from faithscope.probes.judge.scoring import ScoringJudge, ScoringSettings
 from faithscope.probes.messages import Message, message_ids
 
@@ -139,15 +138,6 @@ def test_the_system_text_of_a_form_is_read() -> None:
     one, other = (replies_of(ScoringJudge(model), [a])["i0"] for a in (plain, told))
     assert one.probabilities != pytest.approx(other.probabilities, abs=1e-4)
     assert other.usage.input_tokens > one.usage.input_tokens
-
-
-def test_the_request_for_a_form_is_put_where_it_is_asked_for() -> None:
-    model = tiny("llama")
-    (ask,) = asks("0-9", 1)
-    bare = replies_of(ScoringJudge(model), [ask])["i0"]
-    full = replies_of(ScoringJudge(model, ScoringSettings(request_form=True)), [ask])["i0"]
-    more = len(model.encode(words(ask))) - len(model.encode(ask.prompt))
-    assert full.usage.input_tokens - bare.usage.input_tokens == more > 100
 
 
 def test_what_does_not_fit_is_an_overflow_and_holds_up_nothing_else() -> None:
