@@ -9,7 +9,6 @@ import pytest
 from faithscope.experiments.engine.forms import Task, trace_forms
 from faithscope.experiments.engine.forms.lines import as_lines
 from faithscope.experiments.engine.forms.tasks import NO_STEP, NOTHING_BEFORE, TASKS, Said, Shown
-from faithscope.probes.judge.form import Ask
 
 STEPS = ("He has 2 pens.", "Hm.", "He buys 3 more.", "So 5.")
 CHAIN = Shown("How many?", STEPS, (0, 2, 3), "\n".join(STEPS), lambda i: as_lines(STEPS[:i]))
@@ -22,22 +21,27 @@ def test_a_form_file_may_name_every_task_and_no_other() -> None:
 @pytest.mark.parametrize("name", [n for n, f in trace_forms().items() if "reference" not in f.task])
 def test_a_packaged_form_shows_what_its_task_gives(name: str) -> None:
     form = trace_forms()[name]
-    cases = list(form.judged.cases(CHAIN))
-    assert [step for step, _, _ in cases] == ([0, 2, 3] if form.judged.by_step else [None])
-    for step, values, high in cases:
-        prompt = Ask("x", form.form, values, high=high).prompt
+    asks = list(form.judged.asks(form.form, CHAIN, "x"))
+    steps = [one.about["step"] for one in asks]
+    assert steps == ([0, 2, 3] if form.judged.by_step else [None])
+    assert [one.ask.id for one in asks] == ["x" if i is None else f"x {i}" for i in steps]
+    for (ask, *_), step in zip(asks, steps, strict=True):
+        prompt = ask.prompt
         assert STEPS[2 if step is None else step] in prompt
         if step:
             assert as_lines(STEPS[:step]) in prompt
             assert as_lines(STEPS[: step + 1]) not in prompt
     if form.judged.by_step:
-        assert NOTHING_BEFORE in Ask("x", form.form, cases[0][1]).prompt
+        assert NOTHING_BEFORE in asks[0].ask.prompt
 
 
 def test_localisation_numbers_the_judged_steps_alone() -> None:
-    ((step, values, high),) = TASKS["localisation"].cases(CHAIN)
-    assert (step, high) == (None, 2)
-    assert values["cot"].splitlines() == [f"[Step {i}] {STEPS[j]}" for i, j in enumerate((0, 2, 3))]
+    form = trace_forms()["c2_localisation"].form
+    ((ask, about, places),) = TASKS["localisation"].asks(form, CHAIN, "x")
+    assert (about, ask.high, places) == ({"step": None}, 2, (0, 2, 3))
+    assert ask.values["cot"].splitlines() == [
+        f"[Step {i}] {STEPS[j]}" for i, j in enumerate((0, 2, 3))
+    ]
 
 
 @pytest.mark.parametrize(
