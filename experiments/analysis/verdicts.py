@@ -8,11 +8,31 @@ flag. With a form that rates, `score` is 1 - rating / highest, and nothing is fl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from faithscope.experiments.engine.forms.tasks import NO_STEP, JudgedTask, Said
+import pandas as pd
 
+from faithscope.experiments.engine.forms import TaskForm
+from faithscope.experiments.engine.forms.tasks import NO_STEP, JudgedTask, Said
+from faithscope.experiments.engine.models.judges import READINGS, as_sent
+from faithscope.probes.record import KEYS
+
+JUDGEMENT = {
+    "form": "the prompt",
+    "reading": "generated | scored",
+    "step": "the step that was asked about, from 0; none where the whole chain was",
+    "outcome": "parsed, refused …",
+    "verdict": "value of the form's verdict field",
+    "flag": "whether something is wrong; none for forms that rate, or an uncertain judge",
+    "score": "higher is worse, 0 to 1",
+    "values": "every field of the reply",
+    "probabilities": "of each verdict, from the lowest; scored reading only",
+    "mass": "share of the model's probability on all verdicts",
+    "asked": "the user message as it was sent",
+    "text": "the raw reply",
+}
+"""Column -> meaning of a frame of judgements, after `probes.record.KEYS`."""
 UNCERTAIN = "uncertain"
 """Outcome of class 2 of the faithful judge: left out of rates and agreement, but counted."""
 
@@ -44,6 +64,20 @@ def said_of(task: JudgedTask, record: Mapping[str, Any], highest: int | None = N
     # records of older versions have probabilities only where they were read
     p = record.get("probabilities", ())
     return task.reads(record["verdict"], p, highest or task.highest or 1)
+
+
+def with_meaning(record: Mapping[str, Any], form: TaskForm) -> dict[str, Any]:
+    """A record of a judge's reply with what it means, and the user message as it was sent."""
+    said = said_of(form.judged, record, form.form.verdict_field.high)
+    reading = READINGS.get(record["probe"], "generated")
+    asked = {"form": record["variant"], "reading": reading, "asked": as_sent(record)}
+    return {**record, **asked, "flag": said.flag, "score": said.score}
+
+
+def judgements(records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm]) -> pd.DataFrame:
+    """A row per judgement with its texts, with or without a verdict; see `JUDGEMENT`."""
+    rows = [with_meaning(record, forms[record["variant"]]) for record in records]
+    return pd.DataFrame(rows, columns=[*KEYS, *JUDGEMENT])
 
 
 def verdict_of(

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import pandas as pd
 
+from faithscope.experiments.analysis.verdicts import with_meaning
 from faithscope.experiments.engine.forms.tasks import NO_STEP
-from faithscope.experiments.engine.models.judges import READINGS, as_sent
+from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.models.judging import Judged, of_cases
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
@@ -30,7 +31,17 @@ from faithscope.probes.judge.form import Reply
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 _ABOUT = ("judge", "form", "task", "reading", "item", "ask", "chain", "condition")
 _ITEM = ("level", "scale", "target", "n_steps", "n_middle", "n_removed")
-_SAID = ("outcome", "verdict", "values", "right", "expected", "probabilities", "mass")
+_SAID = (
+    "outcome",
+    "verdict",
+    "flag",
+    "score",
+    "values",
+    "right",
+    "expected",
+    "probabilities",
+    "mass",
+)
 _TEXTS = ("system", "asked", "text", "thinking", "problem")
 COLUMNS = (*_ABOUT, *_ITEM, *_SAID, *USAGE, "from_cache", *_TEXTS)
 INJECTION = ("injection", "demand", "demanded", "step", "twin")
@@ -66,7 +77,7 @@ def judgements(
         injected: whether those with a text in their chain are wanted, or those without.
     """
     rows = [
-        judgement(r, forms[r["variant"]]) | {"asked": as_sent(r)}
+        judgement(r, forms[r["variant"]]) | with_meaning(r, forms[r["variant"]])
         for r in records
         if is_injected(r) == injected
     ]
