@@ -50,7 +50,7 @@ class OneAsk(NamedTuple):
     """One ask about an item."""
 
     ask: Any
-    """What is asked: an `Ask` of a judge, or a `Writing`."""
+    """The prompt: an `Ask` of a judge, or a `Writing`."""
     about: Mapping[str, Any] = MappingProxyType({})
     """Fields of the ask's record that say which part of the item it is about (`step`)."""
     places: Sequence[int] | None = None

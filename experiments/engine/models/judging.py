@@ -102,7 +102,7 @@ class Case:
     item: str
     """Id in the keys of units, unique among the cases of one task."""
     of: Any
-    """The item itself."""
+    """The item that the case is made of, as the study has it."""
     about: Mapping[str, Any]
     """What records of the case are about: dataset, task, item and model."""
     asks: tuple[OneAsk, ...]

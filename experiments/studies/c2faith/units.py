@@ -100,8 +100,8 @@ class Units:
             asked = dict(judge_forms)
             if model == c.reference:
                 asked |= self.references
-            for form in asked.values():
-                yield from put_to(model, c.judge, c.seed, ordinary_cases(benchmark, form))
+            ordinary = (x for form in asked.values() for x in ordinary_cases(benchmark, form))
+            yield from put_to(model, c.judge, c.seed, ordinary)
             if model in c.internals.model:
                 # without stated marks, units keep the ids that they have
                 unstated = {"marks"} if c.internals.marks is None else set()
@@ -114,8 +114,8 @@ class Units:
                         continue
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
             # last, so that ordinary asks are in the same batches as without injected ones
-            for form in judge_forms.values():
-                yield from put_to(model, c.judge, c.seed, self._injected(form, benchmark))
+            injected = (x for f in judge_forms.values() for x in self._injected(f, benchmark))
+            yield from put_to(model, c.judge, c.seed, injected)
 
     def _injected(self, form: TaskForm, benchmark: Benchmark) -> Iterator[Case]:
         settings, seed = self.config.injection, self.config.seed

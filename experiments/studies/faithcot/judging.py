@@ -80,16 +80,9 @@ def keys_of(pair: Pair) -> dict[str, Any]:
 
 
 def _asks(form: Form, base: str, index: Index, pair: Pair, judge: str) -> list[OneAsk]:
-    return asks_of(pair, trace_of(index, pair), form, base)
-
-
-def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[OneAsk]:
-    """Asks of one judged task about a trace: one about the whole chain with its stated answer, or
-    one per counted step with all text before it.
-
-    Args:
-        base: name of the judged task.
-    """
+    """Asks of the judged task `base` about a trace: one about the whole chain with its stated
+    answer, or one per counted step with all text before it."""
+    trace = trace_of(index, pair)
     steps = {step.index: step for step in trace.counted_steps}
     before = lambda i: trace.reasoning_text[: steps[i].chars[0]].strip()  # noqa: E731
     texts = [step.text.strip() for step in trace.steps]
