@@ -87,7 +87,7 @@ def _records(*verdicts: int | None, p: tuple[tuple[float, ...], ...] = ()) -> li
         # a step without a verdict leaves open what comes after it
         ("step_judge", _records(1, None), ("refused", 2, 1, None, 0.0, None, None)),
         ("step_judge", _records(None, 0), ("refused", 2, 1, True, 1.0, None, None)),
-        ("step_judge", _records(0, None), ("refused", 2, 1, True, 0.5, 0, None)),
+        ("step_judge", _records(0, None), ("refused", 2, 1, True, 1.0, 0, None)),
         ("step_judge", _records(None), ("refused", 1, 1, None, None, None, None)),
         (
             "detection",
