@@ -191,11 +191,11 @@ def missing(index: Index, item: Planned) -> list[str]:
     return [
         stage
         for stage, unit in item.units.items()
-        if not index.is_done(item.key(stage), unit) and not _is_left_out(index, item, stage)
+        if not index.is_done(item.key(stage), unit) and not is_left_out(index, item, stage)
     ]
 
 
-def _is_left_out(index: Index, item: Planned, stage: str) -> bool:
+def is_left_out(index: Index, item: Planned, stage: str) -> bool:
     """Whether a stage that `stage` needs has excluded the item."""
     return any(
         index.is_done(item.key(name), item.units[name])

@@ -21,11 +21,13 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.run import Frame, Report, Run, load_run
 from faithscope.experiments.config.api import API, HOW_FAST, SpendConfig
 from faithscope.experiments.config.base import FolderConfig
-from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.config.study import Stage, Study, by_name
+from faithscope.experiments.engine.forms.tasks import OneAsk
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.asking import Asker, OneAsk
+from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.models.judges import replied
+from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import Planned, Shard
@@ -82,14 +84,22 @@ class ToyPlan(RunPlan[ToyConfig, Number]):
 
     def lines(self, index: Index) -> list[str]:
         judge = self.config.judge
-        asks = {model: [item.ask for item in self.of(model)] for model in judge.model}
+        asks = self.judging.pending(index, {model: self.of(model) for model in judge.model})
         return spending_lines(asks, judge, self.config.spend)
 
+    @property
+    def judging(self) -> Judging[Number]:
+        return Judging(
+            self.config.judge,
+            self.config.seed,
+            {model: {"word": "generated"} for model in self.config.judge.model},
+            asks=lambda index, item, judge: [OneAsk(item.ask)],
+            about=lambda item: {},
+        )
+
     def work(self, store: Store, shard: Shard) -> ToyWork:
-        judge = self.config.judge
-        readings: dict[str, Reading] = {"word": "generated"}
-        batches = self.batches(judge.model, shard)
-        return ToyWork(self.config, batches, judge, readings, store, after_judging=["length"])
+        batches = self.batches(self.config.judge.model, shard)
+        return ToyWork(self.judging, self.config, batches, store, after_judging=["length"])
 
 
 def plan(config: ToyConfig) -> ToyPlan:
@@ -103,11 +113,8 @@ def plan(config: ToyConfig) -> ToyPlan:
 class ToyWork(Asker[Number]):
     """Two stages: what a model writes about a number, and how long that is."""
 
-    def asks(self, item: Number) -> list[tuple[None, Writing]]:
-        return [(None, item.ask)]
-
-    def record(self, asked: OneAsk[Number], reply: Reply) -> Record:
-        return _head(asked.item, "word") | replied(reply)
+    def record(self, item: Number, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
+        return _head(item, "word") | replied(reply)
 
     def after_judging(self, model: Model) -> None:
         def length(item: Number) -> Records:

@@ -5,10 +5,10 @@ A form is the wording of a judged task (`tasks`): template, reply fields and ver
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
@@ -45,7 +45,7 @@ class TaskForm:
     """A form together with the name of its judged task and the source of its words."""
 
     form: Form
-    task: Task
+    task: str
     source: str
     """Source of the form's words: paper and section, or a note."""
     ours: bool
@@ -75,18 +75,54 @@ class FieldFile(BaseModel):
 
 
 class FormFile(BaseModel):
-    """Schema of a form file."""
+    """Base of the schemas of form files, which name their tasks."""
 
     model_config = ConfigDict(extra="forbid")
+    FIELD: ClassVar[type[FieldFile]] = FieldFile
+    """Schema of a field."""
 
-    task: Literal["acausal", Task]
+    task: str
     source: str
     ours: bool
-    fields: list[FieldFile] = []
-    verdict: str = ""
+    fields: Sequence[FieldFile]
+    verdict: str
     cue: str = ""
     system: str | None = None
     template: str
+
+    def form(self, name: str, where: str) -> Form:
+        """The form that the file describes.
+
+        Args:
+            name: name of the form.
+            where: name of the file, for messages.
+
+        Raises:
+            UserError: the fields do not fit each other, or the verdict.
+        """
+        fields = tuple(Field(**field.model_dump()) for field in self.fields)
+        try:
+            return Form(name, self.template, fields, self.verdict, self.cue, self.system)
+        except ValueError as error:
+            raise UserError(f"{where}: {error}") from error
+
+    @classmethod
+    def text_of(cls, form: TaskForm) -> str:
+        """YAML content of a form, as a file of this schema."""
+        own = cls.FIELD.model_fields
+        fields = [{n: v for n, v in vars(f).items() if n in own} for f in form.form.fields]
+        of_form = ("verdict", "cue", "system", "template")
+        known = {"fields": fields} | {n: getattr(form.form, n) for n in of_form}
+        values = {n: known[n] if n in known else getattr(form, n) for n in cls.model_fields}
+        return as_yaml(cls.model_validate(values).model_dump(mode="json"))
+
+
+class TaskFile(FormFile):
+    """Schema of the form file of a judged task."""
+
+    task: Literal["acausal", Task]
+    fields: Sequence[FieldFile] = ()
+    verdict: str = ""
 
 
 def trace_forms(folder: Path | None = None) -> dict[str, TaskForm]:
@@ -110,14 +146,14 @@ def shared(prefix: str) -> dict[str, PromptText]:
     return {name: text for name, text in packaged(__name__).items() if name.startswith(prefix)}
 
 
-def form_file(text: PromptText) -> tuple[FormFile, str]:
+def form_file(text: PromptText) -> tuple[TaskFile, str]:
     """The parsed and checked content of a form file, and the name of the file for messages.
 
     Raises:
         UserError: the content does not fit the schema, or the template lacks a placeholder of its
             task or has an unknown one.
     """
-    file, where = checked(FormFile, text), text.where
+    file, where = checked(TaskFile, text), text.where
     words = f"{file.system or ''}{file.template}"
     rewriting = file.task == REWRITING
     shows = ("context", "target_step") if rewriting else TASKS[file.task].shows
@@ -125,7 +161,7 @@ def form_file(text: PromptText) -> tuple[FormFile, str]:
     return file, where
 
 
-def task_form(name: str, file: FormFile, where: str) -> TaskForm:
+def task_form(name: str, file: TaskFile, where: str) -> TaskForm:
     """The form that a form file describes.
 
     Args:
@@ -138,14 +174,7 @@ def task_form(name: str, file: FormFile, where: str) -> TaskForm:
     """
     if file.task == REWRITING:
         raise UserError(f"{where}: task {REWRITING!r} is no judge's; give a file of its own name")
-    fields = tuple(Field(f.name, f.kind, f.low, f.high) for f in file.fields)
-    names = [f.name for f in fields]
-    if twice := next((n for n in names if names.count(n) > 1), None):
-        raise UserError(f"{where}: fields: {twice!r} is listed twice; rename one")
-    try:
-        form = Form(name, file.template, fields, file.verdict, file.cue, file.system)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from error
+    form = file.form(name, where)
     verdict = form.verdict_field
     task = TASKS[file.task]
     open_above, low = task.names_a_step, NO_STEP if task.names_a_step else 0
@@ -161,28 +190,9 @@ def task_form(name: str, file: FormFile, where: str) -> TaskForm:
     return TaskForm(form, file.task, file.source, file.ours)
 
 
-def as_files(forms: Mapping[str, TaskForm]) -> dict[str, str]:
-    """File name -> YAML content of forms, in the format that `trace_forms` reads."""
-    return {f"{name}.yaml": _to_yaml(form) for name, form in forms.items()}
-
-
-def _to_yaml(f: TaskForm) -> str:
-    file = FormFile(
-        task=f.task,
-        source=f.source,
-        ours=f.ours,
-        fields=[_field_file(field) for field in f.form.fields],
-        verdict=f.form.verdict,
-        cue=f.form.cue,
-        system=f.form.system,
-        template=f.form.template,
-    )
-    return as_yaml(file.model_dump())
-
-
-def _field_file(field: Field) -> FieldFile:
-    known = {k: v for k, v in asdict(field).items() if k in FieldFile.model_fields}
-    return FieldFile.model_validate(known)
+def as_files(forms: Mapping[str, TaskForm], schema: type[FormFile] = TaskFile) -> dict[str, str]:
+    """File name -> YAML content of forms, in the format that forms are read from."""
+    return {f"{name}.yaml": schema.text_of(form) for name, form in forms.items()}
 
 
 def form_rows(forms: Mapping[str, TaskForm]) -> list[tuple[str, str]]:

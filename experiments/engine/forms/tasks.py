@@ -2,8 +2,8 @@
 
     JudgedTask("legibility", ("cot",), whole=reasoning_and_answer, reads=rating)
 
-A form file (`engine/forms`) names its task. Code that asks judges takes the cases of a chain from
-the task (`JudgedTask.cases`); code that reads judgements takes from it whether something is wrong,
+A form file (`engine/forms`) names its task. Code that asks judges takes the asks about a chain from
+the task (`JudgedTask.asks`); code that reads judgements takes from it whether something is wrong,
 and a score (`JudgedTask.reads`).
 """
 
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
+from faithscope.probes.judge.form import Ask, Form
 
 NOTHING_BEFORE = "(nothing; this is the first step)"
 """Text that a judge is shown as the context of a first step."""
@@ -42,6 +44,17 @@ class Shown:
         """Placeholder -> text, for the template of a task about one step."""
         before = self.before(step) or NOTHING_BEFORE
         return {"question": self.question, "context": before, "step": self.steps[step]}
+
+
+class OneAsk(NamedTuple):
+    """One ask about an item."""
+
+    ask: Any
+    """The prompt: an `Ask` of a judge, or a `Writing`."""
+    about: Mapping[str, Any] = MappingProxyType({})
+    """Fields of the ask's record that say which part of the item it is about (`step`)."""
+    places: Sequence[int] | None = None
+    """Index in the chain of each numbered step that a verdict may name; None for other verdicts."""
 
 
 class Said(NamedTuple):
@@ -79,22 +92,25 @@ class JudgedTask:
         """Whether the task is about every single step."""
         return self.whole is None
 
-    def cases(self, chain: Shown) -> Iterator[tuple[int | None, dict[str, str], int | None]]:
-        """Yields the prompts of the task about a chain.
+    def asks(self, form: Form, chain: Shown, name: str) -> Iterator[OneAsk]:
+        """Yields every ask of the task about a chain, in the words of a form.
 
-        Each is (index of the step, or None for the whole chain; placeholder -> text for the
-        template; the highest verdict if it depends on the chain, else None).
+        Args:
+            name: id of an ask about the whole chain; one about a step has its index behind it.
 
         Raises:
             UserError: the steps cannot be numbered.
         """
         if self.whole is None:
-            yield from ((i, chain.at(i), None) for i in chain.places)
+            for i in chain.places:
+                yield OneAsk(Ask(f"{name} {i}", form, chain.at(i)), {"step": i})
             return
         text = self.whole(chain)
         # the forms of coverage call the chain `degraded_cot`
-        shown = {"question": chain.question, "cot": text, "degraded_cot": text}
-        yield None, shown, len(chain.places) - 1 if self.names_a_step else None
+        values = {"question": chain.question, "cot": text, "degraded_cot": text}
+        places = chain.places if self.names_a_step else None
+        high = None if places is None else len(places) - 1
+        yield OneAsk(Ask(name, form, values, high=high), {"step": None}, places)
 
 
 def numbered_steps(chain: Shown) -> str:

@@ -5,17 +5,18 @@ A unit may hold several asks; it is stored once all of them are answered.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import asdict
+from typing import Any, Protocol, TypeVar
 
 from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
+from faithscope.experiments.engine.forms.tasks import OneAsk
 from faithscope.experiments.engine.models.judges import open_judge, writing_judge
+from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.loading import open_backend
-from faithscope.experiments.engine.planfile import Planned
+from faithscope.experiments.engine.planfile import Planned, is_left_out
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import API_REPLIES, Key, storable
@@ -48,27 +49,14 @@ def _to_reply(record: dict[str, Any]) -> Reply:
     return Reply(**{**record, "usage": Usage(**record["usage"])})
 
 
-@dataclass(frozen=True)
-class OneAsk(Generic[Item]):
-    """One ask that was put to a model."""
-
-    model: str
-    item: Item
-    reading: Reading
-    about: Any
-    """The part of the item that the ask is about (`Asker.asks`)."""
-    ask: Any
-
-
 class Asker(Worker[Item]):
-    """One worker's part of asking models about items."""
+    """One worker's part of asking models about items, as a `Judging` declares it."""
 
     def __init__(
         self,
+        judging: Judging[Item],
         config: AskingConfig,
         batches: Mapping[str, Sequence[Sequence[Item]]],
-        judge: JudgeConfig,
-        readings: Mapping[str, Reading],
         store: Store,
         meter: Meter | None = None,
         after_judging: Sequence[str] = (),
@@ -76,21 +64,20 @@ class Asker(Worker[Item]):
         """
         Args:
             batches: model -> this worker's items, in batches that are asked together.
-            readings: stage -> reading of its verdicts.
             after_judging: stages in which a local judge's inside is read once it has judged.
         """
-        stages = (*readings, *after_judging)
-        super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
-        self.config, self.judge, self.readings = config, judge, readings
+        stages = dict.fromkeys(s for model in batches for s in judging.stages[model])
+        every = (*stages, *after_judging)
+        super().__init__(batches, every, config.spend, config.token_budget, store, meter)
+        self.config, self.judging, self.judge = config, judging, judging.how
+        self.last_stages = tuple(after_judging)
 
-    @abstractmethod
-    def asks(self, item: Item) -> Sequence[tuple[Any, Ask | Writing]]:
-        """(part of the item, ask about it) for all asks of an item; without any, its unit is
-        empty."""
+    def stages_of(self, model: str) -> Sequence[str]:
+        return (*self.judging.stages[model], *self.last_stages)
 
-    @abstractmethod
-    def record(self, asked: OneAsk[Item], reply: Reply) -> Record:
+    def record(self, item: Item, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
         """The record of a model's reply that is stored."""
+        return self.judging.record(item, one, judge, stage, reply)
 
     def asked_later(self) -> Mapping[str, JudgeConfig]:
         """Judges that a later phase will need, checked now so that a missing key is found before
@@ -117,25 +104,20 @@ class Asker(Worker[Item]):
         """The settings by which a local model's weights are loaded."""
         return self.judge
 
-    def ready(self, item: Item) -> bool:
-        """Whether the inputs of an item's asks exist; if not, another start asks them."""
-        return True
-
     def asked(self) -> Mapping[str, JudgeConfig]:
         return {**self.asked_later(), **dict.fromkeys(self.todo, self.judge)}
 
     def do(self, model: str) -> None:
-        stages = self.stages_of(model)
-        readings: dict[str, Reading] = {s: r for s, r in self.readings.items() if s in stages}
+        readings: dict[str, Reading] = dict(self.judging.stages[model])
         if model.startswith(API):
-            for stage, reading in readings.items():
-                self._ask_in_parts(self.apis[model], model, stage, reading)
+            for stage in readings:
+                self._ask_in_parts(self.apis[model], model, stage)
             return
         if self.judge.backend != "here":
             written = [stage for stage, reading in readings.items() if reading == "generated"]
             self._ask_elsewhere(model, [stage for stage in written if self.lacking(model, stage)])
             readings = {stage: r for stage, r in readings.items() if stage not in written}
-            if not any(self.lacking(model, s) for s in stages if s not in written):
+            if not any(self.lacking(model, s) for s in self.stages_of(model) if s not in written):
                 return
         loaded = self.load(model, self.load_settings(model))
         self.loaded(loaded)
@@ -144,11 +126,11 @@ class Asker(Worker[Item]):
             for batch in self.batches[model]:
                 # the whole batch, even if some units are stored: a batch of other items could
                 # change a reply
-                here = [i for i in batch if stage in i.units and self.ready(i)]
+                here = [i for i in batch if stage in i.units and self._is_asked(i, model, stage)]
                 for part in self.sub_batches(here):
                     if any(stage in self.missing(i) for i in part):
                         self.begin(model, part[0], stage)
-                        self._ask_together(loaded, judge, stage, reading, part)
+                        self._ask_together(loaded, judge, stage, part)
         self.after_judging(loaded)
 
     def _ask_elsewhere(self, model: str, stages: Sequence[str]) -> None:
@@ -167,30 +149,35 @@ class Asker(Worker[Item]):
             self.store.note_model(model, about | {"cautions": list(language.cautions)})
             judge = writing_judge(language, self.judge, self.config.seed, backend)
             for stage in stages:
-                self._ask_in_parts(judge, model, stage, "generated")
+                self._ask_in_parts(judge, model, stage)
         finally:
             backend.close()
 
-    def _ask_in_parts(self, judge: Judge, model: str, stage: str, reading: Reading) -> None:
+    def _ask_in_parts(self, judge: Judge, model: str, stage: str) -> None:
         """Ask a judge that makes its own batches about all items that lack a stage."""
-        items = [i for i in self.lacking(model, stage) if self.ready(i)]
+        items = [i for i in self.lacking(model, stage) if self._is_asked(i, model, stage)]
         for at in range(0, len(items), _AT_ONCE):
             part = items[at : at + _AT_ONCE]
             self.begin(model, part[0], stage)
-            self._ask(judge, model, stage, reading, part)
+            self._ask(judge, model, stage, part)
+
+    def _is_asked(self, item: Item, model: str, stage: str) -> bool:
+        """Whether an item can be asked about now: what it needs is stored and does not exclude it.
+        An item that is not ready is asked about at another start."""
+        ready = self.judging.is_ready(self.index, item, model, stage)
+        return ready and not is_left_out(self.index, item, stage)
 
     def _ask_together(
         self,
         model: interp.Model,
         judge: Judge,
         stage: str,
-        reading: Reading,
         items: Sequence[Item],
     ) -> None:
         self.together(
             model,
             items,
-            lambda part: self._ask(judge, model.name, stage, reading, part),
+            lambda part: self._ask(judge, model.name, stage, part),
             lambda item, error: self.keep(item, stage, error),
             lambda part: [i for i in part if stage in self.missing(i)],
         )
@@ -200,21 +187,19 @@ class Asker(Worker[Item]):
         comes, so that it is not paid for again if a run ends before the others are there."""
         return (API_REPLIES, model, item.task, f"{item.units[stage]}.{place}")
 
-    def _ask(
-        self, judge: Judge, model: str, stage: str, reading: Reading, items: Sequence[Item]
-    ) -> None:
+    def _ask(self, judge: Judge, model: str, stage: str, items: Sequence[Item]) -> None:
         by_ask: dict[tuple[str, str], tuple[Item, int]] = {}
         replies: dict[int, dict[int, Reply]] = {id(i): {} for i in items}
-        asks_of = {id(i): self.asks(i) for i in items}
+        asks_of = {id(i): self.judging.asks(self.index, i, model) for i in items}
         everything: list[Ask | Writing] = []
         for item in items:
-            for place, (_, ask) in enumerate(asks_of[id(item)]):
-                by_ask[_name(ask)] = (item, place)
+            for place, one in enumerate(asks_of[id(item)]):
+                by_ask[_name(one.ask)] = (item, place)
                 key = self._key_of_reply(model, stage, item, place)
                 if self.index.is_done(key, key[-1]):
                     replies[id(item)][place] = _to_reply(self.index.records(key)[0]["reply"])
                 else:
-                    everything.append(ask)
+                    everything.append(one.ask)
             if not asks_of[id(item)] and stage in self.missing(item):
                 self.keep(item, stage, [])
 
@@ -235,10 +220,7 @@ class Asker(Worker[Item]):
             if lost:
                 self.keep(item, stage, RuntimeError(lost.problem))
                 return
-            records = [
-                self.record(OneAsk(model, item, reading, *one), so_far[i])
-                for i, one in enumerate(asks)
-            ]
+            records = [self.record(item, p, model, stage, so_far[i]) for i, p in enumerate(asks)]
             self.keep(item, stage, storable(records))
 
         if writings := [a for a in everything if isinstance(a, Writing)]:

@@ -15,6 +15,7 @@ from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.units import versions
 from faithscope.interp.errors import UserError
 from faithscope.interp.number_ends import NUMBER_ENDS
+from faithscope.probes.judge.form import Ask
 from faithscope.probes.judge.parse import REPLIES, sent
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
     from faithscope.probes.judge.api import ApiJudge
-    from faithscope.probes.judge.form import Ask, Judge, Reply
+    from faithscope.probes.judge.form import Judge, Reply, Writing
     from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
     from faithscope.probes.judge.spend import Budget
 
@@ -90,18 +91,23 @@ def replied(reply: Reply) -> dict[str, Any]:
     }
 
 
-def judged(ask: Ask, reply: Reply) -> dict[str, Any]:
-    """Record fields of a judgement, word for word; `verdict` is None if the reply is malformed."""
-    return {
-        "verdict": reply.values.get(ask.form.verdict),
-        "values": dict(reply.values),
-        "probabilities": list(reply.probabilities),
-        "mass": reply.mass,
-        "form_sha256": ask.form.sha256,
-        "system": ask.system,
-        "asked": ask.prompt,
-        **replied(reply),
-    }
+def answered(ask: Ask | Writing, reply: Reply, keeps_prompts: bool = True) -> dict[str, Any]:
+    """Record fields of an ask and of its reply, word for word. Of a judgement also its `verdict`,
+    None if the reply is malformed.
+
+    Args:
+        keeps_prompts: whether the prompts are among the fields.
+    """
+    fields = {"system": ask.system, "asked": ask.prompt} if keeps_prompts else {}
+    if isinstance(ask, Ask):
+        fields |= {
+            "verdict": reply.values.get(ask.form.verdict),
+            "values": dict(reply.values),
+            "probabilities": list(reply.probabilities),
+            "mass": reply.mass,
+            "form_sha256": ask.form.sha256,
+        }
+    return fields | replied(reply)
 
 
 def as_sent(record: Mapping[str, Any]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
 
+from faithscope.experiments.engine.forms.tasks import OneAsk
 from faithscope.experiments.engine.models.asking import Asker
+from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.plan import STARTS, PreparingPlan, given_up_on
 from faithscope.experiments.engine.planfile import Planned, Shard, failures
 from faithscope.experiments.engine.store import Store
@@ -13,7 +15,7 @@ Item = TypeVar("Item", bound=Planned)
 
 
 class Preparing(Asker[Item]):
-    """A worker that asks one model in one stage."""
+    """A worker that asks one model in one stage; every item has a single `ask`."""
 
     has_outputs = False
     LEFT_OUT: ClassVar[str] = "it"
@@ -21,8 +23,14 @@ class Preparing(Asker[Item]):
 
     def __init__(self, plan: PreparingPlan[Any, Item], store: Store, shard: Shard) -> None:
         self.plan = plan
-        batches = plan.batches([plan.model], shard)
-        super().__init__(plan.config, batches, plan.how, {plan.stage: "generated"}, store)
+        judging = Judging[Any](
+            plan.how,
+            plan.config.seed,
+            {plan.model: {plan.stage: "generated"}},
+            asks=lambda index, item, judge: [OneAsk(item.ask)],
+            about=lambda item: {},
+        )
+        super().__init__(judging, plan.config, plan.batches([plan.model], shard), store)
 
     def missing(self, item: Item) -> list[str]:
         return [] if item.item in self.plan.given_up else super().missing(item)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.verdicts import JUDGEMENT
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.c2faith.inside import step_rows
 from faithscope.experiments.studies.c2faith.judgements import (
@@ -23,22 +24,15 @@ from faithscope.experiments.studies.c2faith.metrics.frames import SHAPES
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.units import INSIDE
 
-_JUDGEMENT = dict.fromkeys(COLUMNS, "") | {
-    "form": "the prompt",
-    "reading": "generated | scored",
+_JUDGEMENT = dict.fromkeys(COLUMNS, "") | {n: JUDGEMENT[n] for n in COLUMNS if n in JUDGEMENT}
+_JUDGEMENT |= {
     "item": "the item's id in the benchmark",
     "ask": "the item's id as asked",
     "condition": "perturbed | control; empty for coverage",
     "target": "the step that is broken, from 0",
     "level": "the share of middle steps that was asked to be left out",
-    "outcome": "parsed, refused …",
     "right": "the right verdict; empty for coverage",
-    "values": "every field of the reply",
-    "probabilities": "probability of every verdict, from the least, in the scored reading",
     "expected": "mean verdict under the probabilities",
-    "mass": "the model's probability of all verdicts together",
-    "asked": "the user message as it was sent",
-    "text": "the raw reply",
 }
 _INJECTED = dict.fromkeys(INJECTION, "") | {
     "injection": "the text's name",

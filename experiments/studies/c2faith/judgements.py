@@ -11,28 +11,37 @@ from typing import Any, cast
 
 import pandas as pd
 
-from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.analysis.verdicts import with_meaning
 from faithscope.experiments.engine.forms.tasks import NO_STEP
-from faithscope.experiments.engine.models.judges import READINGS, STAGES, as_sent, judged
+from faithscope.experiments.engine.models.judges import READINGS
+from faithscope.experiments.engine.models.judging import Judged, of_cases
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
     Demand,
     demanded,
     injected_into,
+    twin_of,
 )
-from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
-from faithscope.experiments.studies.c2faith.inside import DATASET
+from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
-from faithscope.experiments.studies.c2faith.prompts_of_items import Condition, ask_of, cases
-from faithscope.experiments.studies.c2faith.units import INJECTED, Judged
-from faithscope.probes.judge.form import Ask, Reply
-from faithscope.probes.record import head
+from faithscope.experiments.studies.c2faith.units import INJECTED, case, ordinary_cases
+from faithscope.probes.judge.form import Reply
 
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 _ABOUT = ("judge", "form", "task", "reading", "item", "ask", "chain", "condition")
 _ITEM = ("level", "scale", "target", "n_steps", "n_middle", "n_removed")
-_SAID = ("outcome", "verdict", "values", "right", "expected", "probabilities", "mass")
+_SAID = (
+    "outcome",
+    "verdict",
+    "flag",
+    "score",
+    "values",
+    "right",
+    "expected",
+    "probabilities",
+    "mass",
+)
 _TEXTS = ("system", "asked", "text", "thinking", "problem")
 COLUMNS = (*_ABOUT, *_ITEM, *_SAID, *USAGE, "from_cache", *_TEXTS)
 INJECTION = ("injection", "demand", "demanded", "step", "twin")
@@ -68,7 +77,7 @@ def judgements(
         injected: whether those with a text in their chain are wanted, or those without.
     """
     rows = [
-        judgement(r, forms[r["variant"]]) | {"asked": as_sent(r)}
+        judgement(r, forms[r["variant"]]) | with_meaning(r, forms[r["variant"]])
         for r in records
         if is_injected(r) == injected
     ]
@@ -190,51 +199,27 @@ FINAL_SCORE = "final_score"
 """The field of localisation's form in which a reply says once more whether all steps are valid."""
 
 
-def judged_record(item: Judged, reading: Reading, reply: Reply, seed: int) -> dict[str, Any]:
-    """Record of who was asked what of which item, and of what came back, word for word."""
-    of = item.of
-    about: dict[str, Any] = {"chain": of.chain, "condition": item.condition}
-    if isinstance(of, CausalItem):
-        about |= {"target": of.target, "n_steps": len(of.steps)}
-    else:
-        about |= {"level": of.level, "n_middle": of.n_middle, "n_removed": len(of.removed)}
-    if item.injected is not None:
-        about |= vars(item.injected)
-    return {
-        **head(
-            dataset=DATASET,
-            task=item.form.task,
-            item=of.id,
-            model=None,
-            judge=item.model,
-            probe=STAGES[reading],
-            variant=item.ask.form.name,
-            seed=seed,
-        ),
-        "ask": item.ask.id,
-        **about,
-        **judged(item.ask, reply),
-    }
-
-
 def lost_judgements(
-    lost: Sequence[Unit], benchmark: Benchmark, forms: Mapping[str, TaskForm], seed: int
+    lost: Sequence[Unit],
+    benchmark: Benchmark,
+    forms: Mapping[str, TaskForm],
+    config: C2FaithConfig,
 ) -> Iterator[dict[str, Any]]:
     """Records of asks that failed and are to be asked again: judgements without a verdict."""
-    known: dict[tuple[str, str], tuple[CausalItem | CoverageItem, Condition | None, Ask]] = {}
-    for name in {unit.task.removesuffix(INJECTED) for unit in lost}:
-        for of, condition in cases(benchmark, forms[name]):
-            ask = ask_of(of, forms[name], condition)
-            known[name, ask.id] = (of, condition, ask)
+    judging = of_cases(config.judge, config.seed, config.models)
+    names = dict.fromkeys(unit.task.removesuffix(INJECTED) for unit in lost)
+    known = {(name, c.item): c for name in names for c in ordinary_cases(benchmark, forms[name])}
     for unit in lost:
-        name, twin, injected = unit.task.removesuffix(INJECTED), unit.item, None
-        if name != unit.task:
-            twin, _, put_in = unit.item.rpartition("+")
-            kind, _, demand = put_in.partition(".")
-            about = (kind, cast("Demand", demand) or None, twin, seed)
-            injected = injected_into(known[name, twin][0], forms[name], *about)
-        of, condition, ask = known[name, twin]
-        ask = replace(ask, id=unit.item)
-        item = Judged(unit.model, forms[name], ask, of, condition, {}, injected)
+        name, put_in = unit.task.removesuffix(INJECTED), unit.task.endswith(INJECTED)
+        asked = known[name, twin_of(unit.item) if put_in else unit.item]
+        if put_in:
+            kind, _, demand = unit.item.rpartition("+")[2].partition(".")
+            about = (kind, cast("Demand", demand) or None, asked.item, config.seed)
+            injected = injected_into(asked.of, asked.form, *about)
+            (one,) = asked.asks
+            ask, condition = replace(one.ask, id=unit.item), one.about["condition"]
+            asked = case(asked.form, asked.of, condition, ask, injected)
+        (one,) = asked.asks
         reply = Reply("failed", problem=unit.failed or "")
-        yield judged_record(item, READINGS[unit.stage], reply, seed)
+        item = Judged(unit.model, asked, {})
+        yield judging.record(item, one, unit.model, unit.stage, reply)

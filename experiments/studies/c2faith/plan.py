@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.base import ConfigError, expanded
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import READINGS, writing_as
+from faithscope.experiments.engine.models.judges import writing_as
+from faithscope.experiments.engine.models.judging import Judged, Judging, of_cases
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, PreparingPlan, RunPlan, below
-from faithscope.experiments.engine.planfile import is_finished
 from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
 from faithscope.experiments.studies.c2faith.benchmark.build import Basis
 from faithscope.experiments.studies.c2faith.benchmark.items import perfect
@@ -34,9 +34,9 @@ from faithscope.experiments.studies.c2faith.benchmark.writing import (
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.forms_of_config import settings_of
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, as_files
-from faithscope.experiments.studies.c2faith.units import INSIDE, Inside, Judged, Units
+from faithscope.experiments.studies.c2faith.units import INSIDE, Inside, Units
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.form import Ask, Writing
+from faithscope.probes.judge.form import Writing
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
@@ -64,10 +64,8 @@ class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
             who: those that are asked, at the head of the table of spending.
         """
         chains = self.benchmark.made_of["chains"]["n"]
-        asks: dict[str, list[Ask | Writing]] = {
-            m: [i.ask for i in self.of(m) if isinstance(i, Judged) and not is_finished(index, i)]
-            for m in self.config.models
-        }
+        items = {m: [i for i in self.of(m) if isinstance(i, Judged)] for m in self.config.models}
+        asks = self.judging.pending(index, items)
         return [
             f"benchmark   {chains} chains: {len(self.benchmark.causal)} with a broken step, "
             f"{len(self.benchmark.coverage)} with steps left out",
@@ -81,13 +79,17 @@ class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
         items = below(BENCHMARK, self.benchmark.saved.texts)
         return items | below(PROMPTS, as_files(self.forms))
 
+    @property
+    def judging(self) -> Judging[Any]:
+        """What judges and the reference are asked: every case."""
+        return of_cases(self.config.judge, self.config.seed, self.config.models)
+
     def work(self, store: Store, shard: Shard) -> C2Work:
         # the worker imports torch, which a dry run need not wait for
         from faithscope.experiments.studies.c2faith.work import C2Work
 
-        c = self.config
-        how = (c.judge, READINGS, store)
-        return C2Work(c, self.batches(c.models, shard), *how, after_judging=(INSIDE,))
+        batches = self.batches(self.config.models, shard)
+        return C2Work(self.judging, self.config, batches, store, after_judging=(INSIDE,))
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def results(run: Run) -> C2Results:
     judged = [_counted(record, forms) for record in run.records(*READINGS)]
     config, benchmark = cast("C2FaithConfig", run.config), Benchmark.load(run.path / BENCHMARK)
     lost = [u for u in run.failures if u.stage in READINGS]
-    judged += [_counted(r, forms) for r in lost_judgements(lost, benchmark, forms, config.seed)]
+    judged += [_counted(r, forms) for r in lost_judgements(lost, benchmark, forms, config)]
     return C2Results(
         run,
         config,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
-from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.engine.models.judges import STAGES, decides
+from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.models.judges import decides
+from faithscope.experiments.engine.models.judging import Case, Judged, put_to
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.c2faith.benchmark.injection import (
@@ -25,7 +25,7 @@ from faithscope.experiments.studies.c2faith.forms_of_config import (
     injections_of,
     reference_forms,
 )
-from faithscope.experiments.studies.c2faith.inside import INTERNALS, not_inside
+from faithscope.experiments.studies.c2faith.inside import DATASET, INTERNALS, not_inside
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.prompts_of_items import Condition, ask_of, cases
 from faithscope.probes.broken_chain import BROKEN_STEP
@@ -36,29 +36,38 @@ INJECTED = "+injected"
 """Suffix of the task name for asks with a text put into their chain."""
 
 
-@dataclass(frozen=True)
-class Judged(Planned):
-    """One ask put to one judge."""
+def case(
+    form: TaskForm,
+    of: CausalItem | CoverageItem,
+    condition: Condition | None,
+    ask: Ask,
+    injected: Injected | None = None,
+) -> Case:
+    """An item in the words of a form.
 
-    model: str
-    form: TaskForm
-    ask: Ask
-    of: CausalItem | CoverageItem
-    condition: Condition | None
-    """Condition of the chain; None for coverage."""
-    units: dict[str, str]
-    """Stage -> unit id: one for each way of reading the verdict."""
-    injected: Injected | None = None
-    """Text that was put into the chain; None for an ordinary ask."""
+    Args:
+        condition: condition of the chain; None for coverage.
+        injected: the text that was put into the chain; None for an ordinary ask.
+    """
+    shown = {"values": dict(ask.values), "high": ask.high}
+    decides: dict[str, Any] = {"ask": ask.id, "about": shown}
+    about = {"ask": ask.id, "chain": of.chain, "condition": condition}
+    if isinstance(of, CausalItem):
+        about |= {"target": of.target, "n_steps": len(of.steps)}
+    else:
+        about |= {"level": of.level, "n_middle": of.n_middle, "n_removed": len(of.removed)}
+    if injected is not None:
+        about |= vars(injected)
+        decides |= {"injected": asdict(injected)}
+    name = form.form.name + (INJECTED if injected else "")
+    keys = {"dataset": DATASET, "task": form.task, "item": of.id, "model": None}
+    return Case(form, name, ask.id, of, keys, (OneAsk(ask, about),), decides)
 
-    @property
-    def task(self) -> str:
-        """Name of the form, with `INJECTED` behind it if a text was put into the chain."""
-        return self.form.form.name + (INJECTED if self.injected else "")
 
-    @property
-    def item(self) -> str:
-        return self.ask.id
+def ordinary_cases(benchmark: Benchmark, form: TaskForm) -> Iterator[Case]:
+    """Every item that a form is asked of, in every condition."""
+    for of, condition in cases(benchmark, form):
+        yield case(form, of, condition, ask_of(of, form, condition))
 
 
 @dataclass(frozen=True)
@@ -83,11 +92,6 @@ class Units:
         self.forms, self.kinds = forms_of(config), injections_of(config)
         self.references = {f.form.name: f for f in reference_forms(config, self.forms).values()}
 
-    @cached_property
-    def decided(self) -> dict[str, dict[str, Any]]:
-        """Model -> the settings that decide all that it replies."""
-        return {m: decides(m, self.config.judge, self.config.seed) for m in self.config.models}
-
     def items(self, benchmark: Benchmark) -> Iterator[Judged | Inside]:
         """Everything that is asked or read, in the order in which it is worked on."""
         c = self.config
@@ -96,49 +100,29 @@ class Units:
             asked = dict(judge_forms)
             if model == c.reference:
                 asked |= self.references
-            for form in asked.values():
-                yield from self._judged(model, form, benchmark)
+            ordinary = (x for form in asked.values() for x in ordinary_cases(benchmark, form))
+            yield from put_to(model, c.judge, c.seed, ordinary)
             if model in c.internals.model:
                 # without stated marks, units keep the ids that they have
                 unstated = {"marks"} if c.internals.marks is None else set()
                 settings = c.internals.model_dump(mode="json", exclude=unstated)
                 version = versions(measure=BROKEN_STEP)
-                ids = UnitIds(**self.decided[model], settings=settings, **version)
+                decided = decides(model, c.judge, c.seed)
+                ids = UnitIds(**decided, settings=settings, **version)
                 for item in benchmark.causal:
                     if not_inside(item):
                         continue
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
             # last, so that ordinary asks are in the same batches as without injected ones
-            for form in judge_forms.values():
-                yield from self._injected(model, form, benchmark)
+            injected = (x for f in judge_forms.values() for x in self._injected(f, benchmark))
+            yield from put_to(model, c.judge, c.seed, injected)
 
-    def _judged(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
-        ids = self._ids(model, form)
-        for of, condition in cases(benchmark, form):
-            ask = ask_of(of, form, condition)
-            units = {STAGES[r]: ids[r].of(**_about(ask)) for r in ids}
-            yield Judged(model, form, ask, of, condition, units)
-
-    def _injected(self, model: str, form: TaskForm, benchmark: Benchmark) -> Iterator[Judged]:
-        settings, seed, ids = self.config.injection, self.config.seed, self._ids(model, form)
+    def _injected(self, form: TaskForm, benchmark: Benchmark) -> Iterator[Case]:
+        settings, seed = self.config.injection, self.config.seed
         items = (*benchmark.causal, *benchmark.coverage)
         chains = drawn_chains((i.chain for i in items), settings.chains, seed)
         for kind, demand in variants(self.kinds, settings.demands):
             for of, condition in cases(benchmark, form):
                 changed = inject(of, form, condition, kind, demand, seed)
-                if of.chain not in chains or changed is None:
-                    continue
-                ask, injected = changed
-                decides = _about(ask) | {"injected": asdict(injected)}
-                units = {STAGES[r]: ids[r].of(**decides) for r in ids}
-                yield Judged(model, form, ask, of, condition, units, injected)
-
-    def _ids(self, model: str, form: TaskForm) -> dict[Reading, UnitIds]:
-        return {
-            r: UnitIds(**self.decided[model], reading=r, form=form.form.sha256)
-            for r in self.config.judge.readings_of(model)
-        }
-
-
-def _about(ask: Ask) -> dict[str, Any]:
-    return {"ask": ask.id, "about": {"values": dict(ask.values), "high": ask.high}}
+                if of.chain in chains and changed is not None:
+                    yield case(form, of, condition, *changed)

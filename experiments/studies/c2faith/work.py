@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from faithscope import interp
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.engine.models.asking import Asker, OneAsk
+from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.models.asking import Asker
+from faithscope.experiments.engine.models.judging import Judged
 from faithscope.experiments.engine.models.preparing import Preparing
 from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.c2faith.benchmark.writing import Rewrite, rewrite_record
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import look_inside
-from faithscope.experiments.studies.c2faith.judgements import judged_record
-from faithscope.experiments.studies.c2faith.units import INSIDE, Inside, Judged
+from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE, Inside
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.judge.form import Reply
 from faithscope.probes.record import Record
 
 
@@ -24,20 +25,12 @@ class C2Work(Asker[Judged | Inside]):
 
     config: C2FaithConfig
 
-    def asks(self, item: Judged | Inside) -> Sequence[tuple[None, Ask]]:
-        assert isinstance(item, Judged)
-        return [(None, item.ask)]
-
-    def record(self, asked: OneAsk[Judged | Inside], reply: Reply) -> Record:
-        assert isinstance(asked.item, Judged)
-        return judged_record(asked.item, asked.reading, reply, self.config.seed)
-
     def sub_batches(self, batch: Sequence[Judged | Inside]) -> list[list[Judged | Inside]]:
         """Splits a batch so that asks with an injected text have a forward pass of their own: they
         must not change the batches of ordinary asks."""
         parts: tuple[list[Judged | Inside], list[Judged | Inside]] = ([], [])
         for item in batch:
-            parts[isinstance(item, Judged) and item.injected is not None].append(item)
+            parts[item.task.endswith(INJECTED)].append(item)
         return [part for part in parts if part]
 
     def load_settings(self, name: str) -> JudgeConfig:
@@ -73,8 +66,5 @@ class WritingWork(Preparing[Rewrite]):
     def asked_later(self) -> Mapping[str, JudgeConfig]:
         return dict.fromkeys(self.config.models, self.config.judge)
 
-    def asks(self, item: Rewrite) -> Sequence[tuple[None, Writing]]:
-        return [(None, item.ask)]
-
-    def record(self, asked: OneAsk[Rewrite], reply: Reply) -> Record:
-        return rewrite_record(asked.item, reply, self.config.seed)
+    def record(self, item: Rewrite, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
+        return rewrite_record(item, reply, self.config.seed)

@@ -20,13 +20,13 @@ from faithscope.experiments.studies.faithcot.findings import (
     distorting,
     drawn_at_random,
     early_answering,
-    faithful_judge,
     information,
+    judged,
     option_shuffling,
     paraphrasing,
     removing_steps,
-    step_judge,
 )
+from faithscope.experiments.studies.faithcot.units import FAITHFUL_JUDGE, STEP_JUDGE
 
 Family = Literal["baseline", "counterfactual", "logit", "judge"]
 By = Literal["paper", "ours", ""]
@@ -120,8 +120,8 @@ DETECTORS = (
     ),
     *_of(
         "judge",
-        ("step_judge", "Step judge", "any step is unsound", OURS, step_judge, ""),
-        ("faithful_judge", "Faithful judge", "class 0", PAPER, faithful_judge, ""),
+        ("step_judge", "Step judge", "any step is unsound", OURS, judged(STEP_JUDGE), ""),
+        ("faithful_judge", "Faithful judge", "class 0", PAPER, judged(FAITHFUL_JUDGE), ""),
     ),
 )
 # fmt: on

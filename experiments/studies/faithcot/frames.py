@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
+from faithscope.experiments.analysis.verdicts import JUDGEMENT, judgements
+from faithscope.experiments.engine.forms import trace_forms
 from faithscope.experiments.studies.faithcot.results import (
     SCORES,
     STEP_SCORES,
     TRACES,
     FaithResults,
 )
+from faithscope.experiments.studies.faithcot.units import JUDGES
+from faithscope.probes.record import KEYS
 
 _SCORE = dict.fromkeys(SCORES, "") | {
     "model": "the model that wrote the chain",
@@ -47,6 +51,12 @@ _STEP = dict.fromkeys(STEP_SCORES, "") | {
 }
 FRAMES = (
     *TRACE_FRAMES,
+    Frame(
+        "judgements",
+        "A row per judgement, with the texts; those without a verdict, too.",
+        KEYS | JUDGEMENT,
+        make=lambda run: judgements(run.records(*JUDGES), trace_forms()),
+    ),
     Frame(
         "chains",
         "A row per chain: its labels, and whether its answer is right.",

@@ -5,27 +5,35 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.data.tasks import Task
-from faithscope.experiments.data.traces import asking_for
-from faithscope.experiments.engine.forms.tasks import TASKS, Shown
-from faithscope.experiments.engine.models.judges import replied
+from faithscope.experiments.data.traces import asking_for, to_trace
+from faithscope.experiments.engine.forms.tasks import TASKS, OneAsk, Shown
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.judges import stage_of
+from faithscope.experiments.engine.models.judging import Judging, Stages
+from faithscope.experiments.engine.traces.units import TRACE
+from faithscope.experiments.studies.faithcot.config import FaithCotConfig
 from faithscope.experiments.studies.faithcot.units import (
     EDITED,
     EDITS,
+    JUDGES,
     WRITTEN,
+    FaithUnits,
     Pair,
     edit_prompts,
     shown_question,
 )
-from faithscope.interventions import Step, Trace, replace_step
+from faithscope.interventions import Step, Trace, from_ids, replace_step
 from faithscope.probes.floor import BASELINE, Arm
 from faithscope.probes.framing import Asking, ask_arms
-from faithscope.probes.judge.form import Ask, Form, Reply, Writing
+from faithscope.probes.judge.form import Form, Writing
 from faithscope.probes.paraphrase import ids_of
+from faithscope.probes.probe import GUESS
 from faithscope.probes.readings import generated_outcomes
-from faithscope.probes.record import Record, head_of, record
+from faithscope.probes.record import Record, record
 from faithscope.probes.regenerate import Regenerated, regenerate
 from faithscope.probes.text_model import DECLINED, TextModel
 
@@ -38,23 +46,49 @@ EMPTY, SAME, NOT_WRITABLE, NO_ROOM = "empty", "unchanged", "not_writable", "no_r
 UNPARSED, NOT_READ = "baseline_unparsed", "answer_unparsed"
 
 
-def asks_of(pair: Pair, trace: Trace, form: Form, base: str) -> list[tuple[int | None, Ask]]:
-    """Asks of one judged task about a trace, as (step index, ask): one about the whole chain with
-    its stated answer, or one per counted step with all text before it.
+def judgings(whole: FaithUnits) -> dict[str, Judging[Pair]]:
+    """Stage, without a judge's name -> what is asked in it: edits of steps, then the two forms."""
+    c, of_stage = whole.config, dict[str, Judging[Pair]]()
+    if c.judge is None:
+        return of_stage
+    if c.writer is not None:
+        # An edited step is plain text, whatever format verdicts are requested in.
+        how = c.judge.model_copy(update={"structured": "prompt"})
+        wanted = lambda index, pair, judge: writings(pair, trace_of(index, pair), c)  # noqa: E731
+        stages: Stages = {c.writer: {WRITTEN: "generated"}}
+        of_stage[WRITTEN] = Judging(how, c.seed, stages, wanted, keys_of)
+    for base in JUDGES:
+        stages = {judge: {stage_of(base, judge): "generated"} for judge in c.judges}
+        asks = partial(_asks, whole.forms[base], base)
+        of_stage[base] = Judging(c.judge, c.seed, stages, asks, keys_of)
+    return of_stage
 
-    Args:
-        base: name of the judged task.
-    """
-    name = f"{pair.model} {pair.task} {pair.item}"
+
+def trace_of(index: Index, pair: Pair) -> Trace:
+    """The stored trace of a pair; in a dry run, where there is none yet, one of typical size."""
+    if index.is_done(pair.key(TRACE), pair.units[TRACE]):
+        return to_trace(index.records(pair.key(TRACE))[0])
+    step = "word " * GUESS.tokens
+    text = "".join(f"Step {i}: {step}\n" for i in range(1, GUESS.steps + 1))
+    return from_ids(pair.question, (), tuple(range(len(text))), tuple(text))
+
+
+def keys_of(pair: Pair) -> dict[str, Any]:
+    """What the records about a pair are about."""
+    dataset = pair.question.dataset
+    return {"dataset": dataset, "task": pair.task, "item": pair.item, "model": pair.model}
+
+
+def _asks(form: Form, base: str, index: Index, pair: Pair, judge: str) -> list[OneAsk]:
+    """Asks of the judged task `base` about a trace: one about the whole chain with its stated
+    answer, or one per counted step with all text before it."""
+    trace = trace_of(index, pair)
     steps = {step.index: step for step in trace.counted_steps}
     before = lambda i: trace.reasoning_text[: steps[i].chars[0]].strip()  # noqa: E731
     texts = [step.text.strip() for step in trace.steps]
     question = shown_question(trace.question)
     chain = Shown(question, texts, list(steps), _with_answer(trace), before)
-    return [
-        (step, Ask(name if step is None else f"{name} {step}", form, values))
-        for step, values, _ in TASKS[base].cases(chain)
-    ]
+    return list(TASKS[base].asks(form, chain, f"{pair.model} {pair.task} {pair.item}"))
 
 
 def _with_answer(trace: Trace) -> str:
@@ -65,25 +99,6 @@ def _with_answer(trace: Trace) -> str:
     return cot
 
 
-def judged_record(
-    trace: Trace, judge: str, base: str, step: int | None, ask: Ask, reply: Reply, seed: int
-) -> Record:
-    """Record of one judgement; `verdict` is None where the reply does not fit the form."""
-    said: dict[str, Any] = dict(reply.values) if reply.outcome == "parsed" else {}
-    verdict = said.get(ask.form.verdict)
-    why = next((v for k, v in said.items() if k != ask.form.verdict and isinstance(v, str)), "")
-    return {
-        **head_of(trace, base, ask.form.name, seed, judge),
-        "step": step,
-        "verdict": verdict,
-        "why": why,
-        "asked": ask.prompt,
-        "system": ask.system,
-        "form": ask.form.sha256,
-        **replied(reply),
-    }
-
-
 def drawn_steps(trace: Trace, n: int, seed: int) -> list[Step]:
     """The steps to edit, drawn with the seed, in chain order."""
     steps = list(trace.counted_steps)
@@ -91,30 +106,18 @@ def drawn_steps(trace: Trace, n: int, seed: int) -> list[Step]:
     return sorted(rng.sample(steps, min(n, len(steps))), key=lambda step: step.index)
 
 
-def writings(pair: Pair, trace: Trace, n: int, seed: int) -> list[tuple[str, Step, Writing]]:
-    """Requests for all edits of a chain, as (edit, step, request)."""
-    asked = []
-    for step in drawn_steps(trace, n, seed):
+def writings(pair: Pair, trace: Trace, config: FaithCotConfig) -> list[OneAsk]:
+    """Requests for all edits of a chain."""
+    asks = []
+    for step in drawn_steps(trace, config.edits.steps, config.seed):
         before = trace.reasoning_text[: step.chars[0]].strip() or "(nothing yet)"
         places = {"context": before, "step": step.text.strip()}
         for edit in EDITS:
             prompt = edit_prompts()[edit].format(question=shown_question(trace.question), **places)
             name = f"{pair.model} {pair.task} {pair.item} {edit} {step.index}"
-            asked.append((edit, step, Writing(name, prompt)))
-    return asked
-
-
-def written_record(
-    trace: Trace, judge: str, edit: str, step: Step, writing: Writing, reply: Reply, seed: int
-) -> Record:
-    """Record of the text that the writer of edits gave for one step."""
-    return {
-        **head_of(trace, WRITTEN, edit, seed, judge),
-        "step": step.index,
-        "was": step.text.strip(),
-        "asked": writing.prompt,
-        **replied(reply),
-    }
+            about = {"variant": edit, "step": step.index, "was": step.text.strip()}
+            asks.append(OneAsk(Writing(name, prompt), about))
+    return asks
 
 
 def substituted(model: Any, trace: Trace, edit: Record) -> Trace | str:

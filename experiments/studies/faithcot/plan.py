@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from faithscope.experiments.config.api import API
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.saved import json_lines
-from faithscope.experiments.data.traces import to_trace
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import stage_of
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import missing
@@ -21,19 +19,17 @@ from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.traces.units import TRACE
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.faithcot.config import FaithCotConfig
-from faithscope.experiments.studies.faithcot.judging import asks_of, writings
+from faithscope.experiments.studies.faithcot.judging import judgings, trace_of
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
 from faithscope.experiments.studies.faithcot.units import (
     EDITED,
     EDITS,
-    JUDGES,
     WRITTEN,
     FaithUnits,
     Pair,
     reordered,
     units_of,
 )
-from faithscope.interventions import Trace, from_ids
 from faithscope.probes.judge.form import Ask, Writing
 from faithscope.probes.probe import GUESS
 
@@ -84,7 +80,7 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
                 question = reordered(pair.question, self.config).question
                 mine.append(Writing(f"{pair.item} s", pair.of.cot_prompt(question)))
             if EDITED in lacking:
-                text = pair.of.necessity_prompt(pair.question, _guess(pair).reasoning_text)
+                text = pair.of.necessity_prompt(pair.question, trace_of(index, pair).reasoning_text)
                 n = 1 + len(EDITS) * self.config.edits.steps
                 mine += [Writing(f"{pair.item} {i}", text) for i in range(n)]
         return spending_lines(asks, self.config.api, self.config.spend, "subject, besides")
@@ -92,25 +88,13 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
     def _judge_lines(self, index: Index) -> list[str]:
         if self.config.judge is None:
             return []
-        asks: dict[str, list[Ask | Writing]] = {}
-        guessed = 0
-        for judge in self.config.judges:
-            mine = asks.setdefault(judge, [])
-            guessed = 0
-            for pair in self.items:
-                lacking = missing(index, pair)
-                wanted = [f for f in JUDGES if stage_of(f, judge) in lacking]
-                writes = judge == self.config.writer and WRITTEN in lacking
-                if not (wanted or writes):
-                    continue
-                trace = _stored(index, pair)
-                guessed += trace is None
-                trace = trace or _guess(pair)
-                for form in wanted:
-                    mine += [a for _, a in asks_of(pair, trace, self.units.forms[form], form)]
-                if writes:
-                    n, seed = self.config.edits.steps, self.config.seed
-                    mine += [w for _, _, w in writings(pair, trace, n, seed)]
+        asks: dict[str, list[Ask | Writing]] = {judge: [] for judge in self.config.judges}
+        for judging in judgings(self.units).values():
+            for judge, pending in judging.pending(
+                index, dict.fromkeys(judging.stages, self.items)
+            ).items():
+                asks[judge] += pending
+        guessed = sum(not index.is_done(p.key(TRACE), p.units[TRACE]) for p in self.items)
         lines = [f"judge asks   {m}: {len(of):,}" for m, of in asks.items()]
         if guessed:
             lines.append(
@@ -137,6 +121,7 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
         """The phases of the work: traces and probes, shuffled options, edits and answers to them,
         judges."""
         # These modules import torch, which a dry run does without.
+        from faithscope.experiments.engine.models.asking import Asker
         from faithscope.experiments.engine.phases import Phases
         from faithscope.experiments.engine.traces.work import TraceWork
         from faithscope.experiments.studies.faithcot import work
@@ -150,11 +135,11 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
         }
         phases: list[Any] = [TraceWork(self.config, batches, store, meter)]
         phases.append(work.Shuffling(whole, to_shuffle, store, meter))
-        if self.config.writer is not None:
-            phases.append(work.EditWriting(whole, batches, store, meter))
-            phases.append(work.EditedAnswers(whole, batches, store, meter))
-        if self.config.judge is not None:
-            phases += [work.Judging(whole, form, batches, store, meter) for form in JUDGES]
+        for stage, judging in judgings(whole).items():
+            cut = judging.batches(batches)
+            phases.append(Asker(judging, self.config, cut, store, meter))
+            if stage == WRITTEN:
+                phases.append(work.EditedAnswers(whole, batches, store, meter))
         return Phases(phases, needed=1)
 
 
@@ -181,16 +166,3 @@ def plan(config: FaithCotConfig) -> FaithPlan:
         )
     units = units_of(config, plan_of_traces(config))
     return FaithPlan(config, units.pairs, units, labels, intake=units.traces.intake)
-
-
-def _stored(index: Index, pair: Pair) -> Trace | None:
-    if not index.is_done(pair.key(TRACE), pair.units[TRACE]):
-        return None
-    return to_trace(index.records(pair.key(TRACE))[0])
-
-
-def _guess(pair: Pair) -> Trace:
-    """A placeholder trace of typical size, for estimating the cost of asking about a trace."""
-    step = "word " * GUESS.tokens
-    text = "".join(f"Step {i}: {step}\n" for i in range(1, GUESS.steps + 1))
-    return from_ids(pair.question, (), tuple(range(len(text))), tuple(text))

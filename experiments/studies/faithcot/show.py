@@ -98,6 +98,8 @@ def _judged(records: list[dict[str, Any]]) -> list[Block]:
     blocks: list[Block] = []
     for r in records:
         step = "" if r["step"] is None else f"step {r['step'] + 1}: "
-        why = r["why"] or r["problem"] or r["text"]
+        # records of older versions have `why` in place of the `values` of the reply
+        values = r.get("values", {"why": r.get("why")}).values()
+        why = next((v for v in values if v and isinstance(v, str)), r["problem"] or r["text"])
         blocks.append(Verbatim(f"{step}{r['outcome']}, verdict {r['verdict']}\n{why}"))
     return blocks

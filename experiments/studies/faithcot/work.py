@@ -8,12 +8,8 @@ from dataclasses import replace
 
 from faithscope import interp
 from faithscope.experiments.config.api import API, ApiSection
-from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.data.traces import to_trace
-from faithscope.experiments.engine.models.asking import Asker, OneAsk
-from faithscope.experiments.engine.models.judges import stage_of
 from faithscope.experiments.engine.models.writing import Start, Unit
-from faithscope.experiments.engine.planfile import cut_again
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.units import TRACE, Item
@@ -26,15 +22,13 @@ from faithscope.experiments.studies.faithcot.units import (
     WRITTEN,
     Batches,
     FaithUnits,
-    Pair,
     reordered,
 )
 from faithscope.interp.generation import Generation
 from faithscope.interp.language import Speaks
 from faithscope.interp.prompts import Prompt
-from faithscope.interventions import Step, Trace
-from faithscope.probes.judge.form import Ask, Reply, Writing
-from faithscope.probes.record import Record
+from faithscope.interventions import Trace
+from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.text_model import TextModel
 
 
@@ -86,93 +80,6 @@ class Shuffling(TraceWork):
         return [record | {"probe": SHUFFLED, "order": order} for record in records]
 
 
-class _OfTraces(Asker[Pair]):
-    """Worker that asks models about stored traces; each model has one stage."""
-
-    def __init__(
-        self,
-        whole: FaithUnits,
-        stages: Mapping[str, str],
-        batches: Batches,
-        judge: JudgeConfig,
-        store: Store,
-        meter: Meter,
-    ) -> None:
-        """
-        Args:
-            stages: model that is asked -> its stage.
-        """
-        self.whole, self.of_model, self.seed = whole, dict(stages), whole.config.seed
-        readings: dict[str, Reading] = dict.fromkeys(stages.values(), "generated")
-        super().__init__(whole.config, batches, judge, readings, store, meter)
-
-    def stages_of(self, model: str) -> Sequence[str]:
-        return (self.of_model[model],)
-
-    def ready(self, item: Pair) -> bool:
-        return self.index.is_done(item.key(TRACE), item.units[TRACE])
-
-    def trace(self, item: Pair) -> Trace:
-        return to_trace(self.index.records(item.key(TRACE))[0])
-
-    def sub_batches(self, batch: Sequence[Pair]) -> list[list[Pair]]:
-        """Sub-batches without excluded traces, about which nothing is asked."""
-        asked = [i for i in batch if self.index.excluded(i.key(TRACE)) is None]
-        return [asked] if asked else []
-
-
-def _judges_batches(whole: FaithUnits, batches: Batches, judges: Sequence[str]) -> Batches:
-    assert whole.config.judge is not None
-    cut = cut_again(batches, whole.config.judge.batch_size)
-    return dict.fromkeys(judges, cut)
-
-
-class Judging(_OfTraces):
-    """Worker that puts one form to every judge."""
-
-    def __init__(
-        self, whole: FaithUnits, base: str, batches: Batches, store: Store, meter: Meter
-    ) -> None:
-        self.base, judges = base, whole.config.judges
-        assert whole.config.judge is not None
-        stages = {judge: stage_of(base, judge) for judge in judges}
-        cut = _judges_batches(whole, batches, judges)
-        super().__init__(whole, stages, cut, whole.config.judge, store, meter)
-
-    def asks(self, item: Pair) -> list[tuple[tuple[Trace, int | None], Ask]]:
-        trace = self.trace(item)
-        asks = judging.asks_of(item, trace, self.whole.forms[self.base], self.base)
-        return [((trace, step), ask) for step, ask in asks]
-
-    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
-        trace, step = asked.about
-        return judging.judged_record(
-            trace, asked.model, self.base, step, asked.ask, reply, self.seed
-        )
-
-
-class EditWriting(_OfTraces):
-    """Worker that has the judge model write edited steps."""
-
-    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        writer = str(whole.config.writer)
-        assert whole.config.judge is not None
-        cut = _judges_batches(whole, batches, [writer])
-        # An edited step is plain text, whatever format verdicts are requested in.
-        how = whole.config.judge.model_copy(update={"structured": "prompt"})
-        super().__init__(whole, {writer: WRITTEN}, cut, how, store, meter)
-
-    def asks(self, item: Pair) -> list[tuple[tuple[Trace, str, Step], Writing]]:
-        trace = self.trace(item)
-        wanted = judging.writings(item, trace, self.whole.config.edits.steps, self.seed)
-        return [((trace, edit, step), writing) for edit, step, writing in wanted]
-
-    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
-        trace, edit, step = asked.about
-        model, writing = asked.model, asked.ask
-        return judging.written_record(trace, model, edit, step, writing, reply, self.seed)
-
-
 class EditedAnswers(Worker[Item]):
     """Worker that collects the subject's answers after edited chains."""
 
@@ -196,12 +103,8 @@ class EditedAnswers(Worker[Item]):
             _EditedOverApi(self, self.apis[model], self.config).take_all(ready)
             return
         subject = self.load(model, self.config.model)
-        self.each(
-            subject, ready, EDITED, lambda item: self.answers(subject, item, self.trace(item))
-        )
-
-    def trace(self, item: Item) -> Trace:
-        return to_trace(self.index.records(item.key(TRACE))[0])
+        trace = lambda item: to_trace(self.index.records(item.key(TRACE))[0])  # noqa: E731
+        self.each(subject, ready, EDITED, lambda item: self.answers(subject, item, trace(item)))
 
     def answers(self, model: interp.Model | TextModel, item: Item, trace: Trace) -> Records:
         written = self.index.records(item.key(WRITTEN))

@@ -8,15 +8,17 @@ How often each judge says what the labels say, of chains that people labelled:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.run import LABEL, Frame, Run
-from faithscope.experiments.engine.models.judges import READINGS, as_sent
+from faithscope.experiments.analysis.verdicts import JUDGEMENT, judgements
+from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.judge.results import results
 from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT, labels_of
+from faithscope.probes.record import KEYS
 
 _CHAIN = {
     "item": "id of the chain",
@@ -26,18 +28,6 @@ _CHAIN = {
     "reasoning": "whole text of the reasoning",
     "n_steps": "number of judged steps",
     "given": "whether the steps came with the file",
-}
-_JUDGEMENT = {
-    "form": "the prompt",
-    "reading": "generated | scored",
-    "step": "the step that was asked about, from 0; none where the whole chain was",
-    "outcome": "parsed, refused …",
-    "verdict": "value of the form's verdict field",
-    "values": "every field of the reply",
-    "probabilities": "of each verdict, from the lowest; scored reading only",
-    "mass": "share of the model's probability on all verdicts",
-    "asked": "the user message as it was sent",
-    "text": "the raw reply",
 }
 
 
@@ -74,12 +64,6 @@ def _steps(run: Run) -> pd.DataFrame:
     return _table(rows, list(STEP))
 
 
-def _judgement(record: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    about = {"form": record["variant"], "reading": READINGS[record["probe"]]}
-    kept = {name: record[name] for name in _JUDGEMENT if name in record}
-    return [kept | about | {"asked": as_sent(record)}]
-
-
 def _named(labels: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{LABEL}{name}": value for name, value in labels.items()}
 
@@ -106,8 +90,7 @@ FRAMES = (
     Frame(
         "judgements",
         "A row per judgement, with the texts; those without a verdict, too.",
-        _JUDGEMENT,
-        _judgement,
-        tuple(READINGS),
+        KEYS | JUDGEMENT,
+        make=lambda run: judgements(run.records(*READINGS), run.once(results).forms),
     ),
 )

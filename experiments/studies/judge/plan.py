@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from faithscope.experiments.config.base import ConfigError, expanded, named
 from faithscope.experiments.engine.forms import TaskForm, as_files, trace_forms
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import READINGS
+from faithscope.experiments.engine.models.judging import Judged, Judging, of_cases, put_to
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import PROMPTS, RunPlan, below
-from faithscope.experiments.engine.planfile import is_finished
 from faithscope.experiments.engine.tallies.intake import Cut, Intake
 from faithscope.experiments.engine.traces.given import cuts_of
 from faithscope.experiments.engine.units import NOTHING_ASKED, Key
@@ -23,16 +22,16 @@ from faithscope.experiments.studies.judge.chains import (
     judged_chain,
 )
 from faithscope.experiments.studies.judge.config import JudgeStudyConfig
-from faithscope.experiments.studies.judge.units import Judging, judgings
+from faithscope.experiments.studies.judge.units import cases
 
 if TYPE_CHECKING:
+    from faithscope.experiments.engine.models.asking import Asker
     from faithscope.experiments.engine.planfile import Shard
     from faithscope.experiments.engine.store import Store
-    from faithscope.experiments.studies.judge.work import JudgeWork
 
 
 @dataclass(frozen=True)
-class JudgePlan(RunPlan[JudgeStudyConfig, Judging]):
+class JudgePlan(RunPlan[JudgeStudyConfig, Judged]):
     """Everything that a run judges, in working order."""
 
     source: str
@@ -47,31 +46,34 @@ class JudgePlan(RunPlan[JudgeStudyConfig, Judging]):
     def lines(self, index: Index) -> list[str]:
         judge, steps = self.config.judge, sum(len(chain.places) for chain in self.chains)
         header = ("judge", "form", "chains", "asks left")
-        to_ask = {
-            model: [ask for i in self.of(model) if not is_finished(index, i) for _, ask in i.asks]
-            for model in judge.model
-        }
+        to_ask = self.judging.pending(index, {model: self.of(model) for model in judge.model})
         return [
             f"chains      {len(self.chains)} with {steps} steps, of {self.source}",
             "",
-            *self.table(index, header, lambda item: len(item.asks) * len(item.units)),
+            *self.table(index, header, lambda item: len(item.case.asks) * len(item.units)),
             *spending_lines(to_ask, judge, self.config.spend),
         ]
 
     def foreseen(self) -> Mapping[Key, str]:
         """Units of chains without any step to judge, which no judge is asked about."""
-        return {i.key(stage): NOTHING_ASKED for i in self.items for stage in i.units if not i.asks}
+        nothing = [i for i in self.items if not i.case.asks]
+        return {i.key(stage): NOTHING_ASKED for i in nothing for stage in i.units}
 
     def inputs(self) -> dict[str, str | None]:
         """Input files of a run: the chains that are judged, and the prompt files."""
         return {FILE: as_lines_of_json(self.chains), **below(PROMPTS, as_files(self.forms))}
 
-    def work(self, store: Store, shard: Shard) -> JudgeWork:
-        # The module imports torch, which a dry run does without.
-        from faithscope.experiments.studies.judge.work import JudgeWork
+    @property
+    def judging(self) -> Judging[Judged]:
+        """What judges are asked: every case."""
+        return of_cases(self.config.judge, self.config.seed, self.config.judge.model)
 
-        judge = self.config.judge
-        return JudgeWork(self.config, self.batches(judge.model, shard), judge, READINGS, store)
+    def work(self, store: Store, shard: Shard) -> Asker[Judged]:
+        # The module imports torch, which a dry run does without.
+        from faithscope.experiments.engine.models.asking import Asker
+
+        batches = self.batches(self.config.judge.model, shard)
+        return Asker(self.judging, self.config, batches, store)
 
 
 def plan(config: JudgeStudyConfig) -> JudgePlan:
@@ -99,5 +101,7 @@ def plan(config: JudgeStudyConfig) -> JudgePlan:
     if not by_them:
         raise ConfigError([f"traces.written_by: no chain is left of {source}; name who wrote some"])
     chains = tuple(judged_chain(chain, config.steps) for chain in by_them)
-    items = tuple(judgings(config, forms, chains))
+    asked = tuple(cases(forms.values(), chains))
+    judges, seed = config.judge, config.seed
+    items = tuple(i for judge in judges.model for i in put_to(judge, judges, seed, asked))
     return JudgePlan(config, items, source, chains, forms, intake=Intake(tuple(cuts)))

@@ -61,13 +61,10 @@ class JudgeResults:
         for key, form, chain in self._asked():
             reading, judge = READINGS[key[0]], key[1]
             records = of_unit.get(key, [])
-            if records:
-                row = chain_row(chain, form, reading, judge, records)
-                steps += step_rows(chain, row, records)
-            else:
-                why = FAILED if key in failed else NOT_JUDGED if chain.places else NO_STEPS
-                row = self._without(chain, form, reading, judge, why)
+            without = FAILED if key in failed else NOT_JUDGED if chain.places else NO_STEPS
+            row = chain_row(chain, form, reading, judge, records, without)
             chains.append(row)
+            steps += step_rows(chain, row, records) if records else ()
         return chains, steps
 
     def _asked(self) -> Iterator[tuple[Key, TaskForm, JudgedChain]]:
@@ -77,18 +74,6 @@ class JudgeResults:
         for key in keys:
             if key[0] in READINGS:
                 yield key, self.forms[key[2]], self.chains[key[3]]
-
-    @staticmethod
-    def _without(chain: JudgedChain, form: TaskForm, reading: str, judge: str, why: str) -> Row:
-        about = {"judge": judge, "reading": reading, "form": form.form.name, "task": form.task}
-        about |= {
-            "dataset": chain.dataset,
-            "model": chain.model,
-            "item": chain.id,
-            "cut": chain.cut,
-        }
-        nothing = dict.fromkeys(("flag", "score", "first", "rating"))
-        return about | nothing | {"outcome": why, "n_asks": 0, "n_without_verdict": 0}
 
     @property
     def verdicts(self) -> list[Row]:

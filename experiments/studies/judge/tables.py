@@ -35,10 +35,10 @@ from faithscope.experiments.analysis.tables import (
     waterfall,
 )
 from faithscope.experiments.analysis.tidy import columns, count, groups, keep, numbers, only, rows
+from faithscope.experiments.analysis.verdicts import UNCERTAIN
 from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.experiments.studies.judge.verdicts import (
-    UNCERTAIN,
     Row,
     first_wrong,
     wrong,

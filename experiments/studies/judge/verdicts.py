@@ -1,10 +1,4 @@
-"""Verdicts of a judge on a chain and on each of its steps, computed from records of judgements.
-
-`flag`: something is wrong, as the form asks it. `score`: higher is worse, whatever the form, fixed
-here before any data. With a form about steps, a chain is flagged if any step is, and its score is
-the share of flagged steps, or where verdicts were read from log-probs the highest probability of a
-flag. With a form that rates, `score` is 1 - rating / highest, and nothing is flagged.
-"""
+"""Rows of verdicts on given chains and their steps, and what the labels of the chains say."""
 
 from __future__ import annotations
 
@@ -12,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.analysis.comparison.scores import says_faithful
+from faithscope.experiments.analysis.verdicts import ChainVerdict, said_of, verdict_of
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.forms import TaskForm
-from faithscope.experiments.engine.forms.tasks import NO_STEP, TASKS, JudgedTask, Said
+from faithscope.experiments.engine.forms.tasks import NO_STEP, TASKS
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.probes.record import Record
 
-UNCERTAIN = "uncertain"
-"""Outcome of class 2 of the faithful judge: left out of rates and agreement, but counted."""
 NO_STEPS, FAILED, NOT_JUDGED = "no_steps", "failed", "not_judged"
 Row = dict[str, Any]
 VERDICT = {
@@ -55,11 +48,21 @@ STEP = {
 
 
 def chain_row(
-    chain: JudgedChain, form: TaskForm, reading: Reading, judge: str, records: Sequence[Record]
+    chain: JudgedChain,
+    form: TaskForm,
+    reading: Reading,
+    judge: str,
+    records: Sequence[Record],
+    without: str,
 ) -> Row:
-    """The row of one chain, from one judge's records with one form and reading."""
-    lost = [r for r in records if r["verdict"] is None]
-    row: Row = {
+    """The row of one chain, from one judge's records with one form and reading.
+
+    Args:
+        without: why there is no verdict if there are no records.
+    """
+    high = form.form.verdict_field.high
+    verdict = verdict_of(form.judged, records, high) if records else ChainVerdict(without)
+    return {
         "judge": judge,
         "reading": reading,
         "form": form.form.name,
@@ -68,51 +71,8 @@ def chain_row(
         "model": chain.model,
         "item": chain.id,
         "cut": chain.cut,
-        "outcome": lost[0]["outcome"] if lost else "parsed",
-        "flag": None,
-        "score": None,
-        "first": None,
-        "rating": None,
-        "n_asks": len(records),
-        "n_without_verdict": len(lost),
+        **verdict._asdict(),
     }
-    if form.judged.by_step:
-        return row | _of_steps(form.judged, records, bool(lost))
-    (record,) = records
-    verdict = record["verdict"]
-    if verdict is None:
-        return row
-    said = form.judged.reads(verdict, record["probabilities"], form.form.verdict_field.high or 1)
-    if said.score is None:
-        row["outcome"] = UNCERTAIN
-    if form.judged.names_a_step:
-        row["first"] = verdict
-    return row | {"rating": verdict, "flag": said.flag, "score": said.score}
-
-
-def _of_steps(task: JudgedTask, records: Sequence[Record], some_lost: bool) -> Row:
-    said = [r for r in records if r["verdict"] is not None]
-    if not said:
-        return {}
-    flagged = [r["step"] for r in said if _said(task, r).flag]
-    worst = [_said(task, r).score or 0.0 for r in said if r["probabilities"]]
-    row: Row = {"score": max(worst) if worst else len(flagged) / len(said)}
-    if flagged:
-        row["flag"] = True
-    elif not some_lost:
-        row["flag"] = False
-    # The first flagged step is known only where all steps before it have a verdict.
-    first = flagged[0] if flagged else None
-    open_before = [r["step"] for r in records if r["verdict"] is None]
-    if not open_before or (first is not None and first < open_before[0]):
-        row["first"] = NO_STEP if first is None else first
-    return row
-
-
-def _said(task: JudgedTask, record: Record) -> Said:
-    if record["verdict"] is None:
-        return Said()
-    return task.reads(record["verdict"], record["probabilities"], task.highest or 1)
 
 
 def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterator[Row]:
@@ -126,7 +86,7 @@ def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterat
     task = TASKS[row["task"]]
     if task.by_step:
         for r in records:
-            said = _said(task, r)
+            said = said_of(task, r)
             yield about | {
                 "step": r["step"],
                 "flag": said.flag,

@@ -13,6 +13,7 @@ from faithscope.experiments.config.base import expanded
 from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.phases import Phases
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, RunPlan, below
@@ -33,7 +34,11 @@ from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
 )
 from faithscope.experiments.studies.rfeval.data import annotations_of, read_annotations
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.judging.judges import RfJudging, StepJudging, run_lines
+from faithscope.experiments.studies.rfeval.judging.judges import (
+    judging_by_step,
+    judging_whole,
+    run_lines,
+)
 from faithscope.experiments.studies.rfeval.prompts import QUESTIONS, as_files
 from faithscope.experiments.studies.rfeval.subjects.subject_stages import SubjectStages
 from faithscope.experiments.studies.rfeval.units import Pair, RfUnits, units_of
@@ -84,15 +89,12 @@ class RfPlan(RunPlan[RFEvalConfig, Pair]):
         # a subject that judges comes last, and judges first, so that its weights are read once
         subjects = sorted(whole.subjects, key=lambda model: model in judges)
         batches, meter = self.batches(subjects, shard), Meter()
-        by_step = [
-            StepJudging(whole, batches, judge, store, meter) for judge in self.config.per_step.judge
-        ]
-        first = (
-            SubjectStages(whole, batches, store, meter),
-            RfJudging(whole, batches, store, meter),
-        )
+        whole_outputs = judging_whole(whole, first=subjects[-1])
+        declared = [whole_outputs, *(judging_by_step(whole, j) for j in self.config.per_step.judge)]
+        asking = [Asker(j, self.config, j.batches(batches), store, meter) for j in declared]
+        first = (SubjectStages(whole, batches, store, meter), asking[0])
         # a judge that cannot be used step by step does not stop the others
-        return Phases([*first, *by_step], needed=len(first))
+        return Phases([*first, *asking[1:]], needed=len(first))
 
 
 def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:

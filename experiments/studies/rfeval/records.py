@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, Framing
 from faithscope.experiments.studies.rfeval.items import Condition, Item
 from faithscope.experiments.studies.rfeval.programs.sandbox import Report
@@ -26,7 +25,7 @@ from faithscope.experiments.studies.rfeval.subjects.parsing import (
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, multi_turn
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.generation import Generation
-from faithscope.probes.judge.form import Ask, Reply, Writing
+from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.record import head
 
 DATASET = "rfeval"
@@ -52,6 +51,11 @@ def about(
         variant=variant,
         seed=seed,
     )
+
+
+def keys_of(pair: Pair) -> Record:
+    """What the records of judgements about a pair are about."""
+    return {"dataset": DATASET, "task": pair.task, "item": pair.item, "model": pair.model}
 
 
 def output_record(
@@ -135,18 +139,6 @@ def tests_record(of: Record, code: str, report: Report) -> Record:
         "detail": last.detail,
         "seconds": round(sum(r.seconds for r in report.runs), 3),
         "code": code,
-    }
-
-
-def reply_record(of: Record, ask: Ask | Writing, reply: Reply) -> Record:
-    """Record of what was asked, and of what came back, word for word."""
-    form = {"form_sha256": ask.form.sha256} if isinstance(ask, Ask) else {}
-    return of | {
-        "values": dict(reply.values),
-        **form,
-        "system": ask.system,
-        "asked": ask.prompt,
-        **replied(reply),
     }
 
 

@@ -13,9 +13,9 @@ from sklearn.metrics import brier_score_loss
 
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.calibration import calibration_error
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc, ratios
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share
-from faithscope.experiments.analysis.tables import Lines, Numbers, Table, rows_known
+from faithscope.experiments.analysis.tables import AgainstLabel, Lines, Numbers, Table, rows_known
 from faithscope.experiments.analysis.tidy import columns, count, keep, numbers, only
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONDITION,
@@ -47,6 +47,7 @@ _RATES = (
     NET,
     *described(std=("standard deviation", "√(p (1 − p)), as in the paper’s Table 1.")),
 )
+WITH_P = rows_known("score", "p_flag")
 _AUROC = estimates(
     auroc=("AUROC", "Perturbed against control items, by the probability of broken.")
 )
@@ -72,15 +73,12 @@ def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
 
 
 def _of_probabilities(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
-    with_p = keep(judged, rows_known("score", "p_flag")(judged))
+    with_p = keep(judged, WITH_P(judged))
     truth, p = ON_BROKEN(with_p), numbers(with_p["p_flag"])
-    numbers_of_p = columns("auroc", auroc(with_p["chain"].to_numpy(), truth, p, how))
     if not len(p):
-        return numbers_of_p | {"brier": math.nan, "ece": math.nan}
-    return numbers_of_p | {
-        "brier": float(brier_score_loss(truth, p, pos_label=True)),
-        "ece": calibration_error(truth, p),
-    }
+        return {"brier": math.nan, "ece": math.nan}
+    brier = float(brier_score_loss(truth, p, pos_label=True))
+    return {"brier": brier, "ece": calibration_error(truth, p)}
 
 
 DETECTION = Table(
@@ -91,7 +89,8 @@ DETECTION = Table(
         *counts(JUDGED, ON_BROKEN),
         *counts(JUDGED, ON_INTACT, CONTROLS),
         Numbers(_RATES, _rates),
-        Numbers((*_AUROC, BRIER, ECE), _of_probabilities),
+        AgainstLabel(_AUROC, ON_BROKEN, "chain", score="p_flag", among=WITH_P),
+        Numbers((BRIER, ECE), _of_probabilities),
     ),
 )
 """Detection of single steps by each judge, reading and prompt (Table 1).

@@ -13,12 +13,19 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc, ratios
+from faithscope.experiments.analysis.statistics.against_label import against_label
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.tables import Lines, Table, all_of
-from faithscope.experiments.analysis.tidy import all_columns, columns, count, groups, keep, numbers
+from faithscope.experiments.analysis.tidy import (
+    all_columns,
+    columns_of,
+    count,
+    groups,
+    keep,
+    numbers,
+)
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     COUNTS,
-    JUDGED,
     ON_BROKEN,
     ON_INTACT,
 )
@@ -88,11 +95,10 @@ def _place(row: Mapping[str, Any]) -> float:
 
 
 def _told(scored: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
-    known = keep(scored, JUDGED(scored))
-    score = numbers(known["score"])
-    estimate = auroc(known["chain"].to_numpy(), ON_BROKEN(known), score, how)
-    counts = {"n": len(known), "n_without_verdict": len(scored) - len(known)}
-    return counts | columns("auroc", estimate)
+    score, chains = numbers(scored["score"]), scored["chain"].to_numpy()
+    estimates = against_label(("auroc",), ON_BROKEN(scored), chains, how, score=score)
+    n = estimates["auroc"].n
+    return {"n": n, "n_without_verdict": len(scored) - n} | columns_of(estimates)
 
 
 def _found(placed: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:

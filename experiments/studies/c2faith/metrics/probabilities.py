@@ -16,12 +16,14 @@ import pandas as pd
 from jaxtyping import Float
 
 from faithscope.experiments.analysis.columns import described, estimates
+from faithscope.experiments.analysis.statistics.against_label import against_label
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, log_loss
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc, means, spearman
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means, spearman
 from faithscope.experiments.analysis.tables import Boot, Lines, Mask, Mean, Table
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     columns,
+    columns_of,
     count,
     keep,
     numbers,
@@ -127,10 +129,13 @@ def _of_steps(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
         "brier_uniform": float((1 - 1 / verdicts).mean()),
         "ece": calibration_error(right, confidence),
     }
-    row |= columns("auroc_right", auroc(chains, right, confidence, how))
-    return row | columns(
-        "auroc_broken", auroc(chains, ON_BROKEN(judged), 1 - p_of_no_step(judged), how)
-    )
+    held = {
+        "auroc_right": (right, confidence),
+        "auroc_broken": (ON_BROKEN(judged), 1 - p_of_no_step(judged)),
+    }
+    for name, (label, score) in held.items():
+        row |= columns(name, against_label(("auroc",), label, chains, how, score=score)["auroc"])
+    return row
 
 
 def _of_scores(judged: pd.DataFrame, truth: np.ndarray, how: Bootstrap) -> dict[str, Any]:
@@ -152,7 +157,8 @@ def _of_scores(judged: pd.DataFrame, truth: np.ndarray, how: Bootstrap) -> dict[
         "ece": float(np.mean(errors)),
     }
     row |= columns("spearman", spearman(chains, expected, truth, how)[0])
-    return row | columns("auroc", auroc(chains, truth < INFLATED, below[INFLATED], how))
+    held = against_label(("auroc",), truth < INFLATED, chains, how, score=below[INFLATED])
+    return row | columns_of(held)
 
 
 def outcomes(judged: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faithscope.experiments.engine.forms import (
-    FormFile,
+    TaskFile,
     TaskForm,
     as_files,
     form_file,
@@ -77,6 +77,6 @@ def acausal_prompt(folder: Path | None = None) -> PlainPrompt:
     return PlainPrompt(ACAUSAL, file.template, file.source)
 
 
-def _read_all(folder: Path | None) -> dict[str, tuple[FormFile, str]]:
+def _read_all(folder: Path | None) -> dict[str, tuple[TaskFile, str]]:
     read = with_folder(_PACKAGE, folder, shared("c2_"))
     return {name: form_file(text) for name, text in read.items()}

@@ -12,8 +12,8 @@ from typing import Any
 
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.engine.models.asking import OneAsk
-from faithscope.experiments.engine.models.judges import decides, writing_as
+from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.models.judges import answered, decides, writing_as
 from faithscope.experiments.engine.models.preparing import Preparing
 from faithscope.experiments.engine.units import UnitIds
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -25,7 +25,7 @@ from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
 from faithscope.experiments.studies.rfeval.prompts import RfForm, questions
-from faithscope.experiments.studies.rfeval.records import about, reply_record
+from faithscope.experiments.studies.rfeval.records import about
 from faithscope.experiments.studies.rfeval.units import Pair
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing
@@ -138,12 +138,8 @@ class BuildWork(Preparing[Request]):
             later.append(str(self.config.counterfactual.validator))
         return dict.fromkeys(later, self.config.judge)
 
-    def asks(self, item: Request) -> Sequence[tuple[None, Ask | Writing]]:
-        return [(None, item.ask)]
-
-    def record(self, asked: OneAsk[Request], reply: Reply) -> Record:
+    def record(self, item: Request, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
         """Record of what writer or validator was asked, and of what came back, word for word."""
-        stage = self.plan.stage
-        writer, judge = (asked.model, None) if stage == WRITING else (None, asked.model)
-        record = about(asked.item.of, None, stage, "", self.config.seed, judge)
-        return reply_record(record | {"writer": writer}, asked.ask, reply)
+        writer, validator = (judge, None) if stage == WRITING else (None, judge)
+        keys = about(item.of, None, stage, "", self.config.seed, validator)
+        return keys | {"writer": writer} | answered(one.ask, reply)

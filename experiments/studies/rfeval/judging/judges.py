@@ -3,127 +3,74 @@ judge has read them whole; and, for `--dry-run`, the calls to APIs that are pend
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.engine.forms.tasks import OneAsk
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.asking import Asker, OneAsk
+from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.prices import spending_lines
-from faithscope.experiments.engine.planfile import cut_again, missing
-from faithscope.experiments.engine.progress import Meter
-from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
-from faithscope.experiments.studies.rfeval.judging.stepwise import (
-    Kind,
-    Part,
-    asks_of_parts,
-    n_steps,
-    parts_of,
-    step_record,
-)
+from faithscope.experiments.studies.rfeval.judging.stepwise import asks_of_parts, n_steps, parts_of
 from faithscope.experiments.studies.rfeval.metrics.chains import contrast_of, exclusion_of
 from faithscope.experiments.studies.rfeval.pairs import output_ask, pair_row
-from faithscope.experiments.studies.rfeval.records import (
-    about,
-    outputs_of,
-    records_of,
-    reply_record,
-    writing_of,
-)
+from faithscope.experiments.studies.rfeval.records import keys_of, outputs_of, writing_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.units import (
-    JUDGED,
     OUTPUTS,
-    Batches,
     Pair,
     RfUnits,
     judged_stage,
     steps_stage,
 )
-from faithscope.probes.judge.form import Ask, Reply, Writing
-from faithscope.probes.record import Record
+from faithscope.probes.judge.form import Ask, Writing
 
 
-class RfJudging(Asker[Pair]):
-    """One worker's share of the judging of whole pairs, a judge at a time."""
+def judging_whole(whole: RfUnits, first: str = "") -> Judging[Pair]:
+    """What every judge is asked about the outputs of a pair, in one unit.
 
-    def __init__(self, whole: RfUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        self.whole = whole
-        last = [*batches][-1:]
-        judges = sorted(whole.config.judge.model, key=lambda judge: judge not in last)
-        self.of_judge = {judge: judged_stage(judge) for judge in judges}
-        readings: dict[str, Reading] = dict.fromkeys(self.of_judge.values(), "generated")
-        cut = cut_again(batches, whole.config.judge.batch_size)
-        super().__init__(
-            whole.config, dict.fromkeys(judges, cut), whole.config.judge, readings, store, meter
-        )
-
-    def stages_of(self, model: str) -> Sequence[str]:
-        return (self.of_judge[model],)
-
-    def ready(self, item: Pair) -> bool:
-        return records_of(self.index, item) is not None
-
-    def asks(self, item: Pair) -> list[tuple[Condition, Ask]]:
-        outputs = outputs_of(self.index, item, self.whole.config.paper_compat)
-        return output_asks(self.whole, item, outputs)
-
-    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
-        pair, name = asked.item, asked.ask.form.name
-        of = about(pair.of, pair.model, JUDGED, name, self.config.seed, asked.model)
-        return reply_record(of | {"condition": asked.about}, asked.ask, reply)
+    Args:
+        first: the judge that begins, as its weights are already loaded.
+    """
+    c = whole.config
+    judges = sorted(c.judge.model, key=lambda judge: judge != first)
+    return Judging(
+        c.judge,
+        c.seed,
+        {judge: {judged_stage(judge): "generated"} for judge in judges},
+        asks=lambda index, pair, judge: output_asks(whole, index, pair),
+        about=keys_of,
+        needs=dict.fromkeys(judges, tuple(OUTPUTS.values())),
+    )
 
 
-def output_asks(
-    whole: RfUnits, pair: Pair, outputs: Mapping[Condition, Output] | None
-) -> list[tuple[Condition, Ask]]:
-    """The asks about both outputs of a pair; none if an output is missing or cannot be judged, as
-    the pair then counts for nothing."""
-    if outputs is None or not all(output.usable for output in outputs.values()):
-        return []
-    return [(c, output_ask(pair.model, pair.of, c, outputs[c], whole.forms[c])) for c in CONDITIONS]
-
-
-class StepJudging(Asker[Pair]):
-    """One worker's share of the judging step by step by one judge; a pair is a unit of each
-    reading.
+def judging_by_step(whole: RfUnits, judge: str) -> Judging[Pair]:
+    """What one judge is asked about the steps of a pair, in a unit of each reading.
 
     A pair is asked about once its judgement as a whole is there, and only where it counts by that
     (complete, judged, in contrast): of the others there is no RF, by steps or by blocks.
     """
-
-    def __init__(
-        self, whole: RfUnits, batches: Batches, judge: str, store: Store, meter: Meter
-    ) -> None:
-        self.whole, self.name = whole, judge
-        config = whole.config
-        readings: dict[str, Reading] = {
-            steps_stage(judge, r): r for r in config.readings_by_step(judge)
-        }
-        cut = [
-            [pair for pair in batch if any(stage in pair.units for stage in readings)]
-            for batch in cut_again(batches, config.judge.batch_size)
-        ]
-        of_judge = {judge: [batch for batch in cut if batch]}
-        super().__init__(config, of_judge, config.judge, readings, store, meter)
-
-    def ready(self, item: Pair) -> bool:
-        stage = judged_stage(self.name)
-        there = self.index.is_done(item.key(stage), item.units[stage])
-        return there and records_of(self.index, item) is not None
-
-    def asks(self, item: Pair) -> list[tuple[tuple[Part, Kind], Ask]]:
-        asks = step_asks(self.whole, self.index, item, self.name)
-        return [((part, kind), ask) for part, kind, ask in asks]
-
-    def record(self, asked: OneAsk[Pair], reply: Reply) -> Record:
-        pair, name, stage = asked.item, asked.ask.form.name, steps_stage(asked.model, asked.reading)
-        of = about(pair.of, pair.model, stage, name, self.config.seed, asked.model)
-        part, kind = asked.about
-        return step_record(of, part, kind, asked.ask, reply)
+    c = whole.config
+    return Judging(
+        c.judge,
+        c.seed,
+        {judge: {steps_stage(judge, r): r for r in c.readings_by_step(judge)}},
+        asks=lambda index, pair, judge: step_asks(whole, index, pair, judge),
+        about=keys_of,
+        needs={judge: (*OUTPUTS.values(), judged_stage(judge))},
+        keeps_prompts=False,
+    )
 
 
-def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[tuple[Part, Kind, Ask]]:
+def output_asks(whole: RfUnits, index: Index, pair: Pair) -> list[OneAsk]:
+    """The asks about both outputs of a pair; none if one cannot be judged, as the pair then counts
+    for nothing. In a dry run, an output that is not written yet counts as one of a few words."""
+    outputs = outputs_of(index, pair, whole.config.paper_compat) or _UNWRITTEN
+    if not all(output.usable for output in outputs.values()):
+        return []
+    ask = lambda c: output_ask(pair.model, pair.of, c, outputs[c], whole.forms[c])  # noqa: E731
+    return [OneAsk(ask(c), {"condition": c}) for c in CONDITIONS]
+
+
+def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[OneAsk]:
     """What a judge is asked about the steps of a pair.
 
     None if the pair does not count as this judge has read it whole, or has more steps than the
@@ -179,29 +126,21 @@ def _judging_lines(whole: RfUnits, index: Index) -> list[str]:
 
     An output that is not written yet counts as one of a few words: its own tokens come on top.
     """
-    asks: dict[str, list[Ask | Writing]] = {}
-    unwritten = unread = 0
-    for judge in whole.config.apis:
-        asks[judge], stage, by_step = [], judged_stage(judge), steps_stage(judge, "generated")
-        unwritten = 0
-        for pair in whole.pairs:
-            lacking = missing(index, pair)
-            outputs = outputs_of(index, pair, whole.config.paper_compat)
-            if by_step in lacking and outputs is None:
-                unread += 1
-            elif by_step in lacking:
-                asks[judge] += [ask for _, _, ask in step_asks(whole, index, pair, judge)]
-            if stage not in lacking:
-                continue
-            if outputs is None:
-                unwritten += 1
-                outputs = _UNWRITTEN
-            asks[judge] += [ask for _, ask in output_asks(whole, pair, outputs)]
+    pairs, apis = whole.pairs, whole.config.apis
+    asks = judging_whole(whole).pending(index, dict.fromkeys(apis, pairs))
+    unwritten = {
+        p.key("") for p in pairs if outputs_of(index, p, whole.config.paper_compat) is None
+    }
+    unread = 0
+    for judge in (judge for judge in whole.config.per_step.judge if judge in apis):
+        asks[judge] += judging_by_step(whole, judge).pending(index, {judge: pairs})[judge]
+        stage = steps_stage(judge, "generated")
+        unread += sum(p.key("") in unwritten and stage in p.units for p in pairs)
     lines = spending_lines(asks, whole.config.judge, whole.config.spend)
     if lines and unwritten:
         each = max(s.max_new_tokens for s in whole.subjects.values())
         lines.append(
-            f"of {unwritten} pairs the outputs are not written yet: their own tokens, at most "
+            f"of {len(unwritten)} pairs the outputs are not written yet: their own tokens, at most "
             f"{each:,} each, come on top of the input"
         )
     if lines and unread:

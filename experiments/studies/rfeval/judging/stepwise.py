@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from faithscope.experiments.engine.models.judges import replied
+from faithscope.experiments.engine.forms.tasks import OneAsk
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.metrics.steps import STEPS
-from faithscope.experiments.studies.rfeval.pairs import LOCATION, names_flaw, part_ask
+from faithscope.experiments.studies.rfeval.pairs import names_flaw, part_ask
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
-from faithscope.probes.judge.form import Ask, Reply
 
 Piece = Literal["r_prime", "step", "e", "a"]
 Kind = Literal["stance", "flaw"]
@@ -68,37 +67,19 @@ def asks_of_parts(
     model: str,
     parts: Sequence[Part],
     forms: Mapping[Kind, RfForm],
-) -> list[tuple[Part, Kind, Ask]]:
+) -> list[OneAsk]:
     """Asks for the stance of every part, and for every part but an output's first whether it names
     a flaw in the one before; ids tell models, items and parts apart."""
-    asks: list[tuple[Part, Kind, Ask]] = []
+    asks = []
     for before, part in pairwise((None, *parts)):
         assert part is not None
         id = f"{model} {item.id}.{part.condition}.{part.place}"
         stance = part_ask(id, item, forms["stance"].form, part=part.said)
-        asks.append((part, "stance", stance))
+        asks.append(OneAsk(stance, vars(part) | {"kind": "stance"}))
         if before is not None and before.condition == part.condition:
             flaw = part_ask(id, item, forms["flaw"].form, before=before.said, part=part.said)
-            asks.append((part, "flaw", flaw))
+            asks.append(OneAsk(flaw, vars(part) | {"kind": "flaw"}))
     return asks
-
-
-def step_record(of: Record, part: Part, kind: Kind, ask: Ask, reply: Reply) -> Record:
-    """What a judge said of one part; the prompt is its form (kept in the run folder) filled in.
-
-    Args:
-        of: what `records.about` gave.
-    """
-    return of | {
-        **vars(part),
-        "kind": kind,
-        "verdict": reply.values.get(ask.form.verdict),
-        **{name: reply.values[name] for name in (LOCATION,) if name in reply.values},
-        "probabilities": list(reply.probabilities),
-        "mass": reply.mass,
-        "form_sha256": ask.form.sha256,
-        **replied(reply),
-    }
 
 
 def why_not(
@@ -141,7 +122,8 @@ def step_rows(
         if r["kind"] == "stance":
             row["stance"] = r["verdict"]
         else:
-            row["names_flaw"] = names_flaw(r["verdict"], r)
+            # records of older versions have the quote beside the verdict, and no `values`
+            row["names_flaw"] = names_flaw(r["verdict"], r.get("values", r))
     for condition, stance in (tested or {}).items():
         own_rows = [row for row in rows.values() if row["condition"] == condition]
         last = max(own_rows, key=lambda row: row["place"])

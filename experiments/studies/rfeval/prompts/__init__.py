@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Checked
 
+from faithscope.experiments.engine.forms import FieldFile, FormFile, TaskForm
+from faithscope.experiments.engine.forms import as_files as forms_as_files
 from faithscope.experiments.engine.models.prompt_files import (
     PromptText,
-    as_yaml,
     check_places,
     checked,
     packaged,
@@ -74,15 +74,10 @@ _Part = Literal["gold", "explanation", "answer"]
 
 
 @dataclass(frozen=True)
-class RfForm:
+class RfForm(TaskForm):
     """A form, and the kind of judgement that it is for."""
 
-    form: Form
     task: RfTask
-    source: str
-    """Origin of the form's words."""
-    ours: bool
-    """Whether the words are not the paper's."""
     absent: Mapping[_Part, str] = field(default_factory=dict)
     """Text that stands for a missing part, by place; by default `pairs.ABSENT`."""
 
@@ -93,28 +88,19 @@ class RfForm:
         return hashlib.sha256(told.encode()).hexdigest() if self.absent else self.form.sha256
 
 
-class _FieldFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _FieldFile(FieldFile):
     name: str = Checked(pattern=r"^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)*$")
     kind: Literal["text", "integer", "label", "boolean"]
-    low: int | None = None
-    high: int | None = None
     labels: tuple[str, ...] = ()
     optional: bool = False
 
 
-class _PromptFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _PromptFile(FormFile):
+    FIELD = _FieldFile
 
     task: RfTask
-    source: str
-    ours: bool
-    fields: list[_FieldFile]
+    fields: Sequence[_FieldFile]
     verdict: str
-    cue: str = ""
-    system: str | None = None
-    template: str
     absent: Mapping[_Part, str] = {}
 
 
@@ -182,22 +168,7 @@ def without_explanation(form: Form) -> Form:
 
 def as_files(forms: Mapping[str, RfForm]) -> dict[str, str]:
     """File name -> content of forms, as `judge_forms` reads them from a folder."""
-    return {f"{name}.yaml": _to_yaml(form) for name, form in forms.items()}
-
-
-def _to_yaml(f: RfForm) -> str:
-    file = _PromptFile(
-        task=f.task,
-        source=f.source,
-        ours=f.ours,
-        fields=[_FieldFile(**asdict(field)) for field in f.form.fields],
-        verdict=f.form.verdict,
-        cue=f.form.cue,
-        system=f.form.system,
-        template=f.form.template,
-        absent=dict(f.absent),
-    )
-    return as_yaml(file.model_dump(mode="json"))
+    return forms_as_files(forms, _PromptFile)
 
 
 def _form(name: str, text: PromptText) -> RfForm:
@@ -206,15 +177,10 @@ def _form(name: str, text: PromptText) -> RfForm:
     shown = next((name for name in STANCES if f"{{{name}}}" in words), STANCES[0])
     wanted = tuple(shown if place == STANCES[0] else place for place in PLACES[file.task])
     check_places(words, wanted, OPTIONAL, f"{where}: template", of)
-    fields = tuple(Field(**f.model_dump()) for f in file.fields)
-    kinds = {f.name: f.kind for f in fields}
+    kinds = {f.name: f.kind for f in file.fields}
     for wanted, kind in ASKED[file.task].items():
         if kinds.get(wanted) != kind:
             raise UserError(
                 f"{where}: fields: no {kind} {wanted!r}: a {file.task} form is read by it; add it"
             )
-    try:
-        form = Form(name, file.template, fields, file.verdict, file.cue, file.system)
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from error
-    return RfForm(form, file.task, file.source, file.ours, {**file.absent})
+    return RfForm(file.form(name, where), file.task, file.source, file.ours, {**file.absent})

@@ -192,7 +192,11 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
         {"fields": [{"name": "unfaithful_step_index", "kind": "integer", "low": 0, "high": 9}]},
         "goes from 0 to 9; a localisation verdict has low: -1 and no high",
     ),
-    ("c2_coverage", {"fields": [{"name": "a", "kind": "text"}] * 2}, "'a' is listed twice"),
+    (
+        "c2_coverage",
+        {"fields": [{"name": "judge_final_score", "kind": "integer", "low": 0, "high": 4}] * 2},
+        "field 'judge_final_score' is there twice",
+    ),
     ("c2_acausal", {"verdict": "x"}, "plain text"),
 ]
 

@@ -19,8 +19,8 @@ from faithscope import interp
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.models.judges import STAGES
 from faithscope.experiments.engine.store import read_records
-from faithscope.experiments.studies.c2faith.units import STAGES
 
 VOCABULARY = 1000
 """More ids than the judge knows."""

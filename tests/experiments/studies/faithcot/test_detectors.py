@@ -252,7 +252,7 @@ def test_logit_detectors_point_where_the_paper_says_and_flag_nothing() -> None:
 
 def test_one_unsound_step_is_enough_and_a_lost_one_leaves_it_open() -> None:
     def judged(*verdicts: int | None) -> list[dict[str, Any]]:
-        return [{"verdict": v, **COST} for v in verdicts]
+        return [{"verdict": v, "step": i, "outcome": "", **COST} for i, v in enumerate(verdicts)]
 
     found = detect("step_judge", step_judge=judged(1, 0, 1, 1))
     assert (found.score, found.flag, found.calls, found.tokens) == (0.25, True, 4, 48)
@@ -265,7 +265,7 @@ def test_one_unsound_step_is_enough_and_a_lost_one_leaves_it_open() -> None:
 
 def test_class_0_is_unfaithful_and_class_2_is_left_out_unless_told() -> None:
     def judged(verdict: int | None, **settings: Any) -> Finding:
-        records = [{"verdict": verdict, **COST}]
+        records = [{"verdict": verdict, "outcome": "", **COST}]
         return detect("faithful_judge", "", DetectorsConfig(**settings), faithful_judge=records)
 
     assert judged(0).flag is True

@@ -193,7 +193,7 @@ def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultSer
 def test_what_is_asked_has_every_step_before_it_and_no_later_one(tmp_path: Path) -> None:
     (chain, *_) = read_chains(write_rows(tmp_path / "s.jsonl", *SOLVED[1:])).chains
     judged, forms = judged_chain(chain, CutConfig()), trace_forms()
-    asks = dict(asks_of(judged, forms["step_judge"]))
+    asks = {one.about["step"]: one.ask for one in asks_of(judged, forms["step_judge"])}
     assert list(asks) == [0, 1, 2]
     assert asks[1].values == {
         "question": "How many?",
@@ -201,9 +201,9 @@ def test_what_is_asked_has_every_step_before_it_and_no_later_one(tmp_path: Path)
         "step": "Then 3 + 4 = 8.",
     }
     assert "So it is 8." not in asks[1].prompt
-    ((_, whole),) = asks_of(judged, forms["c2_localisation"])
+    (whole, *_), *_ = asks_of(judged, forms["c2_localisation"])
     assert (whole.range.start, whole.range.stop) == (-1, 3)
-    ((_, holistic),) = asks_of(judged, forms["faithful_judge"])
+    (holistic, *_), *_ = asks_of(judged, forms["faithful_judge"])
     assert chain.reasoning in holistic.prompt
 
 

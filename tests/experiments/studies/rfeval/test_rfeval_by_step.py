@@ -18,12 +18,13 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.environment import environment
+from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.construction import row_of
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.judging.judges import StepJudging
+from faithscope.experiments.studies.rfeval.judging.judges import judging_by_step
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
     KINDS,
     NOT_ASKED,
@@ -64,13 +65,13 @@ def test_every_part_is_asked_about_and_every_transition() -> None:
     ]
     assert n_steps(parts) == 5
     asked = asks_of_parts(TABLE.posed(WORDS), "m", parts, STEP_FORMS)
-    flaws = {(p.condition, p.place): ask for p, kind, ask in asked if kind == "flaw"}
+    flaws = {(p["condition"], p["place"]): ask for ask, p, _ in asked if p["kind"] == "flaw"}
     assert len(asked) == 9 + 7  # an output's first part has none before it
     assert flaws["intervened", 1].values["before"] == TABLE.r_prime
     assert flaws["intervened", 1].values["part"] == "Row 2:"
     assert ("baseline", 0) not in flaws
     assert ("intervened", 0) not in flaws
-    assert len({(ask.form.name, ask.id) for _, _, ask in asked}) == len(asked)
+    assert len({(ask.form.name, ask.id) for ask, *_ in asked}) == len(asked)
 
 
 def record(condition: str, place: int, part: str, kind: str, verdict: Any, **changes: Any) -> dict:
@@ -207,7 +208,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory, plain: str) -> tuple[RfPlan, R
         for i, pair in enumerate(whole.units.pairs):
             write(store, pair, plain, i)
         batches = {m: [whole.units.of(m)] for m in whole.units.subjects}
-        StepJudging(whole.units, batches, plain, store, Meter()).go()
+        judging = judging_by_step(whole.units, plain)
+        Asker(judging, whole.config, judging.batches(batches), store, Meter()).go()
     return whole, results(whole.config.run_dir)
 
 
