@@ -36,7 +36,7 @@ def _report():
     return Report(
         results=frames.Results,
         frames=frames.FRAMES,
-        papers=lambda results: paper_tables(results.tables, results.sizes),
+        papers=lambda results: paper_tables(results.tables, results.sizes, results.report.groups),
         figures=lambda results: pictures(results.tables),
         page=page.page,
         arrays=tuple(PROBES),

@@ -1,5 +1,5 @@
-"""Direct answers against reasoned ones and another prompt for the same questions (SLRC, 2.3, 2.6):
-the four modes and the differences, by hand and by the paper's counts."""
+"""Direct answers against reasoned ones (SLRC, 2.3): the four modes, by hand and by the paper's
+counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from probe_records import direct_answer, slrc_outcome, table_of
 
 from faithscope.experiments.analysis.statistics.stats import paired_difference
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
-from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.paper import thresholds
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
@@ -176,47 +175,3 @@ def test_the_papers_reference_is_the_gain_in_accuracy():
     (share,) = printed("slrc", "ed3", task="All tasks", row="0.30", column="Share")
     assert usual.loc["all", "as_gap"] == pytest.approx(value(share), abs=0.01)
     assert usual.loc["classification", "n"] == sum(r["task"] == "sst2" for r in rows)
-
-
-def records(changed: int) -> list[dict]:
-    """Records of 10 items with one necessary step in 4 of them, and in `changed` with the
-    variant."""
-    made = []
-    for i in range(10):
-        made.append(slrc_outcome("m", "t", str(i), [i < 4, False], [True, False], i < 9))
-        made.append(
-            slrc_outcome("m", "t:why", str(i), [i < changed, False, False], [False] * 3, i < 7)
-        )
-    # measured under one prompt only: in no comparison
-    return [*made, slrc_outcome("m", "t", "10", [True, True], [True, True], True)]
-
-
-def test_differences_by_hand():
-    table = table_of("prompt_interventions", records(9), 200)
-    assert (table["task"] == "t").all()
-    assert (table["variant"] == "why").all()
-    by_measure = {r["measure"]: r for r in table.to_dict("records")}
-    assert list(by_measure) == ["necessity", "sufficiency", "accuracy", "steps"]
-    necessity = by_measure["necessity"]
-    assert (necessity["n"], necessity["standard"], necessity["changed"]) == (10, 4 / 20, 9 / 30)
-    assert necessity["difference"] == pytest.approx(0.1)
-    assert necessity["difference_low"] <= 0.1 <= necessity["difference_high"]
-    assert necessity["beyond_threshold"] == "yes"
-    assert by_measure["sufficiency"]["difference"] == pytest.approx(-0.5)
-    assert by_measure["accuracy"]["difference"] == pytest.approx(-0.2)
-    assert by_measure["steps"]["standard"] == 2
-    assert by_measure["steps"]["changed"] == 3
-    assert by_measure["steps"]["beyond_threshold"] == ""
-
-
-def test_the_papers_threshold_is_five_points():
-    table = table_of("prompt_interventions", records(7), 20)
-    row = table[table["measure"] == "necessity"].iloc[0]
-    assert abs(row["difference"]) == pytest.approx(1 / 30)
-    assert row["beyond_threshold"] == "no"
-
-
-def test_without_a_variant_there_is_no_table():
-    standard = [r for r in records(7) if r["task"] == "t"]
-    assert "prompt_interventions" not in tables_of(standard, analysis=SlrcAnalysis(resamples=5))
-    assert table_of("prompt_interventions", standard).empty

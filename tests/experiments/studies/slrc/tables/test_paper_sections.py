@@ -1,0 +1,112 @@
+"""Layouts of what the SLRC paper prints in its text: other prompts, layers, pairs, and groups of
+models in Table 1."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from printed_cells import printed, value
+from probe_records import bare_trace, slrc_outcome
+
+from faithscope.experiments.analysis.paper_table import PaperTable
+from faithscope.experiments.studies.slrc.frames import tables_of
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.paper import paper_tables
+
+GROUPS = {"Trained": ("r",), "Small": ("s", "a")}
+PAIRS = {"lab": ("g", "r")}
+
+
+def of_model(model: str, task: str, necessary: int, steps: int = 10) -> list[dict]:
+    needed, alone = [i < necessary for i in range(steps)], [False] * steps
+    made = [slrc_outcome(model, task, str(i), needed, alone, i < 8, "reprompt") for i in range(10)]
+    traces = [bare_trace(model, task, str(i)) for i in range(10)]
+    return [*made, *traces]
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, PaperTable]:
+    necessity = {"g": 1, "r": 9, "s": 4, "a": 2}
+    records = [r for model, n in necessity.items() for r in of_model(model, "sst2", n)]
+    records += of_model("g", "sst2:alternative", 3, steps=5)
+    how = SlrcAnalysis(resamples=20, groups=GROUPS, pairs=PAIRS)
+    return {t.name: t for t in paper_tables(tables_of(records, analysis=how), groups=GROUPS)}
+
+
+def test_table_1_lists_models_by_group_with_the_mean_of_each(made):
+    printed_rows = made["paper_table1"].printed
+    assert printed_rows[["Group", "Model", "SST-2 Nec%"]].values.tolist() == [
+        ["", "g", "10.0"],
+        ["Trained", "r", "90.0"],
+        ["Trained", "Trained", "90.0"],
+        ["Small", "a", "20.0"],
+        ["Small", "s", "40.0"],
+        ["Small", "Small", "30.0"],
+    ]
+    assert printed_rows["SST-2 Shuf%"].tolist()[-1] == "—"
+
+
+def test_section_2_6_has_both_prompts_and_what_necessity_gains(made):
+    table = made["paper_section2_6"]
+    (line,) = table.printed.to_dict("records")
+    assert (line["Model"], line["Task"], line["Prompt"]) == ("g", "SST-2", "alternative")
+    assert (line["Nec%, standard"], line["Nec%"], line["Difference"]) == ("10.0", "60.0", "+50.0pp")
+    assert (line["Steps, standard"], line["Steps"]) == ("10.0", "5.0")
+    assert {c["column"] for c in printed("slrc", "section2_6")} <= set(line)
+    (row,) = table.data.to_dict("records")
+    for name in ("necessity_standard", "necessity", "steps", "accuracy", "gain"):
+        assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
+
+
+def test_section_3_2_has_necessity_of_both_models(made):
+    (line,) = made["paper_section3_2"].printed.to_dict("records")
+    assert (line["Pair"], line["Model"], line["Other model"]) == ("lab", "g", "r")
+    assert (line["Nec%"], line["Nec%, other"], line["Difference"]) == ("10.0", "90.0", "+80.0pp")
+
+
+def layer_tables(unit: str = "sentence") -> dict[str, pd.DataFrame]:
+    """Tables of a run that has measured what the paper prints in section 2.7."""
+    of = {c["column"]: value(c) for c in printed("slrc", "section2_7")}
+    key = {"model": "m", "task": "gsm8k", "n": 50, "n_layers": int(of["Layers"])}
+    stable, depth, reasoning = of["Stable layer"], of["Stable depth"], of["CoT"]
+    rigidity = key | {"lens": "logit"} | around("stable_layer", stable) | around("depth", depth)
+    peak = {"peak_layer": of["Peak layer"], "peak_depth": of["Peak depth"]}
+    flow = key | {k: x for name, v in peak.items() for k, x in around(name, v).items()}
+    flow |= around("peak_value", of["Peak value"])
+    # a fifth of the row goes to the answer prefix, which the paper does not name
+    rest = {"first_token": 0.3, "template": 0.1, "question": 0.8 * of["Question"] - 0.4}
+    attention = key | {"unit": unit} | around("real", 0.8 * reasoning) | rest
+    rows = {"rigidity": [rigidity, rigidity | {"lens": "tuned", "stable_layer": 1}], "flow": [flow]}
+    columns = ["shuffled", "gap", "signal", "gap_drop", "signal_drop"]
+    attention |= dict.fromkeys(columns, math.nan) | {"signal": "", "signal_drop": ""}
+    rows |= {"attention": [attention], "slrc": [], "steps": []}
+    return {name: pd.DataFrame(of_name) for name, of_name in rows.items()}
+
+
+def around(name: str, middle: float) -> dict[str, float]:
+    return {name: middle, f"{name}_low": 0.9 * middle, f"{name}_high": 1.1 * middle}
+
+
+def test_section_2_7_prints_what_the_paper_prints():
+    empty = pd.DataFrame(columns=["model", "task", "unit", "framing", "reading", "n", "multi_step"])
+    tables = layer_tables() | {"slrc": empty, "steps": empty}
+    found = {t.name: t for t in paper_tables(tables)}
+    (line,) = found["paper_section2_7"].printed.to_dict("records")
+    for cell in printed("slrc", "section2_7"):
+        assert float(line[cell["column"]]) == pytest.approx(float(cell["value"])), cell
+    (row,) = found["paper_section2_7"].data.to_dict("records")
+    assert row["reasoning_low"] < row["reasoning"] < row["reasoning_high"]
+    assert row["prompt_low"] < row["prompt"] < row["prompt_high"]
+    assert row["reasoning_low"] + row["prompt_high"] == pytest.approx(1)
+
+
+def test_section_2_7_leaves_out_attention_that_is_of_several_units():
+    empty = pd.DataFrame(columns=["model", "task", "unit", "framing", "reading", "n", "multi_step"])
+    tables = layer_tables() | {"slrc": empty, "steps": empty}
+    both = [tables["attention"], layer_tables("paragraph")["attention"]]
+    tables["attention"] = pd.concat(both, ignore_index=True)
+    found = {t.name: t for t in paper_tables(tables)}
+    (line,) = found["paper_section2_7"].printed.to_dict("records")
+    assert (line["CoT"], line["Question"], line["Stable layer"]) == ("—", "—", "7.0")
