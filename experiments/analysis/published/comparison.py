@@ -23,8 +23,9 @@ from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import keep, rows
 
 WITHIN, OUTSIDE, NOT_COMPARABLE = "within", "outside", "not comparable"
-NOT_MEASURED, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR = (
+NOT_MEASURED, NO_MEASURE, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR = (
     "not measured",
+    "nothing of ours measures it",
     "doubtful in the paper",
     "the run deviates",
     "another quantity",
@@ -187,7 +188,7 @@ class _Index:
         for name in strangers:
             for cell in places.values():
                 ours = self.published.ours(cell.column)
-                if ours is None:
+                if ours is None or self.published.why_without([cell.column]):
                     continue
                 named = cell.keys.items()
                 columns = {keys[k]: self.names(k, v)[0] for k, v in named if keys[k]}
@@ -218,10 +219,12 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
     line: dict[str, Any] = {"table": cell.table, **cell.keys, "column": cell.column}
     line |= {"unit": cell.unit, "published": cell.value, "published_n": cell.n}
     line |= {"section": cell.section}
+    why = published.why_without([cell.column, *cell.keys.values()])
     ours = published.ours(cell.column)
-    if ours is None:
-        why = published.why_not or "no measure of ours stands beside this column"
-        return line | _said(Verdict(NOT_COMPARABLE, NOT_MEASURED, why))
+    if why or ours is None:
+        return line | _said(
+            Verdict(NOT_COMPARABLE, NO_MEASURE, why or "no measure of ours is this")
+        )
     candidates = []
     for index in indices:
         of_run = index.rows_of(cell, ours)
@@ -231,7 +234,7 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
                 (bool(index.run.decides), -(numbers["n"] or 0), of_run, numbers, index)
             )
     if not candidates:
-        why = published.why_not or "no run that was given has this row"
+        why = "no run that was given measured this"
         return line | _said(Verdict(NOT_COMPARABLE, NOT_MEASURED, why))
     *_, of_run, numbers, index = min(candidates, key=lambda candidate: candidate[:2])
     line |= numbers

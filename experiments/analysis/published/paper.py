@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 Tables = Mapping[str, pd.DataFrame]
 Name = str | tuple[str, ...]
 """Our value for a printed name; of a tuple, the first that a run has (one model behind several
-services)."""
+services). An empty tuple says that nothing of ours has this name."""
 Names = Mapping[str, Mapping[str, Name]]
 """Key column of the file of cells -> printed name -> our value."""
 
@@ -48,7 +48,10 @@ class Published:
     """Name of our tidy table, or a function from all tables of a run to a frame (None where the run
     has nothing for it). A column `x` has its 95 % interval in `x_low` and `x_high`, if any."""
     columns: Mapping[str, str | Ours] = field(default_factory=dict)
-    """Printed heading of a measure -> our column. Headings without one are never measured."""
+    """Printed heading of a measure -> our column."""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Printed heading, or printed name of any key -> sentence that says why no number of ours
+    stands there."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Key column of the file of cells -> our column that holds the same key; "" for a key that
     only tells printed cells apart."""
@@ -76,13 +79,18 @@ class Published:
     hours: float | None = None
     """GPU hours of the config on the paper's models; None where nothing says."""
     hours_from: str = ""
-    """Source of `hours`."""
+    """Where the number in `hours` comes from."""
     why_not: str = ""
     """Sentence that says why nothing of ours can stand there; empty where something can."""
 
     def __post_init__(self) -> None:
         if not self.config and not self.why_not:
             raise ValueError(f"{self.name}: give the config that carries it out, or why_not")
+
+    def why_without(self, names: Iterable[str]) -> str:
+        """Why no number of ours stands at a cell with these heading and names; empty where one may
+        stand."""
+        return self.why_not or next((self.without[n] for n in names if n in self.without), "")
 
     def ours(self, heading: str) -> Ours | None:
         """Our column beside a printed heading; None where there is none."""

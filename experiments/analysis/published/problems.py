@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from faithscope.experiments.analysis.published.cells import Cell, read_cells
 from faithscope.experiments.analysis.published.deviations import paper_config
-from faithscope.experiments.analysis.published.paper import Names, Paper, Published
+from faithscope.experiments.analysis.published.paper import Paper, Published
 from faithscope.interp.errors import UserError
 
 
@@ -17,14 +17,13 @@ def problems(paper: Paper) -> list[str]:
     specified = [table.name for table in paper.tables]
     printed = list(dict.fromkeys(cell.table for cell in cells))
     return [
-        *(line for table in paper.tables for line in _of_table(table, cells)),
+        *(line for table in paper.tables for line in _of_table(paper, table, cells)),
         *(f"{name}: has cells, and no specification" for name in printed if name not in specified),
         *(f"{name}: is specified twice" for name in set(specified) if specified.count(name) > 1),
-        *_unused("names", paper.names, cells),
     ]
 
 
-def _of_table(table: Published, cells: Sequence[Cell]) -> Iterator[str]:
+def _of_table(paper: Paper, table: Published, cells: Sequence[Cell]) -> Iterator[str]:
     of_table = [cell for cell in cells if cell.table == table.name]
     if table.config:
         try:
@@ -44,19 +43,20 @@ def _of_table(table: Published, cells: Sequence[Cell]) -> Iterator[str]:
         yield from (
             f"{table.name}: no column of ours for heading {heading!r}"
             for heading in dict.fromkeys(cell.column for cell in of_table)
-            if heading not in table.columns
+            if heading not in table.columns and heading not in table.without
+        )
+        printed = {name for cell in of_table for name in (cell.column, *cell.keys.values())}
+        yield from (
+            f"{table.name}: without: no cell has {name!r}"
+            for name in table.without
+            if name not in printed
         )
     headings = {cell.column for cell in of_table}
     for heading in table.columns:
         if heading not in headings:
             yield f"{table.name}: no cell has heading {heading!r}"
-    yield from _unused(table.name, table.names, of_table)
-
-
-def _unused(where: str, names: Names, cells: Sequence[Cell]) -> Iterator[str]:
-    """Lines for printed names that no cell has, which are misspelt."""
-    for key, of_key in names.items():
-        printed = {cell.keys.get(key) for cell in cells}
-        yield from (
-            f"{where}: no cell has {key} {name!r}" for name in of_key if name not in printed
-        )
+    for key in {**paper.names, **table.names}:
+        known = {**paper.names.get(key, {}), **table.names.get(key, {})}
+        for name in dict.fromkeys(cell.keys[key] for cell in of_table if key in cell.keys):
+            if name not in known and not table.why_without([name]):
+                yield f"{table.name}: {key} {name!r} has no entry in names"

@@ -23,6 +23,7 @@ from faithscope.experiments.analysis.published import (
 from faithscope.experiments.analysis.published.comparison import (
     DEVIATES,
     DOUBTFUL,
+    NO_MEASURE,
     NOT_COMPARABLE,
     NOT_MEASURED,
     OTHER_QUANTITY,
@@ -59,6 +60,7 @@ TABLE = Published(
         "Steps": "mean_steps",
         "Mode": Ours("mode", words={"reads": "Semantic"}),
     },
+    without={"Hours": "Their hours are of their machine."},
     keys={"model": "model", "task": "task"},
     among=rows_with(framing="reprompt"),
 )
@@ -117,14 +119,14 @@ def test_a_cell_is_within_outside_or_not_comparable_and_says_why(paper: Paper) -
     lost = of["GPT", "GSM8K", "Nec%"]
     assert (lost["verdict"], lost["reason"]) == (NOT_COMPARABLE, NOT_MEASURED)
     hours = of["Kimi", "SST-2", "Hours"]
-    assert hours["reason"] == NOT_MEASURED
+    assert (hours["reason"], hours["why"]) == (NO_MEASURE, "Their hours are of their machine.")
     assert pd.isna(hours["ours"])
 
 
 def test_without_runs_every_cell_is_there_and_none_is_ours(paper: Paper) -> None:
     table = beside(paper, TABLE, read_cells(paper.cells))
     assert len(table) == 6
-    assert set(table["reason"]) == {NOT_MEASURED}
+    assert set(table["reason"]) == {NOT_MEASURED, NO_MEASURE}
     assert table["ours"].isna().all()
 
 
@@ -271,20 +273,23 @@ def test_a_list_that_cells_pool_over_decides(paper: Paper) -> None:
 
 
 def test_a_specification_that_does_not_fit_its_cells_is_named(paper: Paper) -> None:
-    assert problems(paper) == ["table1: no column of ours for heading 'Hours'"]
+    assert problems(paper) == []
     wrong = replace(
         TABLE,
         config="quickstrat",
-        columns={**TABLE.columns, "Hours": "hours", "Suf%": "sufficiency"},
+        columns={**TABLE.columns, "Suf%": "sufficiency"},
+        without={"Dollars": "Theirs."},
         keys={"model": "model"},
-        names={"model": {"GTP": "x"}},
     )
     more = replace(THRESHOLDS, name="table3")
+    named = replace(paper, names={"model": {"GTP": "gpt", "Kimi": "kimi"}})
+    assert problems(named) == ["table1: model 'GPT' has no entry in names"]
     assert problems(replace(paper, tables=(wrong, more))) == [
         "table1: quickstrat: no such file, nor a shipped config; did you mean 'quickstart'?",
         "table1: key 'task' is not in Published.keys",
+        "table1: no column of ours for heading 'Hours'",
+        "table1: without: no cell has 'Dollars'",
         "table1: no cell has heading 'Suf%'",
-        "table1: no cell has model 'GTP'",
         "table3: no cell is of this table",
         "table2: has cells, and no specification",
     ]
