@@ -6,78 +6,36 @@ beside table `slrc_original`, in the one way in which it measured: `reprompt`, `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-
-import numpy as np
-import pandas as pd
 
 from faithscope.experiments.analysis.published import Ours, Paper, Published
 from faithscope.experiments.analysis.tables import rows_with
-from faithscope.experiments.analysis.tidy import groups, keep
-from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
-from faithscope.experiments.studies.slrc.tables.paper import TITLES, title
-from faithscope.experiments.studies.slrc.tables.slrc import SLRC, SLRC_ORIGINAL, STEPS
+from faithscope.experiments.studies.slrc.published_frames import (
+    against_the_response,
+    lengths,
+    of_layers,
+    tasks_with_steps_that_matter,
+    under_both_prompts,
+)
+from faithscope.experiments.studies.slrc.published_names import (
+    DEEPSEEK,
+    GPT_5_4,
+    GROK,
+    GROK_REASONING,
+    MODELS,
+    O4_MINI,
+    OPUS,
+    R1_32B,
+)
+from faithscope.experiments.studies.slrc.tables.layout import TITLES
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     CLASSIFICATION,
     TAXONOMY,
     THRESHOLD_SENSITIVITY,
 )
-from faithscope.experiments.studies.slrc.tables.verdict import MATTERS
 from faithscope.probes import PROBES
 
-Tables = Mapping[str, pd.DataFrame]
 AS_IN_PAPER = rows_with(framing="reprompt", reading="generated")
-NORMAL = 1.959964
-"""97.5 % point of the normal distribution, for 95 % intervals of means."""
-_OPUS = "api:anthropic/claude-opus-4-6"
-_DEEPSEEK = ("api:openrouter/deepseek/deepseek-v3.2", "api:together/deepseek-ai/DeepSeek-V3.2")
-_GPT_OSS = "api:groq/openai/gpt-oss-120b"
-_KIMI = "api:openai-api/moonshot/kimi-k2.5"
-_MINIMAX = "api:openai-api/minimax/MiniMax-M2.5"
-_NEMOTRON = "api:openai-api/nebius/nvidia/Llama-3_1-Nemotron-Ultra-253B-v1"
-_R1_32B = (
-    "api:openai-api/vultr/deepseek-r1-distill-qwen-32b",
-    "api:openrouter/deepseek/deepseek-r1-distill-qwen-32b",
-)
-_R1_70B = (
-    "api:openai-api/vultr/deepseek-r1-distill-llama-70b",
-    "api:openrouter/deepseek/deepseek-r1-distill-llama-70b",
-)
-MODELS = {
-    "GPT-5.4": "api:openai/gpt-5.4",
-    "Claude Opus 4.6-R": _OPUS,
-    "Claude Opus": _OPUS,
-    "Claude": _OPUS,
-    "DeepSeek-V3.2": _DEEPSEEK,
-    "DeepSeek": _DEEPSEEK,
-    "V3.2": _DEEPSEEK,
-    "DeepSeek-R1-32B": _R1_32B,
-    "R1-32B": _R1_32B,
-    "DeepSeek-R1-70B": _R1_70B,
-    "R1-70B": _R1_70B,
-    "GPT-OSS-120B": _GPT_OSS,
-    "GPT-OSS": _GPT_OSS,
-    "Kimi-K2.5": _KIMI,
-    "Kimi": _KIMI,
-    "MiniMax-M2.5": _MINIMAX,
-    "MiniMax": _MINIMAX,
-    "Qwen3.5-122B": "api:openai-api/dashscope/qwen3.5-122b-a10b",
-    "Qwen3.5-397B": "api:openai-api/dashscope/qwen3.5-397b-a17b",
-    "Grok-4 reasoning": "api:grok/grok-4-fast-reasoning",
-    "Grok-4 non-reasoning": "api:grok/grok-4-fast-non-reasoning",
-    "o4-mini": ("api:openai/azure/o4-mini", "api:openai/o4-mini"),
-    "Gemini 2.5 Pro": "api:google/gemini-2.5-pro",
-    "Nemotron-Ultra": _NEMOTRON,
-    "Nemotron": _NEMOTRON,
-    "GLM-5": "api:openai-api/zai/glm-5",
-    "Small models (0.8–8B avg)": (),
-    "DeepSeek-R1": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
-    "Qwen3-8B": "Qwen/Qwen3-8B",
-    "Qwen3-0.6B": "Qwen/Qwen3-0.6B",
-}
-"""The paper's names of models -> ours, those of configs/paper/slrc.yaml first, then other services
-that have the same model."""
 SERVICES = (
     "The paper had most models from resellers (4.6), which may have served other weights under the "
     "same name; it does not say which model came from which.",
@@ -100,44 +58,6 @@ def _needs(*probes: str) -> tuple[str, ...]:
 
 _WEIGHTS = ("generation.", *(f"model.{k}" for k in ("dtype", "revision", "quantize", "thinking")))
 """Config keys that only models with weights depend on, and no model behind an API."""
-
-
-def against_the_response(tables: Tables) -> pd.DataFrame | None:
-    """Table `slrc_original` with the accuracy of the answers as written, out of table `slrc`."""
-    if SLRC_ORIGINAL.name not in tables:
-        return None
-    keys = [k for k in ("model", "task", "unit", "framing", "reading") if k in tables[SLRC.name]]
-    accuracy = [f"accuracy_written{end}" for end in ("", "_low", "_high")]
-    return _own(tables[SLRC_ORIGINAL.name].merge(tables[SLRC.name][[*keys, *accuracy]], on=keys))
-
-
-def lengths(tables: Tables) -> pd.DataFrame | None:
-    """Table `steps` with a normal 95 % interval for the mean number of steps."""
-    if STEPS.name not in tables:
-        return None
-    table = _own(tables[STEPS.name])
-    half = NORMAL * table["sd_steps"] / np.sqrt(table["n"])
-    return table.assign(
-        mean_steps_low=table["mean_steps"] - half, mean_steps_high=table["mean_steps"] + half
-    )
-
-
-def tasks_with_steps_that_matter(tables: Tables) -> pd.DataFrame | None:
-    """Model -> the titles of the tasks on which its necessity reaches the threshold, or `No`."""
-    table = against_the_response(tables)
-    if table is None or table.empty:
-        return None
-    return pd.DataFrame(
-        key
-        | {"tasks": ", ".join(title(t) for t in of["task"][of["necessity"] >= MATTERS]) or "No"}
-        | {"n": len(of)}
-        for key, of in groups(table, ["model", "framing", "reading"])
-    )
-
-
-def _own(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows without prompt variants (`sst2:alternative`)."""
-    return keep(table, [not is_variant(task) for task in table["task"]])
 
 
 STEP_LEVEL = {
@@ -184,14 +104,7 @@ TABLES = (
     Published(
         "table3",
         "Necessity on synthetic tasks with controlled cues.",
-        config="paper/slrc",
-        sets=(
-            "name=paper_slrc_cues",
-            "tasks=[single_cue,conflicting_cue,multi_feature,sequential_math]",
-            "data.limit=100",
-            f"model.name=[{_DEEPSEEK[0]},{_OPUS},{_GPT_OSS},{_MINIMAX}]",
-            "probes=[slrc]",
-        ),
+        config="paper/slrc_cues",
         of=against_the_response,
         columns={"Nec%": "necessity"},
         keys=ON_TASKS,
@@ -214,8 +127,8 @@ TABLES = (
         unread=(*_needs("attention"), "api.", "direct."),
         differs=(
             "The paper does not say whether its shares are means over layers or what is lost from "
-            "the first layer to the last (its 4.5 says drop); ours are means over layers and heads, "
-            "and tables/attention.csv has the others in columns that end in _drop.",
+            "the first layer to the last (its 4.5 says drop); ours are means over layers and "
+            "heads. The columns of tables/attention.csv that end in _drop have the other.",
         ),
     ),
     Published(
@@ -236,6 +149,112 @@ TABLES = (
         differs=SERVICES,
         incomparable="The paper asked each model other tasks, and does not say which of them it "
         "looked at here.",
+    ),
+    Published(
+        "table6",
+        "Reward and hours of five training methods.",
+        why_not="The rewards are lost in the paper's text, and the hours are those of the authors' "
+        "device.",
+    ),
+    Published(
+        "section2_6",
+        "Two other prompts for the reasoning of DeepSeek-V3.2 on SST-2.",
+        config="paper/slrc_prompts",
+        of=under_both_prompts,
+        columns={
+            "Nec%, standard": "necessity_standard",
+            "Nec%": "necessity",
+            "Difference": "difference",
+            "Suf%, standard": "sufficiency_standard",
+            "Suf%": "sufficiency",
+            "Acc%, standard": "accuracy_written_standard",
+            "Acc%": "accuracy_written",
+            "Steps, standard": "mean_steps_standard",
+            "Steps": "mean_steps",
+        },
+        keys={**ON_TASKS, "row": "variant"},
+        names={
+            "row": {"Self-justification": "self_justification", "Alternative CoT": "alternative"}
+        },
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        differs=(
+            *SERVICES[::2],
+            "The paper gives one sentence of each prompt; the rest follows its standard prompt.",
+            "The difference is of the items measured under both prompts, and held against the "
+            "answer given when asked again; all other numbers are held against the response's own.",
+        ),
+    ),
+    Published(
+        "section2_7",
+        "Layers of R1-Distill-Qwen-1.5B on GSM8K: settled answer, attention, information flow.",
+        config="paper/slrc_layers",
+        of=of_layers,
+        columns={
+            "Stable layer": "stable_layer",
+            "Stable depth": "stable_depth",
+            "CoT": "reasoning",
+            "Question": "prompt",
+            "Peak layer": "peak_layer",
+            "Peak depth": "peak_depth",
+            "Peak value": "peak_value",
+        },
+        without={"Layers": "The number of layers is the model's, and no measurement."},
+        keys=ON_TASKS,
+        unread=(*_needs("rigidity", "attention", "flow"), "api.", "direct."),
+        differs=(
+            "The number of items is lost in the paper's text; that of the config is what its 4.5 "
+            "gives for all analyses of insides.",
+            "The paper does not say whether its layer 7 is a mean over items, a median or a mode; "
+            "ours is the mean.",
+            "The paper does not say over which layers and heads it averages attention; ours is "
+            "over all of them, and of the attention that goes to reasoning or prompt.",
+        ),
+    ),
+    Published(
+        "section3_2",
+        "Necessity of general-purpose and reasoning models of the same lab.",
+        config="paper/slrc",
+        sets=(
+            "name=paper_slrc_labs",
+            "tasks=[sst2,gsm8k]",
+            f"model.name=[{DEEPSEEK[0]},{R1_32B[0]},{GPT_5_4},{O4_MINI[0]},{GROK},{GROK_REASONING}]",
+            "probes=[slrc]",
+        ),
+        of=against_the_response,
+        columns={"Nec%": "necessity"},
+        keys={**ON_TASKS, "row": ""},
+        across=("task",),
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        differs=SERVICES,
+    ),
+    Published(
+        "ed1",
+        "Four prompts.",
+        why_not="These are prompts and not numbers. A run asks them word for word "
+        "(experiments/data/tasks/prompts.yaml).",
+    ),
+    Published(
+        "ed2",
+        "A first parser of answers to AG News, and the corrected one.",
+        config="paper/slrc",
+        sets=(
+            "name=paper_slrc_ag_news",
+            "tasks=[ag_news]",
+            f"model.name=[{OPUS}]",
+            "probes=[slrc]",
+        ),
+        of=against_the_response,
+        columns={k: STEP_LEVEL[k] for k in ("Acc%", "Nec%")},
+        without={
+            "first parser": "The first parser took the first category that a response mentions, "
+            "which the paper calls an error; ours reads the conclusion, as the corrected one does."
+        },
+        keys={**ON_TASKS, "row": ""},
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        differs=SERVICES,
     ),
     Published(
         "ed3",
@@ -293,4 +312,5 @@ PAPER = Paper(
     TABLES,
     {"model": MODELS, "task": {printed: task for task, printed in TITLES.items()}},
     apart=("model.name", "tasks", "probes", "slrc.framings", "slrc.readings", "slrc.edits"),
+    unread=("report.groups", "report.pairs"),
 )

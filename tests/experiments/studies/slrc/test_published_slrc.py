@@ -7,15 +7,22 @@ from pathlib import Path
 
 import pytest
 from printed_cells import Cell, half_unit, printed, value
+from sample_records import REAL, sample_run
 
+from faithscope.experiments.analysis.published import problems
+from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.data.tasks import get_task
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.frames import tables_of
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures.attention import signal
+from faithscope.experiments.studies.slrc.published import PAPER
+from faithscope.experiments.studies.slrc.published_frames import of_layers, under_both_prompts
 from faithscope.experiments.studies.slrc.tables.outcomes import slrc_of
 from faithscope.experiments.studies.slrc.tables.taxonomy import mode
 from faithscope.interventions.trace import Question
 
-PAPER = Path(__file__).resolve().parents[4].parent / "shared" / "papers" / "slrc.txt"
+TEXT = Path(__file__).resolve().parents[4].parent / "shared" / "papers" / "slrc.txt"
 CELLS = printed("slrc")
 TABLES = {
     "table1": 133,
@@ -197,9 +204,39 @@ def test_the_prompts_of_extended_data_1_are_those_that_a_run_asks():
     }
 
 
-@pytest.mark.skipif(not PAPER.is_file(), reason="the paper's text is not here")
+@pytest.mark.skipif(not TEXT.is_file(), reason="the paper's text is not here")
 def test_every_number_stands_in_the_papers_text():
-    text = PAPER.read_text(encoding="utf-8")
+    text = TEXT.read_text(encoding="utf-8")
     for cell in CELLS:
         if cell["unit"] != "word" and cell["value"]:
             assert cell["value"].removeprefix("-").removeprefix("0") in text, cell
+
+
+def test_the_specification_fits_the_cells():
+    assert problems(PAPER) == []
+
+
+def test_section_2_6_stands_beside_numbers_held_against_the_response():
+    records = [r for r in sample_run() if r["model"] == REAL]
+    task = records[0]["task"]
+    other = [r | {"task": f"{r['task']}:alternative"} for r in records if r["item"] < "mr-2"]
+    tables = tables_of([*records, *other], analysis=SlrcAnalysis(resamples=20))
+    found = under_both_prompts(tables)
+    assert found is not None
+    assert set(found["task"]) == {task}
+    for row in found.to_dict("records"):
+        way = {name: row[name] for name in ("model", "framing", "reading")}
+        for column, of in (("", f"{task}:alternative"), ("_standard", task)):
+            (held,) = where(tables["slrc_original"], task=of, **way).to_dict("records")
+            (steps,) = where(tables["steps"], task=of, model=REAL).to_dict("records")
+            assert row[f"necessity{column}"] == held["necessity"]
+            assert row[f"sufficiency{column}_high"] == held["sufficiency_high"]
+            assert row[f"mean_steps{column}"] == steps["mean_steps"]
+        low, high = row["mean_steps_low"], row["mean_steps_high"]
+        assert low < row["mean_steps"] < high
+        assert {"difference", "difference_low", "variant", "n"} <= row.keys()
+    assert under_both_prompts({k: t for k, t in tables.items() if k != "slrc_original"}) is None
+
+
+def test_layers_stand_beside_section_2_7_and_are_missing_without_their_probes():
+    assert of_layers({}) is None

@@ -27,12 +27,17 @@ def of_model(model: str, task: str, necessary: int, steps: int = 10) -> list[dic
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, PaperTable]:
+def tables() -> dict[str, pd.DataFrame]:
     necessity = {"g": 1, "r": 9, "s": 4, "a": 2}
     records = [r for model, n in necessity.items() for r in of_model(model, "sst2", n)]
     records += of_model("g", "sst2:alternative", 3, steps=5)
     how = SlrcAnalysis(resamples=20, groups=GROUPS, pairs=PAIRS)
-    return {t.name: t for t in paper_tables(tables_of(records, analysis=how), groups=GROUPS)}
+    return tables_of(records, analysis=how)
+
+
+@pytest.fixture(scope="module")
+def made(tables: dict[str, pd.DataFrame]) -> dict[str, PaperTable]:
+    return {t.name: t for t in paper_tables(tables, groups=GROUPS)}
 
 
 def test_table_1_lists_models_by_group_with_the_mean_of_each(made):
