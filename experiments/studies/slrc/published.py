@@ -44,6 +44,10 @@ SERVICES = (
     "Services ignore temperature 0 for models that think, and the paper does not say how many "
     "tokens a response might have.",
 )
+DRY_RUN = (
+    "--dry-run at the list prices of configs/prices.yaml, with 5 steps a response and without what "
+    "a model thinks"
+)
 OTHER_PAIRS = (
     "The paper pools over pairs of model and task that it does not list (22 in Table 2, 18 in "
     "Extended Data Table 3); a run pools over all of its own."
@@ -111,6 +115,8 @@ TABLES = (
         across=("model",),
         among=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
+        dollars=16.0,
+        dollars_from=DRY_RUN,
         differs=(
             *SERVICES[::2],
             "The paper describes its synthetic examples (4.4) and does not print them; ours follow "
@@ -178,6 +184,8 @@ TABLES = (
         },
         among=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
+        dollars=1.7,
+        dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
         differs=(
             *SERVICES[::2],
             "The paper gives one sentence of each prompt; the rest follows its standard prompt.",
@@ -227,6 +235,8 @@ TABLES = (
         across=("task",),
         among=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
+        dollars=35.0,
+        dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
         differs=SERVICES,
     ),
     Published(

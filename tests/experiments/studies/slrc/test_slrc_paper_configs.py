@@ -9,8 +9,10 @@ from run_files import write_rows
 from tiny_models import saved, tiny
 
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
+from faithscope.experiments.studies.slrc.published import PAPER
 from faithscope.interp.errors import UserError
 from faithscope.interventions.segment import LONG_TOKENS, segment
 
@@ -33,6 +35,16 @@ def test_what_the_configs_name_is_in_the_run() -> None:
 def test_a_pair_is_of_two_models() -> None:
     with pytest.raises(UserError, match=r"report\.pairs\.lab"):
         load_config("slrc", ["report.pairs={lab: [a]}"], at_hand=False)
+
+
+def test_the_dollars_of_table_3_are_those_of_its_dry_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["run", "paper/slrc_cues", "--dry-run", "--set", f"out={tmp_path}"]) == 0
+    priced = capsys.readouterr().out.partition("dollars, about")[2]
+    dollars = [float(line.split()[-1]) for line in priced.splitlines() if line.startswith("api:")]
+    assert len(dollars) == 4
+    assert sum(dollars) == pytest.approx(PAPER.table("table3").dollars, rel=0.1)
 
 
 def test_table_4_shuffles_sentences_however_long_the_chain_is(tmp_path: Path) -> None:
