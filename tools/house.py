@@ -21,7 +21,7 @@ BUDGETS = {
     "experiments/config": 1_200,
     "experiments/data": 7_950,
     "experiments/engine": 7_450,
-    "experiments/studies": 37_150,
+    "experiments/studies": 37_200,
     "experiments/studies/c2faith": 7_250,
     "experiments/studies/compare": 2_050,
     "experiments/studies/faithcot": 3_300,
