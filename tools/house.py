@@ -15,7 +15,7 @@ BUDGETS = {
     "interp": 8_500,
     "interventions": 2_400,
     "probes": 10_350,
-    FIRST_FLOOR: 66_250,
+    FIRST_FLOOR: 66_300,
     "experiments/analysis": 11_300,
     "experiments/cli": 1_000,
     "experiments/config": 1_200,
@@ -28,7 +28,7 @@ BUDGETS = {
     "experiments/studies/judge": 1_650,
     "experiments/studies/rfeval": 12_700,
     "experiments/studies/slrc": 10_350,
-    "tests": 51_950,
+    "tests": 52_000,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
