@@ -22,7 +22,6 @@ from faithscope.experiments.analysis.published.comparison import (
 from faithscope.experiments.analysis.published.runs import Beside
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.engine.made import REPRODUCED
 from faithscope.experiments.files import make_folder, write_atomically
 
 WIDE = 0.5

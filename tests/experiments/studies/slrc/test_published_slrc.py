@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from layer_tables import layer_tables
 from printed_cells import Cell, half_unit, printed, value
 from sample_records import REAL, sample_run
 
-from faithscope.experiments.analysis.published import problems
-from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.published import (
+    NumbersOfRun,
+    beside,
+    problems,
+    read_cells,
+)
+from faithscope.experiments.analysis.published.comparison import numbers_for
+from faithscope.experiments.analysis.tidy import keep, where
 from faithscope.experiments.data.tasks import get_task
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.frames import tables_of
@@ -18,6 +26,7 @@ from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures.attention import signal
 from faithscope.experiments.studies.slrc.published import PAPER
 from faithscope.experiments.studies.slrc.published_frames import of_layers, under_both_prompts
+from faithscope.experiments.studies.slrc.published_names import DEEPSEEK, OPUS, R1_32B
 from faithscope.experiments.studies.slrc.tables.outcomes import slrc_of
 from faithscope.experiments.studies.slrc.tables.taxonomy import mode
 from faithscope.interventions.trace import Question
@@ -216,27 +225,72 @@ def test_the_specification_fits_the_cells():
     assert problems(PAPER) == []
 
 
+def beside_cells(name: str, tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """The cells of a printed table beside the numbers of one run."""
+    published = PAPER.table(name)
+    numbers = numbers_for(published, tables)
+    assert numbers is not None
+    return beside(PAPER, published, read_cells(PAPER.cells), [NumbersOfRun("run", numbers)])
+
+
+def run_of(model: str, task: str) -> list[dict]:
+    """SLRC records of a small run under another name of model and task."""
+    return [r | {"model": model, "task": task} for r in sample_run() if r["model"] == REAL]
+
+
 def test_section_2_6_stands_beside_numbers_held_against_the_response():
-    records = [r for r in sample_run() if r["model"] == REAL]
-    task = records[0]["task"]
-    other = [r | {"task": f"{r['task']}:alternative"} for r in records if r["item"] < "mr-2"]
-    tables = tables_of([*records, *other], analysis=SlrcAnalysis(resamples=20))
-    found = under_both_prompts(tables)
-    assert found is not None
-    assert set(found["task"]) == {task}
-    for row in found.to_dict("records"):
-        way = {name: row[name] for name in ("model", "framing", "reading")}
-        for column, of in (("", f"{task}:alternative"), ("_standard", task)):
-            (held,) = where(tables["slrc_original"], task=of, **way).to_dict("records")
-            (steps,) = where(tables["steps"], task=of, model=REAL).to_dict("records")
-            assert row[f"necessity{column}"] == held["necessity"]
-            assert row[f"sufficiency{column}_high"] == held["sufficiency_high"]
-            assert row[f"mean_steps{column}"] == steps["mean_steps"]
-        low, high = row["mean_steps_low"], row["mean_steps_high"]
-        assert low < row["mean_steps"] < high
-        assert {"difference", "difference_low", "variant", "n"} <= row.keys()
+    records = run_of(DEEPSEEK[0], "sst2")
+    for variant, n in (("alternative", 6), ("self_justification", 9)):
+        some = [r for r in records if int(r["item"].removeprefix("mr-")) < n]
+        records = [
+            *records,
+            *(r | {"task": f"sst2:{variant}"} for r in some if ":" not in r["task"]),
+        ]
+    tables = tables_of(records, analysis=SlrcAnalysis(resamples=20))
+    lines = beside_cells("section2_6", tables)
+    assert len(lines) == TABLES["section2_6"]
+    of = {(r["row"], r["column"]): r for r in lines.to_dict("records")}
+    way = {"framing": "reprompt", "reading": "generated"}
+    for row, task in (
+        ("Alternative CoT", "sst2:alternative"),
+        ("Self-justification", "sst2:self_justification"),
+    ):
+        for heading, of_task in (("Nec%", task), ("Nec%, standard", "sst2")):
+            (held,) = where(tables["slrc_original"], task=of_task, **way).to_dict("records")
+            assert of[row, heading]["ours"] == pytest.approx(100 * held["necessity"])
+            assert of[row, heading]["high"] == pytest.approx(100 * held["necessity_high"])
+        difference = of[row, "Difference"]
+        assert difference["low"] <= difference["ours"] <= difference["high"]
+    (steps,) = where(tables["steps"], task="sst2:self_justification").to_dict("records")
+    ours = of["Self-justification", "Steps"]
+    assert ours["ours"] == pytest.approx(steps["mean_steps"])
+    assert ours["low"] < ours["ours"] < ours["high"]
     assert under_both_prompts({k: t for k, t in tables.items() if k != "slrc_original"}) is None
+
+
+def test_section_3_2_and_the_corrected_parser_stand_beside_their_models_rows():
+    pairs = {"V3.2": DEEPSEEK[0], "R1-32B": R1_32B[1], "Claude": OPUS}
+    tasks = {"SST-2": "sst2", "GSM8K": "gsm8k", "AG News": "ag_news"}
+    records = [r for m in pairs.values() for t in tasks.values() for r in run_of(m, t)]
+    tables = tables_of(records, analysis=SlrcAnalysis(resamples=5))
+    labs = beside_cells("section3_2", tables)
+    measured = keep(labs, labs["ours"].notna() & labs["published"].notna())
+    assert set(measured["model"]) == {"V3.2", "R1-32B"}
+    assert len(measured) == 4
+    parsers = beside_cells("ed2", tables)
+    assert parsers["ours"].notna().tolist() == [
+        False,
+        False,
+        True,
+        True,
+        *[True] * (len(parsers) - 4),
+    ]
+    assert parsers["why"].iloc[0].startswith("The first parser took")
 
 
 def test_layers_stand_beside_section_2_7_and_are_missing_without_their_probes():
     assert of_layers({}) is None
+    tables = layer_tables("deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B")
+    lines = beside_cells("section2_7", tables)
+    assert dict(Counter(lines["verdict"])) == {"within": 7, "not comparable": 1}
+    assert lines["low"].notna().sum() == 7

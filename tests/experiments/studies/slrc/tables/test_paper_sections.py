@@ -3,11 +3,10 @@ models in Table 1."""
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 import pytest
-from printed_cells import printed, value
+from layer_tables import layer_tables
+from printed_cells import printed
 from probe_records import bare_trace, slrc_outcome
 
 from faithscope.experiments.analysis.paper_table import PaperTable
@@ -71,32 +70,8 @@ def test_section_3_2_has_necessity_of_both_models(made):
     assert (line["Nec%"], line["Nec%, other"], line["Difference"]) == ("10.0", "90.0", "+80.0pp")
 
 
-def layer_tables(unit: str = "sentence") -> dict[str, pd.DataFrame]:
-    """Tables of a run that has measured what the paper prints in section 2.7."""
-    of = {c["column"]: value(c) for c in printed("slrc", "section2_7")}
-    key = {"model": "m", "task": "gsm8k", "n": 50, "n_layers": int(of["Layers"])}
-    stable, depth, reasoning = of["Stable layer"], of["Stable depth"], of["CoT"]
-    rigidity = key | {"lens": "logit"} | around("stable_layer", stable) | around("depth", depth)
-    peak = {"peak_layer": of["Peak layer"], "peak_depth": of["Peak depth"]}
-    flow = key | {k: x for name, v in peak.items() for k, x in around(name, v).items()}
-    flow |= around("peak_value", of["Peak value"])
-    # a fifth of the row goes to the answer prefix, which the paper does not name
-    rest = {"first_token": 0.3, "template": 0.1, "question": 0.8 * of["Question"] - 0.4}
-    attention = key | {"unit": unit} | around("real", 0.8 * reasoning) | rest
-    rows = {"rigidity": [rigidity, rigidity | {"lens": "tuned", "stable_layer": 1}], "flow": [flow]}
-    columns = ["shuffled", "gap", "signal", "gap_drop", "signal_drop"]
-    attention |= dict.fromkeys(columns, math.nan) | {"signal": "", "signal_drop": ""}
-    rows |= {"attention": [attention], "slrc": [], "steps": []}
-    return {name: pd.DataFrame(of_name) for name, of_name in rows.items()}
-
-
-def around(name: str, middle: float) -> dict[str, float]:
-    return {name: middle, f"{name}_low": 0.9 * middle, f"{name}_high": 1.1 * middle}
-
-
 def test_section_2_7_prints_what_the_paper_prints():
-    empty = pd.DataFrame(columns=["model", "task", "unit", "framing", "reading", "n", "multi_step"])
-    tables = layer_tables() | {"slrc": empty, "steps": empty}
+    tables = layer_tables()
     found = {t.name: t for t in paper_tables(tables)}
     (line,) = found["paper_section2_7"].printed.to_dict("records")
     for cell in printed("slrc", "section2_7"):
@@ -108,9 +83,8 @@ def test_section_2_7_prints_what_the_paper_prints():
 
 
 def test_section_2_7_leaves_out_attention_that_is_of_several_units():
-    empty = pd.DataFrame(columns=["model", "task", "unit", "framing", "reading", "n", "multi_step"])
-    tables = layer_tables() | {"slrc": empty, "steps": empty}
-    both = [tables["attention"], layer_tables("paragraph")["attention"]]
+    tables = layer_tables()
+    both = [tables["attention"], layer_tables(unit="paragraph")["attention"]]
     tables["attention"] = pd.concat(both, ignore_index=True)
     found = {t.name: t for t in paper_tables(tables)}
     (line,) = found["paper_section2_7"].printed.to_dict("records")
