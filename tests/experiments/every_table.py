@@ -53,7 +53,9 @@ RF_TASKS = ("legal_decision", "table_reasoning")
 
 def _slrc(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     made: dict[str, pd.DataFrame] = {}
-    analysis = SlrcAnalysis(resamples=10)
+    models = sorted({r["model"] for r in records})
+    pairs = {"pair": (models[0], models[-1])} if models else {}
+    analysis = SlrcAnalysis(resamples=10, groups={"all": models}, pairs=pairs)
     for topic in TOPICS:
         for table in topic.tables:
             source = made.get(table.of, records) if isinstance(table.of, str) else records

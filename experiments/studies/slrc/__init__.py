@@ -36,7 +36,7 @@ def _report():
     return Report(
         results=frames.Results,
         frames=frames.FRAMES,
-        papers=lambda results: paper_tables(results.tables, results.sizes),
+        papers=lambda results: paper_tables(results.tables, results.sizes, results.report.groups),
         figures=lambda results: pictures(results.tables),
         page=page.page,
         arrays=tuple(PROBES),
@@ -49,4 +49,10 @@ def _report():
     )
 
 
-STUDY = Study("slrc", _config, _plan, _stages, _report, unnamed=True)
+def _paper():
+    from faithscope.experiments.studies.slrc.published import PAPER
+
+    return PAPER
+
+
+STUDY = Study("slrc", _config, _plan, _stages, _report, unnamed=True, paper=_paper)

@@ -12,6 +12,7 @@ from faithscope.experiments.engine.traces.config import ProbeName, TracesConfig
 from faithscope.experiments.engine.traces.sections import DirectPromptName
 
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
+Names = Annotated[list[StrictStr], Field(min_length=1)]
 
 
 class SizeConfig(Section):
@@ -40,6 +41,14 @@ class ReportConfig(Section):
     the unedited reasoning are left out of scored readings."""
     parameters: dict[StrictStr, SizeConfig] = Field(default_factory=dict)
     """Model name -> size, for models whose parameters the run cannot count, such as API models."""
+    groups: dict[StrictStr, Names] = Field(default_factory=dict)
+    """Name of a group -> its models. Table 1 lists the models by group, with the mean of each group
+    (table `model_groups`)."""
+    pairs: dict[StrictStr, Annotated[Names, Field(min_length=2, max_length=2)]] = Field(
+        default_factory=dict
+    )
+    """Name of a pair -> two models, which are compared on the items that both have (table
+    `model_pairs`), such as two models of one lab (3.2)."""
 
 
 def _as_shares(value: object) -> object:
@@ -76,7 +85,10 @@ class RunConfig(TracesConfig):
     @property
     def notes(self) -> list[str]:
         notes = super().notes
-        strangers = [m for m in self.report.parameters if m not in self.model.name]
+        in_lists = [*self.report.groups.values(), *self.report.pairs.values()]
+        named = [*self.report.parameters, *(m for models in in_lists for m in models)]
+        strangers = [m for m in dict.fromkeys(named) if m not in self.model.name]
         if strangers:
-            notes.append(f"report.parameters: no models of this run: {', '.join(strangers)}")
+            keys = "report.parameters, groups, pairs" if in_lists else "report.parameters"
+            notes.append(f"{keys}: no models of this run: {', '.join(strangers)}")
         return notes

@@ -135,6 +135,8 @@ class Results:
             lambda probe: PROBES[probe].settings.model_validate(self.stored.get(probe) or {}),
             self.taxonomy,
             self.sizes,
+            self.report.groups,
+            self.report.pairs,
             (lambda key: True) if planned is None else planned.by_key.__contains__,
         )
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
@@ -167,7 +169,8 @@ def of_topics(
 ) -> dict[str, pd.DataFrame]:
     """Tables of topics, either those about steps (for the records of one unit of removal) or the
     others."""
-    topics = (t for t in TOPICS if t.over_steps == over_steps and t.when(records))
+    asked = (t for t in TOPICS if t.over_steps == over_steps and t.configured(analysis))
+    topics = (t for t in asked if t.when(records))
     tables = (table for topic in topics for table in topic.tables)
     return make_tables(tables, {cells.RECORDS: records}, analysis)
 

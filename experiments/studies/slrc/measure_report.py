@@ -31,6 +31,10 @@ class SlrcAnalysis(cells.Analysis):
 
     taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
     sizes: Sizes = field(default_factory=dict)
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Name of a group -> its models (`report.groups`)."""
+    pairs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Name of a pair -> its two models (`report.pairs`)."""
     is_planned: Callable[[Key], bool] = lambda key: True
     """Whether the run planned a unit of work; a probe has none beyond its limit of items."""
 
@@ -44,6 +48,8 @@ class Topic:
     figures: tuple[str, ...] = ()
     when: Callable[[Sequence[Record]], bool] = lambda records: True
     """Whether a run has the topic's tables, decided from all records, excluded ones included."""
+    configured: Callable[[SlrcAnalysis], bool] = lambda how: True
+    """Whether the run's settings ask for the topic's tables."""
     over_steps: bool = True
     """Whether the tables are about steps, and so made separately for each unit of removal."""
 
@@ -91,4 +97,4 @@ class MeasureReport:
         if self.section is None:
             return []
         when = asked(self.probe)
-        return [Topic(self.section, self.tables, (self.probe,), when, self.over_steps)]
+        return [Topic(self.section, self.tables, (self.probe,), when, over_steps=self.over_steps)]

@@ -12,6 +12,7 @@ from faithscope.experiments.studies.slrc.measure_report import Topic, asked
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
 from faithscope.experiments.studies.slrc.tables.edits import EDITS_BY_STEP, EDITS_TABLE
+from faithscope.experiments.studies.slrc.tables.groups import MODEL_GROUPS
 from faithscope.experiments.studies.slrc.tables.measures import (
     HEAD_TO_HEAD,
     MEANS_OF_MEASURES,
@@ -20,6 +21,7 @@ from faithscope.experiments.studies.slrc.tables.measures import (
 )
 from faithscope.experiments.studies.slrc.tables.models import MODEL_CORRELATIONS, MODELS
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
+from faithscope.experiments.studies.slrc.tables.pairs import MODEL_PAIRS, PROMPT_INTERVENTIONS
 from faithscope.experiments.studies.slrc.tables.planted import PLANTED, has_planted_truth
 from faithscope.experiments.studies.slrc.tables.slrc import (
     AGREEMENT,
@@ -30,7 +32,6 @@ from faithscope.experiments.studies.slrc.tables.slrc import (
 )
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     DIRECT_ACCURACY,
-    PROMPT_INTERVENTIONS,
     TAXONOMY,
     THRESHOLD_SENSITIVITY,
 )
@@ -99,7 +100,16 @@ COMPARED_MODELS = Topic(
     ("models",),
     asked("slrc"),
 )
+GROUPS = Section(
+    "groups",
+    "Groups and pairs of models",
+    "Each model of a group counts once; a pair is compared on the items that both models have. The "
+    "config names them (report.groups, report.pairs).",
+    "Groups of models",
+)
 COMPARED = (
+    Topic(GROUPS, (MODEL_GROUPS,), when=asked("slrc"), configured=lambda how: bool(how.groups)),
+    Topic(GROUPS, (MODEL_PAIRS,), when=asked("slrc"), configured=lambda how: bool(how.pairs)),
     Topic(
         Section("head-to-head", "Measures head to head"),
         (HEAD_TO_HEAD,),

@@ -25,35 +25,27 @@ from faithscope.experiments.analysis.paper_table import (
 )
 from faithscope.experiments.analysis.tidy import distinct, keep, rows, where
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
+from faithscope.experiments.studies.slrc.tables.layout import (
+    MEASURED,
+    WAY,
+    models_of,
+    own_tasks,
+    table_of,
+    text_of,
+    title,
+    way_of,
+)
+from faithscope.experiments.studies.slrc.tables.paper_sections import (
+    layers,
+    model_pairs,
+    prompts,
+)
 from faithscope.experiments.studies.slrc.tables.taxonomy import CLASSIFICATION
 from faithscope.experiments.studies.slrc.tables.verdict import MATTERS
 
-TITLES = {
-    "sst2": "SST-2",
-    "gsm8k": "GSM8K",
-    "ag_news": "AG News",
-    "medqa": "MedQA",
-    "commonsense_qa": "CSQA",
-    "arc_challenge": "ARC",
-    "sentiment": "Rotten Tomatoes",
-    "single_cue": "Single-cue",
-    "conflicting_cue": "Conflicting-cue",
-    "multi_feature": "Multi-feature",
-    "sequential_math": "Sequential math",
-}
 FIRST = ("sst2", "gsm8k", "sentiment")
 """Tasks of Table 1; `sentiment` has sentences like those that SST-2 labels."""
 CUES = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
-_WAY = ["framing", "reading"]
-Row = Mapping[str, Any]
-
-
-def _way(row: Row) -> str:
-    return f"{row['framing']}, {row['reading']}"
-
-
-_MEASURED = {"Model": lambda row: row["model"], "Measured": _way}
 _TABLE_1 = {
     "necessity": ("Nec%", percent),
     "sufficiency": ("Suf%", percent),
@@ -64,42 +56,52 @@ _TABLE_1 = {
 
 
 def paper_tables(
-    tables: Mapping[str, pd.DataFrame], models: Mapping[str, Mapping[str, Any]] | None = None
+    tables: Mapping[str, pd.DataFrame],
+    models: Mapping[str, Mapping[str, Any]] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> list[PaperTable]:
     """All tables of the paper that the run has numbers for.
 
     If a run has chains of several units of removal, each unit has rows of its own, except in Table
-    ED 4, which is about whole responses.
+    ED 4, which is about whole responses, and in that of section 2.7, which is about layers.
 
     Args:
         tables: the tidy tables by name; `slrc` and `steps` are needed.
         models: model of known size -> its `parameters` and `active_parameters`.
+        groups: name of a group -> its models, by which Table 1 is arranged.
     """
-    of_units = {unit: _of_unit(t, models or {}) for unit, t in of_each_unit(tables).items()}
+    of_units = {
+        unit: _of_unit(t, models or {}, groups or {}) for unit, t in of_each_unit(tables).items()
+    }
     joined_tables = [
         _joined(
             name, {unit: of_unit[name] for unit, of_unit in of_units.items() if name in of_unit}
         )
         for name in dict.fromkeys(name for of_unit in of_units.values() for name in of_unit)
     ]
-    responses = by_task("paper_ed4", _responses(_own(tables["steps"])), "multi_step", percent)
-    return [*joined_tables, *([responses] if len(responses.data) else [])]
+    responses = by_task("paper_ed4", _responses(own_tasks(tables["steps"])), "multi_step", percent)
+    of_whole = [layers(tables), responses]
+    return [*joined_tables, *(table for table in of_whole if len(table.data))]
 
 
 def _of_unit(
-    tables: Mapping[str, pd.DataFrame], models: Mapping[str, Mapping[str, Any]]
+    tables: Mapping[str, pd.DataFrame],
+    models: Mapping[str, Mapping[str, Any]],
+    groups: Mapping[str, Sequence[str]],
 ) -> dict[str, PaperTable]:
     """Name -> table, for the chains of one unit of removal."""
-    slrc, steps = _own(tables["slrc"]), _own(tables["steps"])
+    slrc, steps = own_tasks(tables["slrc"]), own_tasks(tables["steps"])
     laid_out = [
-        step_level(slrc),
-        *([modes(_own(tables["taxonomy"]))] if "taxonomy" in tables else []),
+        step_level(slrc, groups, tables.get("model_groups")),
+        *([modes(own_tasks(tables["taxonomy"]))] if "taxonomy" in tables else []),
         cue_tasks(slrc),
         scale(slrc, models),
         other_tasks(slrc),
         by_task("paper_ed6", steps, "mean_steps", lambda v: f"{v:.1f}"),
         *([thresholds(tables[t])] if (t := "threshold_sensitivity") in tables else []),
         *([attention(tables["attention"])] if "attention" in tables else []),
+        *([prompts(tables[t])] if (t := "prompt_interventions") in tables else []),
+        *([model_pairs(tables[t])] if (t := "model_pairs") in tables else []),
     ]
     return {table.name: table for table in laid_out if len(table.data)}
 
@@ -125,32 +127,55 @@ def _responses(steps: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(shares, columns=["model", "task", "multi_step"])
 
 
-def step_level(slrc: pd.DataFrame) -> PaperTable:
-    """Table 1: necessity, sufficiency and SLRC on sentiment and mathematics, with tasks as
-    columns."""
+def step_level(
+    slrc: pd.DataFrame,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    means: pd.DataFrame | None = None,
+) -> PaperTable:
+    """Table 1: necessity, sufficiency and SLRC on sentiment and mathematics, with tasks as columns.
+
+    Args:
+        groups: name of a group -> its models, which stand together below its name and above its
+            mean; models of no group come first.
+        means: table `model_groups`.
+    """
     tasks = [task for task in FIRST if task in set(slrc["task"])]
-    of_tasks = where(slrc, task=set(tasks))
-    of = {(r["model"], r["framing"], r["reading"], r["task"]): r for r in rows(of_tasks)}
-    keys = sorted({key[:3] for key in of}, key=lambda key: (model_order(key[0]), key))
     cells = {f"{task}_{measure}": (task, measure) for task in tasks for measure in _TABLE_1}
-    data = [
-        dict(zip(("model", *_WAY), key, strict=True))
-        | {name: of.get((*key, task), {}).get(m, math.nan) for name, (task, m) in cells.items()}
-        for key in keys
-    ]
     headings = {
-        f"{title(task)} {heading}": _of(f"{task}_{measure}", say)
+        f"{title(task)} {heading}": text_of(f"{task}_{measure}", say)
         for task in tasks
         for measure, (heading, say) in _TABLE_1.items()
     }
-    return _table("paper_table1", data, ["model", *_WAY, *cells], _MEASURED | headings)
+    group_of = {model: name for name, models in (groups or {}).items() for model in models}
+    lines = _across(where(slrc, task=set(tasks)), cells)
+    data = [line | {"group": group_of.get(line["model"], "")} for line in lines]
+    if means is not None:
+        of_groups = _across(where(means, task=set(tasks)).rename(columns={"group": "model"}), cells)
+        data += [line | {"group": line["model"]} for line in of_groups]
+        order = ["", *(groups or {})]
+        data.sort(key=lambda line: order.index(line["group"]))
+        headings = {"Group": text_of("group")} | MEASURED | headings
+        return table_of("paper_table1", data, ["group", "model", *WAY, *cells], headings)
+    return table_of("paper_table1", data, ["model", *WAY, *cells], MEASURED | headings)
+
+
+def _across(table: pd.DataFrame, cells: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """One line per model and way of measuring, with tasks as columns; NaN for what was not
+    measured."""
+    of = {(r["model"], r["framing"], r["reading"], r["task"]): r for r in rows(table)}
+    keys = sorted({key[:3] for key in of}, key=lambda key: (model_order(key[0]), key))
+    return [
+        dict(zip(("model", *WAY), key, strict=True))
+        | {name: of.get((*key, task), {}).get(m, math.nan) for name, (task, m) in cells.items()}
+        for key in keys
+    ]
 
 
 def modes(taxonomy: pd.DataFrame) -> PaperTable:
     """Table 2: every model and task in the cell of its mode, with gap and necessity."""
     cells: dict[str, list[str]] = {}
     for row in rows(taxonomy):
-        what = f"{row['model']} {title(row['task'])} ({_way(row)})"
+        what = f"{row['model']} {title(row['task'])} ({way_of(row)})"
         numbers = f"{100 * row['gap']:+.0f}/{100 * row['necessity']:.0f}%"
         cells.setdefault(str(row["mode"]), []).append(f"{what} ({numbers})")
 
@@ -172,23 +197,23 @@ def modes(taxonomy: pd.DataFrame) -> PaperTable:
 def cue_tasks(slrc: pd.DataFrame) -> PaperTable:
     """Table 3: necessity on the four tasks with controlled cues, with models as columns."""
     of_cues = where(slrc, task=set(CUES))
-    models = _models(of_cues)
+    models = models_of(of_cues)
     data = []
-    for way in distinct(of_cues, *_WAY):
+    for way in distinct(of_cues, *WAY):
         for task in CUES:
             of = {r["model"]: r["necessity"] for r in rows(where(of_cues, task=task, **way))}
             if of:
                 data.append({"task": task, **way, **{m: of.get(m, math.nan) for m in models}})
-    headings = {"Task": _of("task", title), "Measured": _way}
-    headings |= {model: _of(model, percent) for model in models}
-    return _table("paper_table3", data, ["task", *_WAY, *models], headings)
+    headings = {"Task": text_of("task", title), "Measured": way_of}
+    headings |= {model: text_of(model, percent) for model in models}
+    return table_of("paper_table3", data, ["task", *WAY, *models], headings)
 
 
 def scale(slrc: pd.DataFrame, models: Mapping[str, Mapping[str, Any]]) -> PaperTable:
     """Table 5: model size against the tasks on which steps matter (necessity ≥ .30)."""
     data = []
-    ways = distinct(slrc, *_WAY)
-    for model in (m for m in _models(slrc) if models.get(m, {}).get("parameters")):
+    ways = distinct(slrc, *WAY)
+    for model in (m for m in models_of(slrc) if models.get(m, {}).get("parameters")):
         total, active = (models[model].get(x) for x in ("parameters", "active_parameters"))
         for way in ways:
             of_tasks = rows(where(slrc, model=model, **way))
@@ -200,23 +225,28 @@ def scale(slrc: pd.DataFrame, models: Mapping[str, Mapping[str, Any]]) -> PaperT
                 | {"moe": active != total, "n_tasks": len(of_tasks)}
                 | {"steps_matter": " ".join(tasks)}
             )
-    headings = _MEASURED | {
-        "Total": _of("parameters", size),
-        "Active": _of("active_parameters", lambda n: "—" if n is None else size(n)),
-        "MoE?": _of("moe", lambda moe: "Yes" if moe else "Dense"),
-        "Faithful?": _of("steps_matter", lambda ts: ", ".join(map(title, ts.split())) or "No"),
+    headings = MEASURED | {
+        "Total": text_of("parameters", size),
+        "Active": text_of("active_parameters", lambda n: "—" if n is None else size(n)),
+        "MoE?": text_of("moe", lambda moe: "Yes" if moe else "Dense"),
+        "Faithful?": text_of("steps_matter", lambda ts: ", ".join(map(title, ts.split())) or "No"),
     }
     sizes = ["parameters", "active_parameters", "moe", "n_tasks", "steps_matter"]
-    return _table("paper_table5", data, ["model", *_WAY, *sizes], headings)
+    return table_of("paper_table5", data, ["model", *WAY, *sizes], headings)
 
 
 def other_tasks(slrc: pd.DataFrame) -> PaperTable:
     """Extended Data Table 5: all tasks beyond those of Table 1, one row per task."""
     rest = rows(keep(slrc, ~slrc["task"].isin([*FIRST, *CUES])))
     shares = {"necessity": "Nec%", "sufficiency": "Suf%", "accuracy": "Acc%"}
-    headings = {"Model": _of("model"), "Task": _of("task", title), "Measured": _way, "n": _of("n")}
-    headings |= {heading: _of(column, percent) for column, heading in shares.items()}
-    return _table("paper_ed5", rest, ["model", "task", *_WAY, "n", *shares], headings)
+    headings = {
+        "Model": text_of("model"),
+        "Task": text_of("task", title),
+        "Measured": way_of,
+        "n": text_of("n"),
+    }
+    headings |= {heading: text_of(column, percent) for column, heading in shares.items()}
+    return table_of("paper_ed5", rest, ["model", "task", *WAY, "n", *shares], headings)
 
 
 def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], str]) -> PaperTable:
@@ -229,10 +259,10 @@ def by_task(name: str, steps: pd.DataFrame, column: str, say: Callable[[float], 
     of = {(r["model"], r["task"]): r[column] for r in rows(steps)}
     data = [
         {"model": model, **{task: of.get((model, task), math.nan) for task in tasks}}
-        for model in _models(steps)
+        for model in models_of(steps)
     ]
-    headings = {title(task): _of(task, lambda value: or_dash(say, value)) for task in tasks}
-    return _table(name, data, ["model", *tasks], {"Model": _of("model"), **headings})
+    headings = {title(task): text_of(task, lambda value: or_dash(say, value)) for task in tasks}
+    return table_of(name, data, ["model", *tasks], {"Model": text_of("model"), **headings})
 
 
 def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
@@ -240,7 +270,7 @@ def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
     accuracy agree; for classification tasks, and for all tasks."""
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for r in rows(sensitivity):
-        key = (f"{r['necessity_threshold']:.2f}", _way(r))
+        key = (f"{r['necessity_threshold']:.2f}", way_of(r))
         line = lines.setdefault(key, {"Nec threshold": key[0], "Measured": key[1]})
         heading = "Classification" if r["tasks"] == CLASSIFICATION else "All tasks"
         line[heading] = (
@@ -258,19 +288,18 @@ def attention(table: pd.DataFrame) -> PaperTable:
     then the gap of what is lost from the first layer to the last.
     """
     points = {"Real": "real", "Shuf": "shuffled"}
-    headings = {"Model": _of("model"), "Task": _of("task", title)}
-    headings |= {name: _of(column, lambda v: f"{100 * v:.0f}%") for name, column in points.items()}
+    headings = {"Model": text_of("model"), "Task": text_of("task", title)}
+    headings |= {
+        name: text_of(column, lambda v: f"{100 * v:.0f}%") for name, column in points.items()
+    }
     for name, column in (("Gap", "gap"), ("Gap, drop", "gap_drop")):
-        headings[name] = _of(column, lambda v: or_dash(lambda x: f"{100 * x:+.0f}pp", v))
+        headings[name] = text_of(column, lambda v: or_dash(lambda x: f"{100 * x:+.0f}pp", v))
         signal = column.replace("gap", "signal")
-        headings[name.replace("Gap", "Signal")] = _of(signal, lambda word: word.capitalize() or "—")
-    lines = sorted(rows(_own(table)), key=lambda r: model_order(r["model"]))
-    return _table("paper_table4", lines, list(table.columns), headings)
-
-
-def title(task: str) -> str:
-    """Name of a task in the paper; the task's own name if the paper has none."""
-    return TITLES.get(task, task)
+        headings[name.replace("Gap", "Signal")] = text_of(
+            signal, lambda word: word.capitalize() or "—"
+        )
+    lines = sorted(rows(own_tasks(table)), key=lambda r: model_order(r["model"]))
+    return table_of("paper_table4", lines, list(table.columns), headings)
 
 
 def size(parameters: int) -> str:
@@ -279,27 +308,3 @@ def size(parameters: int) -> str:
         if parameters >= of:
             return f"{parameters / of:.3g}{unit}"
     return str(parameters)
-
-
-def _table(
-    name: str,
-    data: Sequence[Row],
-    columns: Sequence[str],
-    headings: Mapping[str, Callable[[Row], str]],
-) -> PaperTable:
-    """A paper table with one column per heading; each heading's function formats a row."""
-    printed = [{heading: say(row) for heading, say in headings.items()} for row in data]
-    return PaperTable(name, pd.DataFrame(data, columns=list(columns)), pd.DataFrame(printed))
-
-
-def _of(column: str, say: Callable[[Any], str] = str) -> Callable[[Row], str]:
-    return lambda row: say(row[column])
-
-
-def _own(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows without prompt variants (`sst2:alternative`), which have a table of their own."""
-    return keep(table, [not is_variant(task) for task in table["task"]])
-
-
-def _models(table: pd.DataFrame) -> list[str]:
-    return sorted(set(table["model"]), key=model_order)

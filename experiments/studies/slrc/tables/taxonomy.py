@@ -5,9 +5,6 @@ The questions are whether accuracy with reasoning exceeds that without by at lea
 threshold, and whether necessity reaches the necessity threshold. Genuine: both. Scaffolding:
 reasoning helps, its steps do not matter. Decorative: neither. Empty: steps matter, and reasoning
 does not help.
-
-Can faithfulness be prompted into existence (section 2.6)? A task named `sst2:alternative` asks the
-questions of `sst2` with another prompt for the reasoning; both are measured over the same items.
 """
 
 from __future__ import annotations
@@ -17,22 +14,20 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import Number, Share, computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, necessary, step_counts
+from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, necessary
 from faithscope.experiments.studies.slrc.tables.models import N_DIRECT_UNPARSED
-from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, FRAMING, WAYS, is_variant
+from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, FRAMING, is_variant
 from faithscope.probes.framing import READINGS
 
 CALCULATIONS = ("gsm8k", "sequential_math")
@@ -261,83 +256,3 @@ def _right(record: Record) -> bool | None:
         unparsed = record["excluded"] == "baseline_unparsed"
         return False if unparsed and record.get("gold") is not None else None
     return record["correct"]
-
-
-MEASURES = ("necessity", "sufficiency", "accuracy", "steps")
-
-
-def _changes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    ways = {tuple(way.values()): (way, same) for way, same in WAYS.of(records)}
-    for way, changed in ways.values():
-        base, colon, variant = way["task"].partition(":")
-        _, standard = ways.get(tuple((way | {"task": base}).values()), (way, []))
-        before, after = (
-            dict(zip((r["item"] for r in same), _counts(same), strict=True))
-            for same in (standard, changed)
-        )
-        both = [item for item in before if colon and item in after]
-        if not both:
-            continue
-        counts = np.array([before[item] + after[item] for item in both])
-        rng = np.random.default_rng(how.seed)
-        draws = _shares(stats.resampled_totals(counts, rng, how.resamples))
-        values = _shares(counts.sum(axis=0, keepdims=True))[0]
-        for name, (one, other), of_draws in zip(
-            MEASURES, values, draws.swapaxes(0, 1), strict=True
-        ):
-            bounds = stats.percentiles(of_draws[:, 1] - of_draws[:, 0])
-            difference = Estimate(other - one, *bounds, len(both))
-            beyond = "yes" if abs(difference.value) >= how.taxonomy.robustness else "no"
-            yield (
-                way
-                | {"task": base, "variant": variant, "measure": name, "n": len(both)}
-                | {"standard": one, "changed": other}
-                | columns("difference", difference)
-                | {"beyond_threshold": beyond if name == "necessity" else ""}
-            )
-
-
-PROMPT_INTERVENTIONS = computed_table(
-    "prompt_interventions",
-    cells.RECORDS,
-    (
-        *(SHARED["model"], SHARED["task"]),
-        Column("variant", meaning="The other prompt, by its name."),
-        *(FRAMING, SHARED["reading"], SHARED["measure"]),
-        *cells.COUNTED.columns,
-        Column("standard", meaning="The measure under the task's own prompt."),
-        Column("changed", meaning="The measure under the other prompt."),
-        Column(
-            "difference",
-            meaning="The measure under the other prompt minus that under the task's own.",
-            interval=True,
-        ),
-        Column(
-            "beyond_threshold",
-            meaning="Whether necessity moves by taxonomy.robustness or more; empty for "
-            "other measures.",
-        ),
-    ),
-    _changes,
-    caption="What another prompt changes",
-)
-"""Every measure under the task's own prompt and under a prompt variant, and the difference.
-
-Over the `n` items measured under both. The interval of the difference is a percentile bootstrap
-over these items. `beyond_threshold`: whether necessity changed by at least the paper's robustness
-threshold, `yes` or `no`; empty for the other measures.
-"""
-
-
-def _counts(same: Sequence[Record]) -> list[list[int]]:
-    """Numerator and denominator of every measure, per record."""
-    return [
-        [*steps, bool(right := r.get("correct")), right is not None, r["n_steps"], 1]
-        for r, steps in zip(same, step_counts(same).tolist(), strict=True)
-    ]
-
-
-def _shares(totals: np.ndarray) -> np.ndarray:
-    """(draws, measures, 2): each measure under either prompt, from resampled totals."""
-    shares = stats.over(totals[:, 0::2], totals[:, 1::2])
-    return shares.reshape(len(totals), 2, len(MEASURES)).swapaxes(1, 2)

@@ -1,0 +1,326 @@
+"""The printed tables of the SLRC paper, and which numbers of a run stand beside them.
+
+The paper holds every answer against the one that the response itself gave, so its cells stand
+beside table `slrc_original`, in the one way in which it measured: `reprompt`, `generated`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faithscope.experiments.analysis.published import Ours, Paper, Published
+from faithscope.experiments.analysis.tables import rows_with
+from faithscope.experiments.studies.slrc.published_frames import (
+    against_the_response,
+    lengths,
+    of_layers,
+    tasks_with_steps_that_matter,
+    under_both_prompts,
+)
+from faithscope.experiments.studies.slrc.published_names import (
+    DEEPSEEK,
+    GPT_5_4,
+    GROK,
+    GROK_REASONING,
+    MODELS,
+    O4_MINI,
+    OPUS,
+    R1_32B,
+)
+from faithscope.experiments.studies.slrc.tables.layout import TITLES
+from faithscope.experiments.studies.slrc.tables.taxonomy import (
+    CLASSIFICATION,
+    TAXONOMY,
+    THRESHOLD_SENSITIVITY,
+)
+from faithscope.probes import PROBES
+
+AS_IN_PAPER = rows_with(framing="reprompt", reading="generated")
+SERVICES = (
+    "The paper had most models from resellers (4.6), which may have served other weights under the "
+    "same name; it does not say which model came from which.",
+    "The paper prints its prompts for SST-2 and GSM8K only (Extended Data Table 1); ours for the "
+    "other tasks follow their form.",
+    "Services ignore temperature 0 for models that think, and the paper does not say how many "
+    "tokens a response might have.",
+)
+DRY_RUN = (
+    "--dry-run at the list prices of configs/prices.yaml, with 5 steps a response and without what "
+    "a model thinks"
+)
+OTHER_PAIRS = (
+    "The paper pools over pairs of model and task that it does not list (22 in Table 2, 18 in "
+    "Extended Data Table 3); a run pools over all of its own."
+)
+
+
+def _needs(*probes: str) -> tuple[str, ...]:
+    """The config keys that a table made by these probes does not depend on."""
+    others = tuple(f"{probe}." for probe in PROBES if probe not in probes)
+    return others if "direct" in probes else (*others, "taxonomy.")
+
+
+_WEIGHTS = ("generation.", *(f"model.{k}" for k in ("dtype", "revision", "quantize", "thinking")))
+"""Config keys that only models with weights depend on, and no model behind an API."""
+
+
+STEP_LEVEL = {
+    "Nec%": "necessity",
+    "Suf%": "sufficiency",
+    "SLRC": "slrc",
+    "Shuf%": "order_sensitivity",
+    "Acc%": "accuracy_written",
+}
+ON_TASKS = {"model": "model", "task": "task"}
+TABLES = (
+    Published(
+        "table1",
+        "Necessity, sufficiency and SLRC of sixteen models on sentiment and mathematics.",
+        config="paper/slrc",
+        of=against_the_response,
+        columns=STEP_LEVEL,
+        without={
+            "n": "The number of cases stands beside each of our numbers.",
+            "Small models (0.8–8B avg)": "The paper does not name the six models of this mean.",
+        },
+        keys={**ON_TASKS, "row": ""},
+        across=("task",),
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        differs=SERVICES,
+    ),
+    Published(
+        "table2",
+        "Modes of reasoning: does it help, and do its steps matter?",
+        config="paper/slrc",
+        of=TAXONOMY.name,
+        columns={"Gap": "gap", "Nec%": "necessity", "Mode": "mode"},
+        without={"Pairs": OTHER_PAIRS},
+        keys={**ON_TASKS, "row": ""},
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc", "direct"), *_WEIGHTS),
+        differs=(
+            *SERVICES,
+            "Necessity is held against the answer given when asked again, not against the "
+            "response's own.",
+        ),
+    ),
+    Published(
+        "table3",
+        "Necessity on synthetic tasks with controlled cues.",
+        config="paper/slrc_cues",
+        of=against_the_response,
+        columns={"Nec%": "necessity"},
+        keys=ON_TASKS,
+        across=("model",),
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        dollars=16.0,
+        dollars_from=DRY_RUN,
+        differs=(
+            *SERVICES[::2],
+            "The paper describes its synthetic examples (4.4) and does not print them; ours follow "
+            "the description.",
+        ),
+    ),
+    Published(
+        "table4",
+        "Attention of the answer to the reasoning, real against shuffled.",
+        config="paper/slrc_attention",
+        of="attention",
+        columns={"Real": "real", "Shuf": "shuffled", "Gap": "gap", "Signal": "signal"},
+        keys=ON_TASKS,
+        unread=(*_needs("attention"), "api.", "direct."),
+        differs=(
+            "The paper does not say whether its shares are means over layers or what is lost from "
+            "the first layer to the last (its 4.5 says drop); ours are means over layers and "
+            "heads. The columns of tables/attention.csv that end in _drop have the other.",
+        ),
+    ),
+    Published(
+        "table5",
+        "Model size against the tasks on which steps matter.",
+        config="paper/slrc",
+        of=tasks_with_steps_that_matter,
+        columns={"Faithful?": "tasks"},
+        without=dict.fromkeys(
+            ("Total", "Active", "MoE?"),
+            "Sizes of models behind APIs come from this table or the models' cards, and are not "
+            "measured.",
+        ),
+        keys={"model": "model"},
+        among=AS_IN_PAPER,
+        pools=("tasks",),
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        differs=SERVICES,
+        incomparable="The paper asked each model other tasks, and does not say which of them it "
+        "looked at here.",
+    ),
+    Published(
+        "table6",
+        "Reward and hours of five training methods.",
+        why_not="The rewards are lost in the paper's text, and the hours are those of the authors' "
+        "device.",
+    ),
+    Published(
+        "section2_6",
+        "Two other prompts for the reasoning of DeepSeek-V3.2 on SST-2.",
+        config="paper/slrc_prompts",
+        of=under_both_prompts,
+        columns={
+            "Nec%, standard": "necessity_standard",
+            "Nec%": "necessity",
+            "Difference": "difference",
+            "Suf%, standard": "sufficiency_standard",
+            "Suf%": "sufficiency",
+            "Acc%, standard": "accuracy_written_standard",
+            "Acc%": "accuracy_written",
+            "Steps, standard": "mean_steps_standard",
+            "Steps": "mean_steps",
+        },
+        keys={**ON_TASKS, "row": "variant"},
+        names={
+            "row": {"Self-justification": "self_justification", "Alternative CoT": "alternative"}
+        },
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        dollars=1.7,
+        dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
+        differs=(
+            *SERVICES[::2],
+            "The paper gives one sentence of each prompt; the rest follows its standard prompt.",
+            "The difference is of the items measured under both prompts, and held against the "
+            "answer given when asked again; all other numbers are held against the response's own.",
+        ),
+    ),
+    Published(
+        "section2_7",
+        "Layers of R1-Distill-Qwen-1.5B on GSM8K: settled answer, attention, information flow.",
+        config="paper/slrc_layers",
+        of=of_layers,
+        columns={
+            "Stable layer": "stable_layer",
+            "Stable depth": "stable_depth",
+            "CoT": "reasoning",
+            "Question": "prompt",
+            "Peak layer": "peak_layer",
+            "Peak depth": "peak_depth",
+            "Peak value": "peak_value",
+        },
+        without={"Layers": "The number of layers is the model's, and no measurement."},
+        keys=ON_TASKS,
+        unread=(*_needs("rigidity", "attention", "flow"), "api.", "direct."),
+        differs=(
+            "The number of items is lost in the paper's text; that of the config is what its 4.5 "
+            "gives for all analyses of insides.",
+            "The paper does not say whether its layer 7 is a mean over items, a median or a mode; "
+            "ours is the mean.",
+            "The paper does not say over which layers and heads it averages attention; ours is "
+            "over all of them, and of the attention that goes to reasoning or prompt.",
+        ),
+    ),
+    Published(
+        "section3_2",
+        "Necessity of general-purpose and reasoning models of the same lab.",
+        config="paper/slrc",
+        sets=(
+            "name=paper_slrc_labs",
+            "tasks=[sst2,gsm8k]",
+            f"model.name=[{DEEPSEEK[0]},{R1_32B[0]},{GPT_5_4},{O4_MINI[0]},{GROK},{GROK_REASONING}]",
+            "probes=[slrc]",
+        ),
+        of=against_the_response,
+        columns={"Nec%": "necessity"},
+        keys={**ON_TASKS, "row": ""},
+        across=("task",),
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        dollars=35.0,
+        dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
+        differs=SERVICES,
+    ),
+    Published(
+        "ed1",
+        "Four prompts.",
+        why_not="These are prompts and not numbers. A run asks them word for word "
+        "(experiments/data/tasks/prompts.yaml).",
+    ),
+    Published(
+        "ed2",
+        "A first parser of answers to AG News, and the corrected one.",
+        config="paper/slrc",
+        sets=(
+            "name=paper_slrc_ag_news",
+            "tasks=[ag_news]",
+            f"model.name=[{OPUS}]",
+            "probes=[slrc]",
+        ),
+        of=against_the_response,
+        columns={k: STEP_LEVEL[k] for k in ("Acc%", "Nec%")},
+        without={
+            "first parser": "The first parser took the first category that a response mentions, "
+            "which the paper calls an error; ours reads the conclusion, as the corrected one does."
+        },
+        keys={**ON_TASKS, "row": ""},
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        differs=SERVICES,
+    ),
+    Published(
+        "ed3",
+        "Agreement of necessity with the gain in accuracy, by necessity threshold.",
+        config="paper/slrc",
+        of=THRESHOLD_SENSITIVITY.name,
+        columns={"Pairs": Ours("n_as_gap"), "Share": Ours("as_gap")},
+        keys={"task": "tasks", "row": "necessity_threshold"},
+        names={"task": {"Classification": CLASSIFICATION, "All tasks": "all"}},
+        across=("task",),
+        among=AS_IN_PAPER,
+        pools=("tasks", "model.name"),
+        unread=(*_needs("slrc", "direct"), *_WEIGHTS),
+        differs=SERVICES,
+        incomparable=OTHER_PAIRS,
+    ),
+    Published(
+        "ed4",
+        "Output rigidity: share of responses with two steps or more.",
+        config="paper/slrc",
+        of=lengths,
+        columns={"Multi-step": "multi_step"},
+        keys=ON_TASKS,
+        across=("task",),
+        unread=(*_needs(), *_WEIGHTS),
+        differs=SERVICES,
+    ),
+    Published(
+        "ed5",
+        "Necessity, sufficiency and accuracy on the tasks beyond Table 1.",
+        config="paper/slrc",
+        of=against_the_response,
+        columns={k: STEP_LEVEL[k] for k in ("Nec%", "Suf%", "Acc%")},
+        keys=ON_TASKS,
+        among=AS_IN_PAPER,
+        unread=(*_needs("slrc"), *_WEIGHTS),
+        differs=SERVICES,
+    ),
+    Published(
+        "ed6",
+        "Mean number of steps of a response.",
+        config="paper/slrc",
+        of=lengths,
+        columns={"Steps": "mean_steps"},
+        keys=ON_TASKS,
+        across=("task",),
+        unread=(*_needs(), *_WEIGHTS),
+        differs=SERVICES,
+    ),
+)
+PAPER = Paper(
+    "slrc",
+    "SLRC (arXiv 2603.22816)",
+    Path(__file__).with_name("published.csv"),
+    TABLES,
+    {"model": MODELS, "task": {printed: task for task, printed in TITLES.items()}},
+    apart=("model.name", "tasks", "probes", "slrc.framings", "slrc.readings", "slrc.edits"),
+    unread=("report.groups", "report.pairs"),
+)

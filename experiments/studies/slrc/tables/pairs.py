@@ -1,0 +1,163 @@
+"""Two prompts, or two models, on the same items: every measure of both, and the difference.
+
+Can faithfulness be prompted into existence (SLRC, 2.6)? A task named `sst2:alternative` asks the
+questions of `sst2` with another prompt for the reasoning. Does training make it (3.2)? Two models
+of one lab answer the same questions. Both sides are measured over the items that they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.stats import Estimate
+from faithscope.experiments.analysis.tables import computed_table
+from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.branches import step_counts
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, WAYS, is_variant
+
+MEASURES = ("necessity", "sufficiency", "accuracy", "steps")
+Way = Mapping[str, Any]
+
+
+def differences(
+    first: Sequence[Record], second: Sequence[Record], how: SlrcAnalysis, names: tuple[str, str]
+) -> Iterator[dict[str, Any]]:
+    """One row per measure: its value on both sides, over the items that both sides have.
+
+    Args:
+        first: SLRC records with a measurement, one per item.
+        second: the records of the other side.
+        names: columns of the values of `first` and of `second`.
+    """
+    before, after = (
+        dict(zip((r["item"] for r in same), _counts(same), strict=True)) for same in (first, second)
+    )
+    both = [item for item in before if item in after]
+    if not both:
+        return
+    counts = np.array([before[item] + after[item] for item in both])
+    rng = np.random.default_rng(how.seed)
+    draws = _shares(stats.resampled_totals(counts, rng, how.resamples))
+    values = _shares(counts.sum(axis=0, keepdims=True))[0]
+    for name, of_both, of_draws in zip(MEASURES, values, draws.swapaxes(0, 1), strict=True):
+        sides = {**dict(zip(names, of_both, strict=True)), "difference": of_both[1] - of_both[0]}
+        drawn = (*of_draws.T, of_draws[:, 1] - of_draws[:, 0])
+        row: dict[str, Any] = {"measure": name, "n": len(both)}
+        for (column, value), draw in zip(sides.items(), drawn, strict=True):
+            row |= columns(column, Estimate(float(value), *stats.percentiles(draw), len(both)))
+        yield row
+
+
+def _ways(records: Sequence[Record]) -> dict[tuple[Any, ...], tuple[Way, Sequence[Record]]]:
+    """Model, task, framing and reading -> the same by name, and their records."""
+    return {tuple(way.values()): (way, same) for way, same in WAYS.of(records)}
+
+
+def _of(ways: Mapping[tuple[Any, ...], tuple[Way, Sequence[Record]]], way: Way) -> Sequence[Record]:
+    return ways.get(tuple(way.values()), (way, []))[1]
+
+
+def _changes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    ways = _ways(records)
+    for way, changed in ways.values():
+        base, colon, variant = way["task"].partition(":")
+        standard = _of(ways, {**way, "task": base}) if colon else []
+        for row in differences(standard, changed, how, ("standard", "changed")):
+            beyond = "yes" if abs(row["difference"]) >= how.taxonomy.robustness else "no"
+            of_necessity = row["measure"] == "necessity"
+            yield (
+                {**way, "task": base, "variant": variant}
+                | row
+                | {"beyond_threshold": beyond if of_necessity else ""}
+            )
+
+
+PROMPT_INTERVENTIONS = computed_table(
+    "prompt_interventions",
+    cells.RECORDS,
+    (
+        *(SHARED["model"], SHARED["task"]),
+        Column("variant", meaning="The other prompt, by its name."),
+        *(FRAMING, SHARED["reading"], SHARED["measure"]),
+        *cells.COUNTED.columns,
+        Column("standard", meaning="The measure under the task's own prompt.", interval=True),
+        Column("changed", meaning="The measure under the other prompt.", interval=True),
+        Column(
+            "difference",
+            meaning="The measure under the other prompt minus that under the task's own.",
+            interval=True,
+        ),
+        Column(
+            "beyond_threshold",
+            meaning="Whether necessity moves by taxonomy.robustness or more; empty for "
+            "other measures.",
+        ),
+    ),
+    _changes,
+    caption="What another prompt changes",
+)
+"""Every measure under the task's own prompt and under a prompt variant, and the difference.
+
+Over the `n` items measured under both. The intervals are percentiles of a bootstrap over these
+items. `beyond_threshold`: whether necessity changed by at least the paper's robustness
+threshold, `yes` or `no`; empty for the other measures.
+"""
+
+
+def _of_pairs(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    ways = _ways(records)
+    for name, (model, other) in how.pairs.items():
+        for way, first in ways.values():
+            if way["model"] == model and not is_variant(way["task"]):
+                second = _of(ways, {**way, "model": other})
+                for row in differences(first, second, how, ("first", "second")):
+                    yield {"pair": name, **way, "other": other} | row
+
+
+MODEL_PAIRS = computed_table(
+    "model_pairs",
+    cells.RECORDS,
+    (
+        Column("pair", meaning="Name of the pair in report.pairs, a lab for example."),
+        SHARED["model"],
+        Column("other", "other model", "The pair's second model."),
+        *(SHARED["task"], FRAMING, SHARED["reading"], SHARED["measure"]),
+        *cells.COUNTED.columns,
+        Column("first", meaning="The measure of the pair's first model.", interval=True),
+        Column("second", meaning="The measure of the pair's second model.", interval=True),
+        Column(
+            "difference",
+            meaning="The measure of the second model minus that of the first.",
+            interval=True,
+        ),
+    ),
+    _of_pairs,
+    caption="Two models on the same items",
+)
+"""Every measure of two models that `report.pairs` names, and the difference (3.2).
+
+Over the `n` items that both have, in the same framing and reading. The intervals are
+percentiles of a bootstrap over these items.
+"""
+
+
+def _counts(same: Sequence[Record]) -> list[list[int]]:
+    """Numerator and denominator of every measure, per record."""
+    return [
+        [*steps, bool(right := r.get("correct")), right is not None, r["n_steps"], 1]
+        for r, steps in zip(same, step_counts(same).tolist(), strict=True)
+    ]
+
+
+def _shares(totals: np.ndarray) -> np.ndarray:
+    """(draws, measures, 2): each measure on either side, from resampled totals."""
+    shares = stats.over(totals[:, 0::2], totals[:, 1::2])
+    return shares.reshape(len(totals), 2, len(MEASURES)).swapaxes(1, 2)

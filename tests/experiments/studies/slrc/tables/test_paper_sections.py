@@ -1,0 +1,91 @@
+"""Layouts of what the SLRC paper prints in its text: other prompts, layers, pairs, and groups of
+models in Table 1."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from layer_tables import layer_tables
+from printed_cells import printed
+from probe_records import bare_trace, slrc_outcome
+
+from faithscope.experiments.analysis.paper_table import PaperTable
+from faithscope.experiments.studies.slrc.frames import tables_of
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.paper import paper_tables
+
+GROUPS = {"Trained": ("r",), "Small": ("s", "a")}
+PAIRS = {"lab": ("g", "r")}
+
+
+def of_model(model: str, task: str, necessary: int, steps: int = 10) -> list[dict]:
+    needed, alone = [i < necessary for i in range(steps)], [False] * steps
+    made = [slrc_outcome(model, task, str(i), needed, alone, i < 8, "reprompt") for i in range(10)]
+    traces = [bare_trace(model, task, str(i)) for i in range(10)]
+    return [*made, *traces]
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pd.DataFrame]:
+    necessity = {"g": 1, "r": 9, "s": 4, "a": 2}
+    records = [r for model, n in necessity.items() for r in of_model(model, "sst2", n)]
+    records += of_model("g", "sst2:alternative", 3, steps=5)
+    how = SlrcAnalysis(resamples=20, groups=GROUPS, pairs=PAIRS)
+    return tables_of(records, analysis=how)
+
+
+@pytest.fixture(scope="module")
+def made(tables: dict[str, pd.DataFrame]) -> dict[str, PaperTable]:
+    return {t.name: t for t in paper_tables(tables, groups=GROUPS)}
+
+
+def test_table_1_lists_models_by_group_with_the_mean_of_each(made):
+    printed_rows = made["paper_table1"].printed
+    assert printed_rows[["Group", "Model", "SST-2 Nec%"]].values.tolist() == [
+        ["", "g", "10.0"],
+        ["Trained", "r", "90.0"],
+        ["Trained", "Trained", "90.0"],
+        ["Small", "a", "20.0"],
+        ["Small", "s", "40.0"],
+        ["Small", "Small", "30.0"],
+    ]
+    assert printed_rows["SST-2 Shuf%"].tolist()[-1] == "—"
+
+
+def test_section_2_6_has_both_prompts_and_what_necessity_gains(made):
+    table = made["paper_section2_6"]
+    (line,) = table.printed.to_dict("records")
+    assert (line["Model"], line["Task"], line["Prompt"]) == ("g", "SST-2", "alternative")
+    assert (line["Nec%, standard"], line["Nec%"], line["Difference"]) == ("10.0", "60.0", "+50.0pp")
+    assert (line["Steps, standard"], line["Steps"]) == ("10.0", "5.0")
+    assert {c["column"] for c in printed("slrc", "section2_6")} <= set(line)
+    (row,) = table.data.to_dict("records")
+    for name in ("necessity_standard", "necessity", "steps", "accuracy", "gain"):
+        assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
+
+
+def test_section_3_2_has_necessity_of_both_models(made):
+    (line,) = made["paper_section3_2"].printed.to_dict("records")
+    assert (line["Pair"], line["Model"], line["Other model"]) == ("lab", "g", "r")
+    assert (line["Nec%"], line["Nec%, other"], line["Difference"]) == ("10.0", "90.0", "+80.0pp")
+
+
+def test_section_2_7_prints_what_the_paper_prints():
+    tables = layer_tables()
+    found = {t.name: t for t in paper_tables(tables)}
+    (line,) = found["paper_section2_7"].printed.to_dict("records")
+    for cell in printed("slrc", "section2_7"):
+        assert float(line[cell["column"]]) == pytest.approx(float(cell["value"])), cell
+    (row,) = found["paper_section2_7"].data.to_dict("records")
+    assert row["reasoning_low"] < row["reasoning"] < row["reasoning_high"]
+    assert row["prompt_low"] < row["prompt"] < row["prompt_high"]
+    assert row["reasoning_low"] + row["prompt_high"] == pytest.approx(1)
+
+
+def test_section_2_7_leaves_out_attention_that_is_of_several_units():
+    tables = layer_tables()
+    both = [tables["attention"], layer_tables(unit="paragraph")["attention"]]
+    tables["attention"] = pd.concat(both, ignore_index=True)
+    found = {t.name: t for t in paper_tables(tables)}
+    (line,) = found["paper_section2_7"].printed.to_dict("records")
+    assert (line["CoT"], line["Question"], line["Stable layer"]) == ("—", "—", "7.0")
