@@ -25,7 +25,7 @@ from faithscope.experiments.studies.rfeval.report.paper import (
     rewards_by_model,
 )
 
-NUMBERS = (2, 3, 4, *range(10, 15), *range(16, 26), 27)
+NUMBERS = (1, 2, 3, 4, *range(10, 26), 27)
 
 
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:
@@ -49,9 +49,13 @@ def rewards(rows: pd.DataFrame) -> pd.DataFrame:
 
 def items(rows: pd.DataFrame) -> pd.DataFrame:
     distinct = rows[["task", "item"]].drop_duplicates()
-    return distinct.assign(
-        question="How many cats?", options="", context="", r_prime="Two cats meow."
-    )
+    texts = {
+        "question": "How many cats?",
+        "options": "",
+        "context": "",
+        "r_prime": "Two cats meow.",
+    }
+    return distinct.assign(**texts, source="s", stances="correct | incorrect | I don't know")
 
 
 def outputs_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -80,7 +84,8 @@ def test_every_table_is_there_with_rows(made: dict[str, pd.DataFrame]) -> None:
     others = [name for name in empty if not name.startswith("rf_inside")]
     not_run = ["rf_judge_against_log_probs", "rf_judge_against_log_probs_pairs"]
     not_run += ["rf_without_judge", "rf_without_judge_waterfall", "rf_filtering", "rf_tests"]
-    assert set(others) == {"paper_rf_table26", "rf_evaluator", "rf_readers", *not_run}
+    not_run += ["rf_evaluator", "rf_reviews"]
+    assert set(others) == {"paper_rf_table26", "rf_readers", *not_run}
     assert len(empty) - len(others) == sum(name.startswith("rf_inside") for name in made)
     for name, table in made.items():
         assert all(c == c.lower() and " " not in c for c in table.columns), name
