@@ -60,6 +60,15 @@ AGREEMENT = {
     "krippendorff_alpha": "Krippendorff’s α",
 }
 """Agreement of reviewers; the text has lost the first heading."""
+OVERALL_METRICS = {
+    "agreement": "Overall percent agreement",
+    "pabak": "Overall PABAK",
+    "fleiss_kappa": "Overall Fleiss’ κ",
+    "krippendorff_alpha": "Overall Krippendorff’s α",
+    "accepted": "Overall yes rate",
+    "accepted_low": "Overall yes rate Wilson 95% CI (low)",
+    "accepted_high": "Overall yes rate Wilson 95% CI (high)",
+}
 BY_SOURCE: Heads = {"task": "Task", "source": "Source", **FILTERED}
 WAYS = {"reader": "Reader", "model": "Model"}
 DELTA: Heads = {"context": "Context", "n": "Count", "mean": ("Mean", 3), "std": ("Std", 3)}
@@ -110,14 +119,7 @@ def acceptance(reviews: pd.DataFrame) -> pd.DataFrame:
 
 def overall_agreement(reviews: pd.DataFrame) -> pd.DataFrame:
     """The statistics of all reviews together, one a row."""
-    metrics = {
-        **AGREEMENT,
-        "agreement": "percent agreement",
-        "accepted": "yes rate",
-        "accepted_low": "yes rate Wilson 95% CI (low)",
-        "accepted_high": "yes rate Wilson 95% CI (high)",
-    }
-    heads: Heads = {name: (f"Overall {metric}", 3) for name, metric in metrics.items()}
+    heads: Heads = {name: (metric, 3) for name, metric in OVERALL_METRICS.items()}
     return listed(heads)(reviews).T.reset_index().set_axis(["Metric", "Value"], axis=1)
 
 

@@ -12,7 +12,7 @@ with (files("faithscope.experiments.studies.rfeval") / "published.csv").open("rb
     CELLS = pd.read_csv(file, dtype=str, keep_default_na=False)
 TASK_NAMES: dict[str, Task] = {short: task for task, short in ABBREVIATIONS.items()}
 TASK_NAMES |= {task.replace("_", " ").title(): task for task in TASKS}
-"""Name of a task as some table prints it -> our name."""
+"""Maps the name of a task, as some table prints it, to ours."""
 
 
 def cells(table: int, column: str | None = None) -> pd.DataFrame:

@@ -54,6 +54,18 @@ def items_of(labels: Sequence[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def reviews_of_the_paper() -> list[dict[str, Any]]:
+    """Reviews with the yes rate and the agreement of each task in Tables 5 and 6."""
+    agreed, accepted, labels = grid(5, "task"), grid(6, "task"), []
+    for name in agreed.index.drop("Overall"):
+        n, yes = (int(accepted[column][name]) for column in ("n", "# yes"))
+        split = round((1 - agreed["Percent agreement"][name]) * n / 2)
+        both = (yes - split) // 2
+        verdicts = ["yn"] * split + ["yy"] * both + ["nn"] * (n // 2 - split - both)
+        labels += reviews(*verdicts, task=TASK_NAMES[name])
+    return labels
+
+
 def test_items_by_task_and_source() -> None:
     items = [replace(item(i), source="mmlu" if i else "bar") for i in range(3)]
     made = tables_of(items=frame_of([*items, TABLE]))["rf_items"]
@@ -90,19 +102,12 @@ def test_stances_are_named_as_a_run_names_them(naming: Naming, logic: str, table
 def test_tables_5_and_6_come_back_from_reviews_that_they_determine() -> None:
     """Ten items a task with two reviews each: their yes rate and agreement fix every statistic."""
     agreed, accepted = grid(5, "task"), grid(6, "task")
-    names = agreed.index.drop("Overall")
-    labels = []
-    for name in names:
-        n, yes = (int(accepted[column][name]) for column in ("n", "# yes"))
-        split = round((1 - agreed["Percent agreement"][name]) * n / 2)
-        both = (yes - split) // 2
-        verdicts = ["yn"] * split + ["yy"] * both + ["nn"] * (n // 2 - split - both)
-        labels += reviews(*verdicts, task=TASK_NAMES[name])
+    labels = reviews_of_the_paper()
     printed = printed_tables(annotations=pd.DataFrame(labels), items=items_of(labels))
     fifth = printed["table5"].set_index("Task")
     sixth = printed["table6"].set_index("Task")
     assert fifth.index.tolist() == [*TASKS, "overall"]
-    for name in names:
+    for name in agreed.index.drop("Overall"):
         expected = agreed.loc[name]
         shown = ["–" if math.isnan(x) else f"{x + 0:.3f}" for x in expected]
         # rounding leaves a negative zero in ours alone
