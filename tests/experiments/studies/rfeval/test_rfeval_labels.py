@@ -135,6 +135,20 @@ def test_decisions_are_labelled_by_people_and_held_against_the_judge(
     assert written["accepted"] == pytest.approx(1 - 1 / len(items))
     assert written["agreement"] == pytest.approx(1 - 2 / len(items))
 
+    # people's reviews stand beside the paper's, whoever wrote and judged the outputs
+    capfd.readouterr()
+    assert execute(["reproduce", "rfeval.table6", "--from", str(folder)]) == 0
+    shown = capfd.readouterr().out
+    (law,) = (line for line in shown.splitlines() if line.startswith("Legal Decision"))
+    assert f"| {1 - 1 / len(items):.3f} [" in law
+    compared = pd.read_csv(folder / "reproduced" / "rfeval_table6.csv").set_index(
+        ["task", "column"]
+    )
+    assert compared.loc[("Legal Decision", "Yes rate"), "verdict"] == "within"
+    assert compared.loc[("Legal Decision", "n"), "reason"] == "another quantity"
+    assert compared.loc[("Overall", "Yes rate"), "reason"] == "doubtful in the paper"
+    assert compared.loc[("Paper Review", "Yes rate"), "reason"] == "not measured"
+
     # of another run: told before anything is asked
     sheet.write_text(sheet.read_text().replace("legal_decision/", "elsewhere/"))
     capfd.readouterr()
