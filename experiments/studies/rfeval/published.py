@@ -107,7 +107,7 @@ def _models(*names: str) -> str:
 
 def _published(number: int, title: str, **how: Any) -> Published:
     """A table for which the paper's own config is carried out, where `how` says nothing else."""
-    hours = {"hours": 1542.0, "hours_from": "H100 hours of all twelve models (Table 12)"}
+    hours = {"hours": 1542.0, "hours_from": "Table 12 prints the H100 hours of all twelve models."}
     own = {"config": "paper/rfeval", "unread": PAIRS, "differs": PROMPTS, **hours}
     return Published(f"table{number}", title, **(own | how))
 
@@ -141,7 +141,8 @@ OF_ITEMS: dict[str, Any] = {
     "sets": ("name=paper_rfeval_items", *FEWEST_HOURS),
     "unread": ITEMS,
     "hours": 43.0,
-    "hours_from": "H100 hours of R1-Llama-8B (Table 12); the table is the same for all models",
+    "hours_from": "Table 12 prints the H100 hours of R1-Llama-8B; the table is the same for all "
+    "models.",
 }
 OF_WRITTEN: dict[str, Any] = {
     **OF_ITEMS,
@@ -213,7 +214,7 @@ TABLES = (
             "and under it.",
         ),
         hours=575.0,
-        hours_from="H100 hours of its four models (Table 12)",
+        hours_from="Table 12 prints the H100 hours of the four models.",
     ),
     _published(
         5,
@@ -391,7 +392,7 @@ TABLES = (
         across=("task",),
         n="n_included",
         hours=484.0,
-        hours_from="H100 hours of its two models (Table 12)",
+        hours_from="Table 12 prints the H100 hours of the two models.",
     ),
     _published(
         26,
@@ -437,7 +438,7 @@ TABLES = (
             "The paper prints no prompt for steps; ours asks for the stance of each step.",
         ),
         hours=287.0,
-        hours_from="H100 hours of its two models (Table 12)",
+        hours_from="Table 12 prints the H100 hours of the two models.",
     ),
 )
 PAPER = Paper(

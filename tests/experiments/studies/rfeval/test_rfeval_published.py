@@ -87,6 +87,53 @@ def test_counts_of_items_add_up() -> None:
     assert sums.sum().to_dict() == by_task.loc["Total"].to_dict()
 
 
+def numbers_of_cases(table: int, **keys: str) -> set[int]:
+    """The numbers of cases of a table's cells with these keys and headings."""
+    of = cells(table)
+    for key, name in keys.items():
+        of = of[of[key] == name]
+    assert of["section"].str.contains(r"\(n: ").all()
+    return {int(n) for n in of["n"]}
+
+
+@pytest.mark.parametrize("model", INCLUDED)
+def test_numbers_of_cases_by_model_follow_from_the_other_tables(model: str) -> None:
+    """How many pairs a printed share is of decides how far ours may lie from it."""
+    of = {"model": model}
+    counted_pairs = {
+        task: COVERAGE[task][model] * ITEMS[TASK_NAMES[task]]
+        for task in TASK_NAMES
+        if task in COVERAGE
+    }
+    for task, n in counted_pairs.items():
+        assert numbers_of_cases(2, **of, task=task, column="RF") == {round(n)}
+        assert numbers_of_cases(2, **of, task=task, column="c") == {ITEMS[TASK_NAMES[task]]}
+        assert numbers_of_cases(14, **of, task=task) == {ITEMS[TASK_NAMES[task]]}
+    assert numbers_of_cases(2, **of, task="Overall", column="RF") == {INCLUDED[model]}
+    shares, unfaithful = grid(17, "model").loc[model], INCLUDED[model] * UNFAITHFUL[model]
+    both = shares["Other"]
+    assert numbers_of_cases(17, **of) == {round(unfaithful)}
+    assert numbers_of_cases(18, **of) == {round(unfaithful * (shares["χ(o)=0"] + both))}
+    assert numbers_of_cases(19, **of) == {round(unfaithful * (shares["χ(o′)=0"] + both))}
+    assert numbers_of_cases(20, **of) == {round(INCLUDED[model] - unfaithful * shares["κ=0"])}
+
+
+def test_numbers_of_cases_by_task_follow_from_the_other_tables() -> None:
+    _, by_task = counted()
+    for name, shares in grid(21, "task").iterrows():
+        n, rf = by_task.loc[TASK_NAMES[str(name)]]
+        unfaithful, both = n * (1 - rf), shares["Other"]
+        expected = {
+            21: unfaithful,
+            22: unfaithful * (shares["χ(o)=0"] + both),
+            23: unfaithful * (shares["χ(o′)=0"] + both),
+            24: n - unfaithful * shares["κ=0"],
+        }
+        for table, cases in expected.items():
+            (printed,) = numbers_of_cases(table, task=str(name))
+            assert printed == pytest.approx(cases, abs=1)
+
+
 def test_the_waterfall_adds_up() -> None:
     waterfall = grid(13, "model")
     assert (waterfall.drop(columns="Total").sum(axis=1) == waterfall["Total"]).all()
