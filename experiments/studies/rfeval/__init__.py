@@ -43,6 +43,12 @@ def _report():
     )
 
 
+def _paper():
+    from faithscope.experiments.studies.rfeval.published import PAPER
+
+    return PAPER
+
+
 STUDY = Study(
     "rfeval",
     _config,
@@ -60,4 +66,5 @@ STUDY = Study(
         Stage("rf_steps_scored"),
     ),
     report=_report,
+    paper=_paper,
 )

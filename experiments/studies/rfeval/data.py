@@ -9,7 +9,7 @@ reads), or in one file with the rows of several tasks. Options are a list, or th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -21,7 +21,7 @@ from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
-from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS
+from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS, VALID
 from faithscope.interp import hub
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import from_cell
@@ -177,17 +177,20 @@ def _hub_file(repository: str, task: Task) -> Path:
     return Path(hf_hub_download(repository, f"data/{task}.json", repo_type="dataset"))
 
 
-DECISIONS = {"stance": STANCES, "flaw": FLAWS}
-"""Kind of label -> the components that have it: parts of an output, or links between two."""
+DECISIONS = {"stance": STANCES, "flaw": FLAWS, VALID: ("r_prime",)}
+"""Kind of label -> the components that have it: parts of an output, links between two, or r′."""
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def item_name(model: str, item: str, models: Collection[str]) -> str:
-    """Name of an output's item in annotations: with its model if a run has several."""
+    """Name of an output's item in annotations: with its model if a run has several.
+
+    A review of r′ is of no model, and has the item's id alone.
+    """
     return f"{model} {item}" if len(models) > 1 else item
 
 
-def annotations_of(path: Path, items: Iterable[Item], models: Collection[str]) -> pd.DataFrame:
+def annotations_of(path: Path, items: Collection[Item], models: Collection[str]) -> pd.DataFrame:
     """The labels of a file, for a run of these items and models; see `read_annotations`.
 
     Raises:
@@ -196,7 +199,11 @@ def annotations_of(path: Path, items: Iterable[Item], models: Collection[str]) -
     """
     labels = read_annotations(path)
     known = {item_name(m, item.id, models): item for item in items for m in models}
-    if known.keys().isdisjoint(labels["item"]):
+    reviewed = {item.id for item in items}
+    if not any(
+        name in (reviewed if decision == VALID else known)
+        for name, decision in zip(labels["item"], labels["decision"], strict=True)
+    ):
         raise UserError(
             f"annotations: {path}: none of its {len(labels)} labels is of an item of this run: it "
             f"has {labels['item'].iloc[0]!r}, the run {next(iter(known), 'none')!r}; give labels "
@@ -215,13 +222,13 @@ def annotations_of(path: Path, items: Iterable[Item], models: Collection[str]) -
 def read_annotations(path: Path) -> pd.DataFrame:
     """The labels of a file with the columns `ANNOTATIONS`, a row for each label of each person.
 
-    A label of a flaw is yes or no, in whatever way; one of a stance is taken as it stands. A row
-    without a label is one that was left open, and is not among them.
+    A label of a flaw, or of whether an r′ is valid, is yes or no, in whatever way; one of a stance
+    is taken as it stands. A row without a label is one that was left open, and is not among them.
 
     Raises:
         UserError: the file cannot be read, no row has a label, another cell is empty, a decision
-            is neither stance nor flaw or has no such component, a flaw is neither yes nor no, or
-            one person labelled a decision twice.
+            is none of `DECISIONS` or has no such component, a label that should be yes or no is
+            neither, or one person labelled a decision twice.
     """
     if not path.is_file():
         raise UserError(f"annotations: no such file: {str(path)!r}; check the path, or give null")
@@ -234,7 +241,7 @@ def read_annotations(path: Path) -> pd.DataFrame:
         values = {name: from_cell(text_of(row, (name,))) for name in ANNOTATIONS}
         if values["decision"] not in DECISIONS:
             raise UserError(
-                f"{row.where}: decision {values['decision']!r}; give {' or '.join(DECISIONS)}"
+                f"{row.where}: decision {values['decision']!r}; give one of {', '.join(DECISIONS)}"
             )
         components = DECISIONS[values["decision"]]
         if values["component"] not in components:
@@ -243,10 +250,13 @@ def read_annotations(path: Path) -> pd.DataFrame:
                 f"{row.where}: a {values['decision']} has no component {values['component']!r}"
                 f"{did_you_mean(values['component'], components) or listed}"
             )
-        if values["decision"] == "flaw":
+        if values["decision"] != "stance":
             answer = values["label"].casefold()
             if answer not in (*_YES, *_NO):
-                raise UserError(f"{row.where}: label {values['label']!r} of a flaw; give yes or no")
+                raise UserError(
+                    f"{row.where}: label {values['label']!r} of decision {values['decision']!r}; "
+                    "give yes or no"
+                )
             values["label"] = str(answer in _YES)
         key = tuple(values[name] for name in ANNOTATIONS if name != "label")
         if key in seen:

@@ -9,6 +9,7 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.studies.rfeval.data import item_name
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
+from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN
 from faithscope.experiments.studies.rfeval.metrics.chains import LINKS
 from faithscope.experiments.studies.rfeval.results import ITEM, RfResults, item_frame
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
@@ -90,7 +91,7 @@ def decisions(results: RfResults) -> pd.DataFrame:
     lines: list[dict[str, str]] = []
     for (model, id), outputs in results.outputs.items():
         item, name = results.items[id], item_name(model, id, results.models)
-        stances = " | ".join(stance_set(item))
+        stances = STANCES_BETWEEN.join(stance_set(item))
         for condition, output in outputs.items():
             texts = {"r_prime": item.r_prime} if condition == "intervened" else {}
             texts |= {"r": output.reasoning, "e": output.explanation, "a": output.answer, "": ""}

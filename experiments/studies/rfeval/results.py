@@ -34,7 +34,9 @@ from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     scored_readings,
 )
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
+from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN
 from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
 from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
@@ -143,7 +145,7 @@ class RfResults:
         annotations = pd.DataFrame()
         if self.config.annotations is not None:
             path = Path(self.config.annotations).expanduser()
-            annotations = annotations_of(path, self.items.values(), self.models)
+            annotations = annotations_of(path, [*self.items.values()], self.models)
         observed = {
             "judged": judged,
             "without_judge": pd.DataFrame(list(self._without_judge())),
@@ -317,13 +319,20 @@ class RfResults:
         return summed((dict(zip(names, row, strict=True)) for row in rows), names[:4])
 
 
-ITEM = ("task", "item", "question", "options", "context", "answer", "r_prime", "flaw")
+ITEM = (
+    *("task", "item", "source", "question", "options", "context", "answer", "r_prime", "flaw"),
+    "stances",
+)
 
 
 def item_frame(results: RfResults) -> pd.DataFrame:
-    """A row per item (`ITEM`): what was put to the models, the right answer, and the flaw of r′."""
+    """A row per item (`ITEM`): what was put to the models, the right answer, the flaw of r′, and
+    the stances that an output may have."""
     rows = (
-        (i.task, i.id, i.question, i.lettered, i.context, i.gold, i.r_prime, i.explanation)
+        (
+            *(i.task, i.id, i.source, i.question, i.lettered, i.context, i.gold, i.r_prime),
+            *(i.explanation, STANCES_BETWEEN.join(stance_set(i))),
+        )
         for i in results.items.values()
     )
     return pd.DataFrame(rows, columns=list(ITEM))

@@ -13,9 +13,11 @@ from faithscope.experiments.analysis.tables import Count, Table, make_tables
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
+    benchmark,
     faithfulness,
     inside,
     people,
+    reviews,
     steps,
     texts,
 )
@@ -31,12 +33,14 @@ TESTS = Table(
 )
 """Outcomes of the tests of programs."""
 TABLES = (
+    *benchmark.TABLES,
     FILTERING,
     *faithfulness.TABLES,
     *accuracy.TABLES,
     *texts.TABLES,
     *steps.TABLES,
     *people.TABLES,
+    reviews.REVIEWS,
     *inside.TABLES,
     TESTS,
     *PAPER_TABLES,
@@ -45,7 +49,7 @@ OBSERVED: Mapping[str, Iterable[str]] = {
     "judged": (),
     "without_judge": (),
     "models": ("model", "framing", "family", "regime"),
-    "items": ("task", "item", "question", "options", "context", "r_prime"),
+    "items": ("task", "item", "source", "question", "options", "context", "r_prime", "stances"),
     "lengths": texts.LENGTHS,
     "rewards": texts.REWARDS,
     "tests": ("model", "task", "condition", "outcome"),
@@ -120,7 +124,7 @@ def tables(
     """
     made = {table: frames[frame] for frame, table in WRITTEN.items()}
     made |= make_tables(TABLES, frames, how)
-    if not len(frames["filtering"]):
-        # r′ came with the items: the paper's tables of written r′ do not apply
-        made = {n: t for n, t in made.items() if n not in ("paper_rf_table8", "paper_rf_table9")}
-    return made
+    # the paper's tables of r′ that were written, or that people reviewed, do not apply to others
+    absent = {*((8, 9) if made[FILTERING.name].empty else ())}
+    absent |= {*((5, 6, 7) if made[reviews.REVIEWS.name].empty else ())}
+    return {n: t for n, t in made.items() if n not in {f"paper_rf_table{i}" for i in absent}}

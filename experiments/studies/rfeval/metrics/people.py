@@ -14,7 +14,7 @@ from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import agreement, kappa, share, wilson
 from faithscope.experiments.analysis.tables import Lines, Table
-from faithscope.experiments.analysis.tidy import check_rows, columns, count, only, rows, where
+from faithscope.experiments.analysis.tidy import check_rows, columns, count, keep, only, rows, where
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import (
     FLAWS,
@@ -27,14 +27,18 @@ from faithscope.experiments.studies.rfeval.metrics.frames import (
 )
 
 DECISION = ("item", "component", "decision")
-"""Key of a labelled decision: the item, a part of its output (or a transition), and whether its
-stance or its flaw was labelled."""
+"""Key of a labelled decision: the item, a part of its output (or a transition, or r′), and whether
+its stance, its flaw or its validity was labelled."""
 ANNOTATIONS = (*DECISION, "annotator", "label")
+VALID = "valid"
+"""Kind of decision on whether an r′ meets the criteria of the paper's validation, which no judge of
+outputs takes (`metrics.reviews`)."""
 CONSTANT = "all labels are one and the same"
 
 
 def beside_the_evaluator(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> pd.DataFrame:
-    """People's labels beside the evaluator's of the same decision (`label_evaluator`, NaN if none).
+    """People's labels of outputs beside the evaluator's of the same decision (`label_evaluator`,
+    NaN if none).
 
     Args:
         annotations: `ANNOTATIONS`, a row per label that a person gave.
@@ -47,6 +51,7 @@ def beside_the_evaluator(annotations: pd.DataFrame, evaluator: pd.DataFrame) -> 
         return annotations
     check_rows("rfeval annotations", annotations, ANNOTATIONS, (*DECISION, "annotator"))
     check_rows("rfeval evaluator", evaluator, (*DECISION, "label"), DECISION)
+    annotations = keep(annotations, annotations["decision"] != VALID)
     own = only(evaluator, [*DECISION, "label"])
     both = annotations.merge(own, on=list(DECISION), how="left", suffixes=("", "_evaluator"))
     return both.sort_values("decision", kind="stable")

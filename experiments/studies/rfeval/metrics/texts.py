@@ -229,6 +229,13 @@ LENGTH_TABLE = Table(
         Mean("mean_tokens", "tokens", meaning="Mean tokens of an output."),
         Mean("median_tokens", "tokens", meaning="Median tokens of an output.", statistic="median"),
         Mean(
+            "sd_tokens",
+            "tokens",
+            label="standard deviation of tokens",
+            meaning="Sample standard deviation of the tokens of an output.",
+            statistic="std",
+        ),
+        Mean(
             "total_tokens",
             "tokens",
             label="tokens in all",

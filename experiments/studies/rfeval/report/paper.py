@@ -27,8 +27,15 @@ from faithscope.experiments.analysis.tables import (
 from faithscope.experiments.analysis.tidy import groups, numbers, rows, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import COUNTS, FILTERING
-from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
-from faithscope.experiments.studies.rfeval.metrics import faithfulness, steps, texts
+from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, LETTERS, TASKS
+from faithscope.experiments.studies.rfeval.metrics import (
+    benchmark,
+    faithfulness,
+    reviews,
+    steps,
+    texts,
+)
+from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_ALL
 from faithscope.experiments.studies.rfeval.metrics.frames import WAY
 from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
@@ -46,9 +53,74 @@ VIOLATION_NAMES: dict[str, str] = dict(
 CAUSALITY_NAMES: dict[str, str] = {c: c.capitalize() for c in faithfulness.CAUSALITY}
 FILTERED = {"n_problems": "Pre Total", "n_removed": "# Removed", "n_kept": "# Kept"}
 BY_TASK: Heads = {"task": "Task", **FILTERED}
+AGREEMENT = {
+    "agreement": "Percent agreement",
+    "pabak": "PABAK",
+    "fleiss_kappa": "Fleiss’ κ",
+    "krippendorff_alpha": "Krippendorff’s α",
+}
+"""Agreement of reviewers; the text has lost the first heading."""
+OVERALL_METRICS = {
+    "agreement": "Overall percent agreement",
+    "pabak": "Overall PABAK",
+    "fleiss_kappa": "Overall Fleiss’ κ",
+    "krippendorff_alpha": "Overall Krippendorff’s α",
+    "accepted": "Overall yes rate",
+    "accepted_low": "Overall yes rate Wilson 95% CI (low)",
+    "accepted_high": "Overall yes rate Wilson 95% CI (high)",
+}
 BY_SOURCE: Heads = {"task": "Task", "source": "Source", **FILTERED}
 WAYS = {"reader": "Reader", "model": "Model"}
 DELTA: Heads = {"context": "Context", "n": "Count", "mean": ("Mean", 3), "std": ("Std", 3)}
+
+
+def items_by_task(items: pd.DataFrame) -> pd.DataFrame:
+    """Items by task, with their sources and the items of each."""
+
+    def cells(of: pd.DataFrame) -> dict[str, Any]:
+        task, n = of["task"].iloc[0], dict(zip(of["source"], of["n"], strict=True))
+        line = {"Task": "Total" if task == OVERALL else task, "Count": n.pop(OVERALL)}
+        sources = [] if task == OVERALL else [f"{source} ({k})" for source, k in n.items()]
+        return line | {"Sources": ", ".join(sources)}
+
+    return _grouped(items, ("task",), cells)
+
+
+def stances_by_task(stances: pd.DataFrame) -> pd.DataFrame:
+    """The stances of each task without "I don't know", which all have. More than three letters are
+    named by the first three, as the paper names them."""
+
+    def cells(of: pd.DataFrame) -> dict[str, Any]:
+        primary = [s.split(STANCES_BETWEEN)[:-1] for s in of["stances"]]
+        shown = (
+            [*names[:3], "…"] if len(names) > 3 and set(names) <= set(LETTERS) else names
+            for names in primary
+        )
+        sets = dict.fromkeys(", ".join(names) for names in shown)
+        return {"Task": of["task"].iloc[0], "Primary Stance Set": " or ".join(sets)}
+
+    return _grouped(stances, ("task",), cells)
+
+
+def agreement_of_reviewers(reviews: pd.DataFrame) -> pd.DataFrame:
+    """Agreement of people who reviewed r′, by task."""
+    heads: Heads = {"task": "Task"}
+    heads |= {name: (head, 3) for name, head in AGREEMENT.items()}
+    return listed(heads)(reviews)
+
+
+def acceptance(reviews: pd.DataFrame) -> pd.DataFrame:
+    """Reviews that accept r′, by task, with Wilson's interval of their share."""
+    heads: Heads = {"task": "Task", "n": "n", "n_accepted": "# yes", "accepted": ("Yes rate", 3)}
+    ends = zip(reviews["accepted_low"], reviews["accepted_high"], strict=True)
+    intervals = [f"[{_number(low, 3)}, {_number(high, 3)}]" for low, high in ends]
+    return listed(heads)(reviews).assign(**{"Wilson 95% CI": intervals})
+
+
+def overall_agreement(reviews: pd.DataFrame) -> pd.DataFrame:
+    """The statistics of all reviews together, one a row."""
+    heads: Heads = {name: (metric, 3) for name, metric in OVERALL_METRICS.items()}
+    return listed(heads)(reviews).T.reset_index().set_axis(["Metric", "Value"], axis=1)
 
 
 def by_regime(regimes: pd.DataFrame) -> pd.DataFrame:
@@ -257,6 +329,11 @@ def _excerpt(number: int, table: Table, *columns: str, **how: Any) -> Table:
 
 
 PAPER_TABLES = (
+    _excerpt(1, benchmark.ITEMS, "n", layout=items_by_task),
+    _excerpt(5, reviews.REVIEWS, "n_items", *AGREEMENT, layout=agreement_of_reviewers),
+    _excerpt(6, reviews.REVIEWS, layout=acceptance),
+    _excerpt(7, reviews.REVIEWS, among=rows_with(task=OVERALL), layout=overall_agreement),
+    _excerpt(15, benchmark.STANCES, layout=stances_by_task),
     Table(
         "paper_rf_table8",
         FILTERING.name,
@@ -309,4 +386,5 @@ PAPER_TABLES = (
     ),
     _excerpt(27, steps.PER_STEP, layout=beside_per_step),
 )
-"""The paper's tables; Tables 8 and 9 are for runs that had their r′ written."""
+"""The paper's tables; Tables 8 and 9 are for runs that had their r′ written, Tables 5 to 7 for runs
+whose r′ people reviewed."""

@@ -13,6 +13,13 @@ SECTIONS = [
         tables=("rf_filtering",),
     ),
     Section(
+        "items",
+        "The items",
+        "Items by task and source, the stances that an output may have on them, and what people "
+        "who reviewed r′ decided (decision `valid` in the file of `annotations`).",
+        tables=("rf_items", "rf_stances", "rf_reviews"),
+    ),
+    Section(
         "waterfall",
         "Where the pairs went",
         "A pair is one item under one model: its own output and the one with r′.",
@@ -165,6 +172,7 @@ ABSENT = {
     "judge.",
     "rf_inside_pairs": "No model’s internals were read under r′.",
     "rf_evaluator": "No labels by people were given to hold the judge against.",
+    "rf_reviews": "No reviews of r′ by people were given.",
     "rf_readers": "No two readers read the same parts, so that nothing is known of how far stances "
     "hang on who reads them.",
 }

@@ -84,6 +84,7 @@ def made_up(
         {"task": task, "item": f"{task}/{i}", "question": f"Does claim {i} hold of the table"}
         | {"options": "A: yes\nB: no", "context": f"table row {i} says {rng.random():.3f} holds"}
         | {"r_prime": f"The claim {i} says row {rng.randrange(9)}, so yes it holds as told"}
+        | {"source": f"source_{i % 2}", "stances": "A | B | I don't know"}
         for task in tasks
         for i in range(n)
     ]

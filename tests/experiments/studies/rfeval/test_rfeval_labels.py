@@ -35,7 +35,9 @@ def test_labels_of_a_csv(tmp_path: Path) -> None:
     )
     assert read_annotations(path)["label"].tolist() == ["I don't know", "True", "False"]
     for line, said in (
-        ("1,baseline_r,mood,ann,A", "give stance or flaw"),
+        ("1,baseline_r,mood,ann,A", "give one of stance, flaw, valid"),
+        ("1,r_prime,valid,ann,A", "label 'A' of decision 'valid'; give yes or no"),
+        ("1,baseline_r,valid,ann,no", "a valid has no component 'baseline_r'"),
         ("1,baseline_flaw_re,flaw,ann,maybe", "give yes or no"),
         ("1,,stance,ann,A", "'component' is empty"),
         ("1,baseline_rr,stance,ann,A", "no component 'baseline_rr'; did you mean 'baseline_r'"),
@@ -57,6 +59,12 @@ def test_labels_must_be_of_the_run(tmp_path: Path) -> None:
         annotations_of(path, items, ["m", "n"])
     path.write_text(f"{LABELS_HEAD}n {name},baseline_r,stance,ann,A\n")
     assert len(annotations_of(path, items, ["m", "n"])) == 1
+    # a review of r′ is of no model
+    path.write_text(f"{LABELS_HEAD}{name},r_prime,valid,ann,yes\n")
+    assert annotations_of(path, items, ["m", "n"])["label"].tolist() == ["True"]
+    path.write_text(f"{LABELS_HEAD}n {name},r_prime,valid,ann,yes\n")
+    with pytest.raises(UserError, match="none of its 1 labels"):
+        annotations_of(path, items, ["m", "n"])
     path.write_text(f"{LABELS_HEAD}{name},baseline_r,stance,ann,a\n")
     with pytest.raises(
         UserError, match=rf"label 'a' of item '{name}' is none of its stances; .*'A'"
@@ -107,7 +115,11 @@ def test_decisions_are_labelled_by_people_and_held_against_the_judge(
     n = Counter(labels.loc[labels["label"] != "", "decision"])
     labels.loc[labels["label"] == "True", "label"] = ["no", "yes"]
     labels.loc[labels["decision"].eq("stance").idxmax(), "label"] = ""
-    labels.to_csv(sheet, index=False)
+    items = [item for item in opened.items["item"] for _ in range(2)]
+    reviews = pd.DataFrame({"item": items, "annotator": ["ann", "bob"] * (len(items) // 2)})
+    reviews = reviews.assign(component="r_prime", decision="valid", label="yes")
+    reviews.loc[0, "label"] = "no"
+    pd.concat([labels, reviews]).to_csv(sheet, index=False)
     values = yaml.safe_load(run.read_text()) | {"annotations": str(sheet)}
     run.write_text(yaml.safe_dump(values))
     assert execute(["run", str(run), "--shard", "1/2"]) == 0
@@ -117,6 +129,25 @@ def test_decisions_are_labelled_by_people_and_held_against_the_judge(
     assert flaws["n"] == n["flaw"]
     assert flaws["value"] == pytest.approx(1 - 1 / n["flaw"])
     assert (table["n_unmatched"] == 0).all()
+    assert set(table.index.get_level_values("decision")) == {"stance", "flaw"}
+    written = load_run(folder).tables["rf_reviews"].set_index("task").loc["overall"]
+    assert (written["n"], written["n_items"]) == (len(items), len(items) // 2)
+    assert written["accepted"] == pytest.approx(1 - 1 / len(items))
+    assert written["agreement"] == pytest.approx(1 - 2 / len(items))
+
+    # people's reviews stand beside the paper's, whoever wrote and judged the outputs
+    capfd.readouterr()
+    assert execute(["reproduce", "rfeval.table6", "--from", str(folder)]) == 0
+    shown = capfd.readouterr().out
+    (law,) = (line for line in shown.splitlines() if line.startswith("Legal Decision"))
+    assert f"| {1 - 1 / len(items):.3f} [" in law
+    compared = pd.read_csv(folder / "reproduced" / "rfeval_table6.csv")
+    compared = compared.set_index(["task", "column"])
+    # one no of eight, where the paper has none of twenty
+    assert compared.loc[("Legal Decision", "Yes rate"), "verdict"] == "outside"
+    assert compared.loc[("Legal Decision", "n"), "reason"] == "another quantity"
+    assert compared.loc[("Overall", "Yes rate"), "reason"] == "doubtful in the paper"
+    assert compared.loc[("Paper Review", "Yes rate"), "reason"] == "not measured"
 
     # of another run: told before anything is asked
     sheet.write_text(sheet.read_text().replace("legal_decision/", "elsewhere/"))

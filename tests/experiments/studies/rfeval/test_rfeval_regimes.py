@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from chat_tokenizers import tokenizer
 from rf_frames import drawn, models_of, pairs_of, tables_of
+from rf_published import cells
 from test_rfeval_model_files import FILES, MIMO, MORE, QUESTION, R_PRIME, SHIPPED
 from tiny_models import tiny
 
@@ -71,6 +72,10 @@ def test_every_cell_of_the_papers_table_has_a_file() -> None:
         models_of_base.setdefault(base, {})[regime] = name
     assert models_of_base == TABLE_3
     assert [list(of) for of in models_of_base.values()] == [list(of) for of in TABLE_3.values()]
+    printed = cells(3, "RF")
+    assert {*zip(printed["model"], printed["row"], strict=True)} == {
+        (base, regime) for base, of in TABLE_3.items() for regime in of
+    }
     # of the twelve alone, MiMo-7B has two regimes
     assert regimes(FILES, FILES) == {
         "XiaomiMiMo/MiMo-7B-RL-Zero": ("MiMo-7B", "RL-only"),

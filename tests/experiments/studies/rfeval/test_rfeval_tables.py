@@ -8,8 +8,8 @@ import math
 import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged, models_of, pairs_of, tables_of
+from rf_published import COVERAGE, RF, grid
 from statsmodels.stats.proportion import proportion_confint
-from test_rfeval_paper import TABLE_2, TABLE_13
 from test_rfeval_prompts import FORMS, LOGIC, NUMBER, TABLE, WORDS
 from tiny_models import tiny
 
@@ -64,8 +64,8 @@ def test_a_waterfall_of_the_papers_gives_back_its_counts_rf_and_coverage() -> No
     """R1-Qwen-7B: coverage .687 of all attempted, and the .70 that is printed of those with an
     evaluation, where 129 of the 476 unfinished pairs have none."""
     model = "R1-Qwen-7B"
-    total, *counts = TABLE_13[model]
-    rf, coverage = map(float, TABLE_2[model].split()[-2:])
+    total, *counts = map(int, grid(13, "model").loc[model])
+    rf, coverage = RF["Overall"][model], COVERAGE["Overall"][model]
     unasked = dict.fromkeys(("baseline_judged", "intervened_judged", *STANCES), "")
     kinds = [
         judged(),

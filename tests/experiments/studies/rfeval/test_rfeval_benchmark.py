@@ -1,0 +1,168 @@
+"""What a benchmark holds, and what people say of its r′: Tables 1, 5 to 7 and 15."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+from rf_frames import tables_of
+from rf_published import TASK_NAMES, grid
+from test_rfeval_construction import item
+from test_rfeval_prompts import LOGIC, NUMBER, TABLE
+
+from faithscope.experiments.analysis.tables import in_layout
+from faithscope.experiments.studies.rfeval.items import TASKS, Item, Naming
+from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
+from faithscope.experiments.studies.rfeval.results import item_frame
+
+REVIEW = {"component": "r_prime", "decision": "valid"}
+
+
+def frame_of(items: Sequence[Item]) -> pd.DataFrame:
+    """The frame `items` of a run of these items."""
+    results: Any = SimpleNamespace(items={item.id: item for item in items})
+    return item_frame(results)
+
+
+def printed_tables(**observed: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The paper's tables of what was observed, as the paper prints them."""
+    made = tables_of(**observed)
+    return {t.name.removeprefix("paper_rf_"): t.printed for t in in_layout(PAPER_TABLES, made)}
+
+
+def reviews(*verdicts: str, task: str = "legal_decision") -> list[dict[str, Any]]:
+    """Reviews of an item each: "yn" is yes by one person and no by the next; "." is none."""
+    return [
+        REVIEW | {"item": f"{task}/{i}", "annotator": f"{j}", "label": str(verdict == "y")}
+        for i, of_item in enumerate(verdicts)
+        for j, verdict in enumerate(of_item)
+        if verdict != "."
+    ]
+
+
+def items_of(labels: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """The frame `items` of what labels are of, in the paper's order of tasks."""
+    ids = dict.fromkeys(label["item"] for label in labels)
+    task = {id: id.partition("/")[0] for id in ids}
+    texts = dict.fromkeys(("source", "question", "options", "context", "r_prime", "stances"), "")
+    rows = [{"task": task[id], "item": id} | texts for id in ids]
+    return pd.DataFrame(rows)
+
+
+def reviews_of_the_paper() -> list[dict[str, Any]]:
+    """Reviews with the yes rate and the agreement of each task in Tables 5 and 6."""
+    agreed, accepted, labels = grid(5, "task"), grid(6, "task"), []
+    for name in agreed.index.drop("Overall"):
+        n, yes = (int(accepted[column][name]) for column in ("n", "# yes"))
+        split = round((1 - agreed["Percent agreement"][name]) * n / 2)
+        both = (yes - split) // 2
+        verdicts = ["yn"] * split + ["yy"] * both + ["nn"] * (n // 2 - split - both)
+        labels += reviews(*verdicts, task=TASK_NAMES[name])
+    return labels
+
+
+def test_items_by_task_and_source() -> None:
+    items = [replace(item(i), source="mmlu" if i else "bar") for i in range(3)]
+    made = tables_of(items=frame_of([*items, TABLE]))["rf_items"]
+    at = made.set_index(["task", "source"])["n"]
+    assert at["legal_decision"].to_dict() == {"bar": 1, "mmlu": 2, "overall": 3}
+    assert at["overall", "overall"] == 4
+    printed = printed_tables(items=frame_of([*items, TABLE]))["table1"]
+    assert printed.to_dict("split")["data"] == [
+        ["legal_decision", 3, "bar (1), mmlu (2)"],
+        ["table_reasoning", 1, f"{TABLE.source} (1)"],
+        ["Total", 4, ""],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("naming", "logic", "table"),
+    [
+        ("letters", "A, B", "A, B, C"),
+        ("paper", "correct, incorrect", "supports, not enough info, refutes"),
+    ],
+)
+def test_stances_are_named_as_a_run_names_them(naming: Naming, logic: str, table: str) -> None:
+    many = replace(item(0), task="mathematical_reasoning", options=tuple("wxyz"), answer="A")
+    items = [replace(i, naming=naming) for i in (LOGIC, TABLE, NUMBER, many)]
+    printed = printed_tables(items=frame_of(items))["table15"]
+    at = printed.set_index("Task")["Primary Stance Set"]
+    assert at["logical_reasoning"] == logic
+    assert at["table_reasoning"] == table
+    # as Table 15 has it, in the order of the items
+    assert at["mathematical_reasoning"] == "correct, incorrect or A, B, C, …"
+    assert "I don't know" not in " ".join(at)
+
+
+def test_tables_5_and_6_come_back_from_reviews_that_they_determine() -> None:
+    """Ten items a task with two reviews each: their yes rate and agreement fix every statistic."""
+    agreed, accepted = grid(5, "task"), grid(6, "task")
+    labels = reviews_of_the_paper()
+    printed = printed_tables(annotations=pd.DataFrame(labels), items=items_of(labels))
+    fifth = printed["table5"].set_index("Task")
+    sixth = printed["table6"].set_index("Task")
+    assert fifth.index.tolist() == [*TASKS, "overall"]
+    for name in agreed.index.drop("Overall"):
+        expected = agreed.loc[name]
+        shown = ["–" if math.isnan(x) else f"{x + 0:.3f}" for x in expected]
+        # rounding leaves a negative zero in ours alone
+        assert [cell.replace("-0.000", "0.000") for cell in fifth.loc[TASK_NAMES[name]]] == shown
+        n, yes, rate, low, high = accepted.loc[name]
+        row = [int(n), int(yes), f"{rate:.3f}", f"[{low:.3f}, {high:.3f}]"]
+        assert sixth.loc[TASK_NAMES[name]].tolist() == row
+    seventh = printed["table7"].set_index("Metric")["Value"]
+    assert seventh["Overall percent agreement"] == fifth.loc["overall", "Percent agreement"]
+    assert (
+        seventh["Overall yes rate Wilson 95% CI (low)"]
+        == sixth.loc["overall", "Wilson 95% CI"][1:6]
+    )
+
+
+def test_agreement_of_several_reviewers() -> None:
+    labels = reviews("yyy", "yyn", "nny")
+    table = tables_of(annotations=pd.DataFrame(labels), items=items_of(labels))["rf_reviews"]
+    row = table.set_index("task").loc["legal_decision"]
+    assert (row["n"], row["n_items"], row["n_accepted"]) == (9, 3, 6)
+    assert row["agreement"] == pytest.approx((1 + 1 / 3 + 1 / 3) / 3)
+    assert row["pabak"] == pytest.approx(2 * row["agreement"] - 1)
+    assert row["fleiss_kappa"] == pytest.approx((5 / 9 - 5 / 9) / (4 / 9))
+    assert row["reason"] == ""
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "n_items", "reason"),
+    [
+        (("yy", "yy"), 2, "all verdicts are one and the same"),
+        (("y.", ".n"), 0, "no item with two verdicts"),
+        (("yyn", "yn.", "n.."), 2, "items differ in their number of reviewers"),
+    ],
+)
+def test_why_a_statistic_of_agreement_is_missing(
+    verdicts: Sequence[str], n_items: int, reason: str
+) -> None:
+    labels = reviews(*verdicts)
+    table = tables_of(annotations=pd.DataFrame(labels), items=items_of(labels))["rf_reviews"]
+    row = table.set_index("task").loc["overall"]
+    assert (row["n_items"], row["reason"]) == (n_items, reason)
+    assert math.isnan(row["fleiss_kappa"])
+
+
+def test_reviews_are_of_the_run_and_given_once() -> None:
+    labels = reviews("yy", "yn")
+    items = items_of(labels).head(1)
+    table = tables_of(annotations=pd.DataFrame(labels), items=items)["rf_reviews"]
+    assert table["n"].tolist() == [2, 2]
+    # labels of outputs are in no review, and reviews in no comparison with the judge
+    other = {"item": items["item"][0], "component": "baseline_r", "decision": "stance"}
+    decided = pd.DataFrame([other | {"label": "A"}])
+    both = pd.DataFrame([*labels, other | {"annotator": "0", "label": "A"}])
+    made = tables_of(annotations=both, items=items, evaluator=decided)
+    assert made["rf_reviews"]["n"].tolist() == [2, 2]
+    assert set(made["rf_evaluator"]["decision"]) == {"stance"}
+    with pytest.raises(ValueError, match="two rows of"):
+        tables_of(annotations=pd.DataFrame([*labels, labels[0]]), items=items)
