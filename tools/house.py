@@ -15,8 +15,8 @@ BUDGETS = {
     "interp": 8_500,
     "interventions": 2_400,
     "probes": 10_350,
-    FIRST_FLOOR: 63_600,
-    "experiments/analysis": 9_850,
+    FIRST_FLOOR: 64_400,
+    "experiments/analysis": 10_600,
     "experiments/cli": 800,
     "experiments/config": 1_200,
     "experiments/data": 7_950,
@@ -28,7 +28,7 @@ BUDGETS = {
     "experiments/studies/judge": 1_650,
     "experiments/studies/rfeval": 12_700,
     "experiments/studies/slrc": 9_450,
-    "tests": 50_950,
+    "tests": 51_250,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

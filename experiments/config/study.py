@@ -95,6 +95,9 @@ class Study:
     (`FolderConfig.made_of`)."""
     forms: Callable[[], Mapping[str, Any]] = dict
     """Returns judge forms that only this study has, by name (`faithscope list prompts`)."""
+    paper: Callable[[], Any] = lambda: None
+    """Returns the `analysis.published.Paper` whose printed tables stand beside runs of the study;
+    None for a study without one."""
     commands: Callable[[], Mapping[str, Any]] = dict
     """Returns the commands that the study adds to `faithscope`: name of a group in `cli.GROUPS` ->
     Typer whose commands are listed after that group."""

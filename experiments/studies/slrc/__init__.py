@@ -49,4 +49,10 @@ def _report():
     )
 
 
-STUDY = Study("slrc", _config, _plan, _stages, _report, unnamed=True)
+def _paper():
+    from faithscope.experiments.studies.slrc.published import PAPER
+
+    return PAPER
+
+
+STUDY = Study("slrc", _config, _plan, _stages, _report, unnamed=True, paper=_paper)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from printed_cells import printed, value
 from probe_records import agreement, direct_answer, noticing, slrc_outcome, table_of
 from scipy import stats
 
@@ -137,44 +138,37 @@ def test_what_a_model_was_not_asked_has_no_number():
     assert row["slrc"] == pytest.approx(0.64)
 
 
-TABLE_1 = {
-    # percent of necessity and sufficiency on SST-2 and GSM8K, and the SLRC that is printed
-    "GPT-5.4": ((0.1, 98.2, 0.000), (8.8, 80.3, 0.017)),
-    "Claude Opus 4.6-R": ((14.8, 91.4, 0.013), (4.8, 88.7, 0.005)),
-    "DeepSeek-V3.2": ((10.8, 96.7, 0.004), (3.6, 93.4, 0.002)),
-    "GPT-OSS-120B": ((0.3, 98.9, 0.000), (10.9, 88.9, 0.012)),
-    "Kimi-K2.5": ((16.5, 79.5, 0.034), (1.4, 90.9, 0.001)),
-    "Grok-4 non-reasoning": ((7.2, 89.7, 0.007), (6.5, 40.1, 0.039)),
-    "MiniMax-M2.5": ((37.1, 60.7, 0.146), (28.4, 70.5, 0.084)),
-    "o4-mini": ((88.3, 1.6, 0.869), (87.5, 1.7, 0.860)),
-    "DeepSeek-R1-32B": ((39.8, 44.3, 0.222), (91.3, 5.7, 0.861)),
-    "DeepSeek-R1-70B": ((35.6, 40.0, 0.214), (92.5, 6.7, 0.863)),
-    "Grok-4 reasoning": ((1.4, 96.8, 0.000), (15.7, 83.1, 0.027)),
-    "Nemotron-Ultra": ((6.4, 68.0, 0.020), (88.7, 11.1, 0.789)),
-}
+def of_table_1(column: str) -> dict[str, list[float]]:
+    """Model -> numbers on SST-2 and GSM8K, of the models that have both in the paper's Table 1."""
+    both: dict[str, list[float]] = {}
+    for cell in printed("slrc", "table1", column=column):
+        if not cell["model"].startswith("Small"):
+            both.setdefault(cell["model"], []).append(value(cell))
+    return {model: numbers for model, numbers in both.items() if len(numbers) == 2}
 
 
 def test_paper_numbers_of_table_1_average_over_tasks():
     """Each pair as one item of 1,000 steps, so many of which are necessary, sufficient."""
+    necessity, sufficiency, slrc = map(of_table_1, ("Nec%", "Suf%", "SLRC"))
     records = [
         slrc_outcome(
             model,
             task,
             "0",
-            [i < round(10 * necessity) for i in range(1000)],
-            [i < round(10 * sufficiency) for i in range(1000)],
+            [i < round(1000 * necessity[model][k]) for i in range(1000)],
+            [i < round(1000 * sufficiency[model][k]) for i in range(1000)],
             True,
             "reprompt",
         )
-        for model, pair in TABLE_1.items()
-        for task, (necessity, sufficiency, _) in zip(("sst2", "gsm8k"), pair, strict=True)
+        for model in slrc
+        for k, task in enumerate(("sst2", "gsm8k"))
     ]
     table = of_models(records)
+    assert len(table) == 12
     assert set(table["n_tasks"]) == {2}
     for row in table.to_dict("records"):
-        printed = [slrc for _, _, slrc in TABLE_1[row["model"]]]
         # both printed with three decimals of numbers that had more
-        assert row["slrc"] == pytest.approx(sum(printed) / 2, abs=0.0011)
+        assert row["slrc"] == pytest.approx(np.mean(slrc[row["model"]]), abs=0.0011)
 
 
 X = [0.1, 0.4, 0.5, 0.9, 0.3, 0.35]
@@ -270,22 +264,13 @@ def test_cautions():
     assert set(said) == {"one of the two does not vary"}
 
 
-PAPER = {
-    # Table 5, billions in all and active; percent of necessity and sufficiency of each task in
-    # Table 1 and Extended Data Table 5
-    "GPT-OSS-120B": (117, 5, [(0.3, 98.9), (10.9, 88.9)]),
-    "MiniMax-M2.5": (230, 10, [(37.1, 60.7), (28.4, 70.5)]),
-    "Qwen3.5-122B": (122, 10, [(0.0, 98.5)]),
-    "Kimi-K2.5": (1000, 32, [(16.5, 79.5), (1.4, 90.9), (39.0, 61.0)]),
-    "DeepSeek-V3.2": (
-        *(685, 37),
-        [(10.8, 96.7), (3.6, 93.4), (2.4, 55.7), (4.0, 78.9), (3.8, 63.8), (2.4, 64.5)],
-    ),
-    "Nemotron-Ultra": (
-        *(253, 253),
-        [(6.4, 68.0), (88.7, 11.1), (75.5, 31.1), (73.2, 24.1), (69.3, 28.6), (66.9, 30.4)],
-    ),
-}
+SHORT = {"Nemotron": "Nemotron-Ultra"}
+"""Name of a model in Extended Data 5 -> its name in Table 5, where they differ."""
+
+
+def parameters(text: str) -> float:
+    """Number of parameters of a cell of Table 5, such as `117B` or `1T`."""
+    return float(text[:-1]) * {"B": 1e9, "T": 1e12}[text[-1]]
 
 
 def test_paper_numbers_of_scale():
@@ -294,10 +279,21 @@ def test_paper_numbers_of_scale():
     True of all parameters. Active ones would by the normal test (r = .82, p = .045): it takes
     the permutations, or a look at what Nemotron alone does, to see that they do not.
     """
-    mean = [np.mean([n / 100 * (1 - s / 100) for n, s in tasks]) for *_, tasks in PAPER.values()]
-    table = models(len(PAPER), slrc=mean).assign(
-        parameters=[1e9 * total for total, _, _ in PAPER.values()],
-        active_parameters=[1e9 * active for _, active, _ in PAPER.values()],
+    shares: dict[tuple[str, str], dict[str, float]] = {}
+    for cell in (c for table in ("table1", "ed5") for c in printed("slrc", table)):
+        if cell["unit"] == "%":
+            pair = SHORT.get(cell["model"], cell["model"]), cell["task"]
+            shares.setdefault(pair, {})[cell["column"]] = value(cell)
+    sizes: dict[str, dict[str, str]] = {}
+    for cell in printed("slrc", "table5"):
+        sizes.setdefault(cell["model"], {})[cell["column"]] = cell["value"]
+    mean = [
+        np.mean([s["Nec%"] * (1 - s["Suf%"]) for (m, _), s in shares.items() if m == model])
+        for model in sizes
+    ]
+    table = models(len(sizes), slrc=mean).assign(
+        parameters=[parameters(size["Total"]) for size in sizes.values()],
+        active_parameters=[parameters(size["Active"]) for size in sizes.values()],
     )
     found = MODEL_CORRELATIONS.make(table).query("method == 'pearson'").set_index("y")
     total, active = found.loc["log_parameters"], found.loc["log_active_parameters"]

@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from printed_cells import printed, value
 from sample_records import sample_run
 
 from faithscope.experiments.analysis.paper_table import PaperTable, fraction, percent
@@ -26,10 +27,19 @@ def slrc_row(model: str, task: str, necessity: float, sufficiency: float, **rest
     return row | rest
 
 
+def of_minimax(task: str) -> dict[str, dict[str, str]]:
+    """Column -> cell of MiniMax-M2.5 in the paper's Table 1."""
+    return {c["column"]: c for c in printed("slrc", "table1", model="MiniMax-M2.5", task=task)}
+
+
+def shares(task: str) -> list[float]:
+    return [value(of_minimax(task)[column]) for column in ("Nec%", "Suf%")]
+
+
 SLRC = pd.DataFrame(
     [
-        slrc_row("org/big", "sst2", 0.371, 0.607),
-        slrc_row("org/big", "gsm8k", 0.284, 0.705),
+        slrc_row("org/big", "sst2", *shares("SST-2")),
+        slrc_row("org/big", "gsm8k", *shares("GSM8K")),
         slrc_row("org/big", "medqa", 0.032, 0.789),
         slrc_row("org/big", "single_cue", 0.18, 0.9),
         slrc_row("org/big", "sst2:alternative", 0.5, 0.5),
@@ -58,9 +68,10 @@ def made() -> dict[str, PaperTable]:
 def test_table_1_prints_what_the_paper_prints(made):
     lines = made["paper_table1"].printed.to_dict("records")
     big = next(r for r in lines if r["Model"] == "org/big")
-    # MiniMax-M2.5 in the paper: SST-2 37.1 / 60.7 / .146, GSM8K 28.4 / 70.5 / .084
-    assert (big["SST-2 Nec%"], big["SST-2 Suf%"], big["SST-2 SLRC"]) == ("37.1", "60.7", ".146")
-    assert (big["GSM8K Nec%"], big["GSM8K Suf%"], big["GSM8K SLRC"]) == ("28.4", "70.5", ".084")
+    for task in ("SST-2", "GSM8K"):
+        for column in ("Nec%", "Suf%", "SLRC"):
+            as_printed = of_minimax(task)[column]["value"].removeprefix("0")
+            assert big[f"{task} {column}"] == as_printed
     small = [r for r in lines if r["Model"] == "org/small"]
     assert [r["Measured"] for r in small] == ["prefix, generated", "reprompt, generated"]
     assert small[0]["GSM8K Nec%"] == "—"
@@ -109,11 +120,11 @@ def test_table_2_puts_every_pair_in_the_field_of_its_mode():
         ]
     ).assign(framing="reprompt", reading="generated", unit="sentence")
     found = paper_tables({"slrc": SLRC, "steps": STEPS, "taxonomy": taxonomy}, MODELS)
-    printed = next(t.printed for t in found if t.name == "paper_table2")
-    assert printed["CoT helps"][0] == "Genuine (1 pair); a SST-2 (reprompt, generated) (+69/37%)"
-    assert printed["CoT helps"][1].startswith("Scaffolding (1 pair); b GSM8K")
-    assert printed["CoT doesn't help"].tolist()[0] == "Empty (0 pairs)"
-    assert "(-1/11%)" in printed["CoT doesn't help"][1]
+    fields = next(t.printed for t in found if t.name == "paper_table2")
+    assert fields["CoT helps"][0] == "Genuine (1 pair); a SST-2 (reprompt, generated) (+69/37%)"
+    assert fields["CoT helps"][1].startswith("Scaffolding (1 pair); b GSM8K")
+    assert fields["CoT doesn't help"].tolist()[0] == "Empty (0 pairs)"
+    assert "(-1/11%)" in fields["CoT doesn't help"][1]
 
 
 def test_extended_data_3_prints_shares_of_pairs():
@@ -123,29 +134,35 @@ def test_extended_data_3_prints_shares_of_pairs():
     every = sensitivity.assign(n=18, n_as_gap=12, as_gap=12 / 18, tasks="all")
     sensitivity = pd.concat([every, sensitivity])
     tables = {"slrc": SLRC, "steps": STEPS, "threshold_sensitivity": sensitivity}
-    printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed
-    # as the paper prints it
-    assert printed["Classification"].tolist() == ["9/12 (75%)"]
-    assert printed["All tasks"].tolist() == ["12/18 (67%)"]
+    as_printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed
+    for tasks in ("Classification", "All tasks"):
+        pairs, share = printed("slrc", "ed3", task=tasks, row="0.20")
+        line = f"{pairs['value']}/{pairs['n']} ({share['value']}%)"
+        assert as_printed[tasks].tolist() == [line]
 
 
 def test_table_4_prints_points_and_classes():
     """Two rows of the paper: R1 on SST-2, Qwen3-8B on MedQA."""
     columns = ["model", "task", "real", "shuffled", "gap", "signal", "gap_drop", "signal_drop"]
+    r1 = printed("slrc", "table4", model="DeepSeek-R1", task="SST-2")
+    qwen = printed("slrc", "table4", model="Qwen3-8B", task="MedQA")
     attention = pd.DataFrame(
         [
-            ["org/small", "sst2", 0.26, 0.07, 0.19, "semantic", math.nan, ""],
-            ["org/big", "medqa", 0.28, 0.23, 0.05, "positional", -0.02, "positional"],
+            ["org/small", "sst2", *map(value, r1[:3]), "semantic", math.nan, ""],
+            ["org/big", "medqa", *map(value, qwen[:3]), "positional", -0.02, "positional"],
         ],
         columns=columns,
     ).assign(unit="sentence")
     found = paper_tables({"slrc": SLRC, "steps": STEPS, "attention": attention}, MODELS)
     table = next(t for t in found if t.name == "paper_table4")
     big, small = table.printed.to_dict("records")
-    assert (small["Real"], small["Shuf"], small["Gap"]) == ("26%", "7%", "+19pp")
-    assert (small["Signal"], small["Gap, drop"], small["Signal, drop"]) == ("Semantic", "—", "—")
-    assert (big["Gap"], big["Signal"], big["Gap, drop"]) == ("+5pp", "Positional", "-2pp")
-    assert table.data["real"].tolist() == [0.28, 0.26]
+    for line, cells in ((small, r1), (big, qwen)):
+        real, shuffled, gap, signal = (c["value"] for c in cells)
+        assert (line["Real"], line["Shuf"]) == (f"{real}%", f"{shuffled}%")
+        assert (line["Gap"], line["Signal"]) == (f"+{gap}pp", signal)
+    assert (small["Gap, drop"], small["Signal, drop"]) == ("—", "—")
+    assert big["Gap, drop"] == "-2pp"
+    assert table.data["real"].tolist() == [value(qwen[0]), value(r1[0])]
 
 
 def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():

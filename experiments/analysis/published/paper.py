@@ -1,0 +1,139 @@
+"""Specifications of a paper's printed tables: which of our numbers stands beside which cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from faithscope.experiments.analysis.tables import Mask, every_row
+from faithscope.interp.errors import UserError, did_you_mean
+
+Tables = Mapping[str, pd.DataFrame]
+Name = str | tuple[str, ...]
+"""Our value for a printed name; of a tuple, the first that a run has (one model behind several
+services). An empty tuple says that nothing of ours has this name."""
+Names = Mapping[str, Mapping[str, Name]]
+"""Key column of the file of cells -> printed name -> our value."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Our column beside a printed heading, for headings that need more than a column's name."""
+
+    column: str
+    among: Mask = every_row
+    """Selects our rows for this heading alone, beside `Published.among`."""
+    n: str = ""
+    """Our column with the number of cases; empty takes that of the table."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Our value, as text -> the printed word, for cells that hold words."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed table of a paper, with the place of our numbers for it."""
+
+    name: str
+    """Name in the command and in the file of cells: `table4`, `ed3`, `section2_6`."""
+    title: str
+    """One line that says what the paper shows there."""
+    config: str = ""
+    """Name of the shipped config that carries it out; empty where `why_not` says why none can."""
+    sets: tuple[str, ...] = ()
+    """Settings on top of the shipped config, as `--set` takes them, that the table needs."""
+    of: str | Callable[[Tables], pd.DataFrame | None] = ""
+    """Name of our tidy table, or a function from all tables of a run to a frame (None where the run
+    has nothing for it). A column `x` has its 95 % interval in `x_low` and `x_high`, if any."""
+    columns: Mapping[str, str | Ours] = field(default_factory=dict)
+    """Printed heading of a measure -> our column."""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Printed heading, or printed name of any key -> sentence that says why no number of ours
+    stands there."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Key column of the file of cells -> our column that holds the same key; "" for a key that
+    only tells printed cells apart."""
+    names: Names = field(default_factory=dict)
+    """Key column -> printed name -> our value, before those of `Paper.names`."""
+    across: tuple[str, ...] = ()
+    """Key columns whose values the paper prints as headings, outermost first."""
+    among: Mask = every_row
+    """Selects the rows of ours that are measured as in the paper."""
+    n: str = "n"
+    """Our column with the number of cases behind a row."""
+    limit: str = "data.limit"
+    """Config key that `--limit` sets."""
+    pools: tuple[str, ...] = ()
+    """Config keys with a list over which every cell pools: its cells are comparable only if the run
+    has the paper's whole list."""
+    unread: tuple[str, ...] = ()
+    """Config keys that the table does not depend on, beside `Paper.unread`; `tracing.` is a whole
+    section."""
+    differs: tuple[str, ...] = ()
+    """Sentences that say in what the shipped config is known or feared to differ from the paper."""
+    incomparable: str = ""
+    """Sentence that says why our numbers may stand beside the paper's but are another quantity, so
+    that no cell is called within or outside."""
+    hours: float | None = None
+    """GPU hours of the config on the paper's models; None where nothing says."""
+    hours_from: str = ""
+    """Where the number in `hours` comes from."""
+    why_not: str = ""
+    """Sentence that says why nothing of ours can stand there; empty where something can."""
+
+    def __post_init__(self) -> None:
+        if not self.config and not self.why_not:
+            raise ValueError(f"{self.name}: give the config that carries it out, or why_not")
+
+    def why_without(self, names: Iterable[str]) -> str:
+        """Why no number of ours stands at a cell with these heading and names; empty where one may
+        stand."""
+        return self.why_not or next((self.without[n] for n in names if n in self.without), "")
+
+    def ours(self, heading: str) -> Ours | None:
+        """Our column beside a printed heading; None where there is none."""
+        column = self.columns.get(heading)
+        return Ours(column) if isinstance(column, str) else column
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper whose printed tables can be set beside one's own runs."""
+
+    name: str
+    """Name in the command, `slrc` in `slrc.table4`."""
+    title: str
+    """Short title with the arXiv number."""
+    cells: Path
+    """File of the printed cells (`cells.read_cells`)."""
+    tables: tuple[Published, ...]
+    names: Names = field(default_factory=dict)
+    """Key column of the file of cells -> printed name -> our value. A printed name without an entry
+    is our value itself."""
+    apart: tuple[str, ...] = ("model.name", "judge.model")
+    """Config keys with a list each of whose entries gives rows or tables of its own, so that a
+    longer or shorter list changes no cell (unless the cell pools over it)."""
+    unread: tuple[str, ...] = ()
+    """Config keys that no table depends on, beside those that never matter (`deviations.HARMLESS`);
+    `tracing.` is a whole section."""
+
+    def table(self, name: str) -> Published:
+        """The specification of a printed table.
+
+        Raises:
+            UserError: the paper has no table of this name.
+        """
+        known = {table.name: table for table in self.tables}
+        if name not in known:
+            guess = did_you_mean(name, list(known)) or f"; known: {', '.join(known)}"
+            raise UserError(f"{self.name}: no table {name!r}{guess}")
+        return known[name]
+
+    def name_of(self, published: Published, key: str, printed: str) -> tuple[str, ...]:
+        """Our values for a printed name, in the order of preference."""
+        of_table = published.names.get(key, {})
+        name = of_table[printed] if printed in of_table else self.names.get(key, {}).get(printed)
+        name = printed if name is None else name
+        return name if isinstance(name, tuple) else (name,)
