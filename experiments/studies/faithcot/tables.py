@@ -445,7 +445,9 @@ def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
         "common_detectors": DETECTED.make(common, how=how),
         "fates": pd.DataFrame([*_fates(results)], columns=list(FATES)),
     }
-    for name, frame in (("chains", results.traces), ("suspicions", results.step_scores)):
+    # a chain that several models read has its labels once
+    chains = results.traces.drop_duplicates(["dataset", "model", "task", "item"])
+    for name, frame in (("chains", chains), ("suspicions", results.step_scores)):
         frames[name] = frame.assign(counted=kept | ~frame["cut"].to_numpy(dtype=bool))
     made = make_tables(TABLES, frames, how)
     return made | ({"spend": spend_table(results.run.calls)} if results.run.calls else {})
