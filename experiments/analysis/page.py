@@ -221,7 +221,19 @@ def write_page(page: Page) -> Path:
 
 
 def render(page: Page) -> str:
-    """The page as HTML text."""
+    """The page of a run as HTML text, with its tally above, environment and config below."""
+    account = tally_of_run(page.run_dir).lines()
+    return rendered(page, page.run_dir.resolve().name, account, _closing(page.run_dir))
+
+
+def rendered(page: Page, name: str, account: Sequence[str], closing: Sequence[Section] = ()) -> str:
+    """Any page as HTML text.
+
+    Args:
+        name: heading of the page.
+        account: lines under the heading, which count what the page is of.
+        closing: sections after those of the page.
+    """
     whole = [(section, _blocks(section, page.prefix)) for section in page.sections]
     sections = [
         replace(section, blocks=list(_there(blocks, page)))
@@ -233,9 +245,9 @@ def render(page: Page) -> str:
         .get_template("page.html.jinja")
         .render(
             page=page,
-            account=tally_of_run(page.run_dir).lines(),
-            name=page.run_dir.resolve().name,
-            sections=[*sections, *_closing(page.run_dir)],
+            account=account,
+            name=name,
+            sections=[*sections, *closing],
         )
     )
 

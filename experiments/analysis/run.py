@@ -24,6 +24,7 @@ from faithscope.experiments.engine.folder import existing_run, read_config, stor
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import counted
+from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import nothing_to_collect
 from faithscope.probes.judge.spend import Call
@@ -113,6 +114,12 @@ class Run:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name; made from the records, so also of a run still going."""
         return self._report.tables(self.once(self._report.results))
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Warnings of the run's page: chains that were cut off, few items, mixed devices."""
+        page = self._report.page(self.once(self._report.results), ())
+        return [*page.warnings, *made_by(self.path)]
 
     def columns(self, frame: str) -> dict[str, str]:
         """Column -> meaning, for the columns of a frame; "" where the name says enough."""

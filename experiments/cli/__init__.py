@@ -22,7 +22,7 @@ from typing import Annotated
 
 import typer
 
-from faithscope.experiments.cli import folders, machine, run, views
+from faithscope.experiments.cli import folders, machine, reproduce, run, views
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
@@ -44,6 +44,7 @@ app = typer.Typer(
 
 GROUPS = {
     "run": run.commands,
+    "reproduce": reproduce.commands,
     "folders": folders.commands,
     "views": views.commands,
     "machine": machine.commands,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -73,7 +74,7 @@ def run(
 ) -> int:
     """Run a config, or resume its run. The last line printed is the run folder."""
     values = _overrides(overrides, paper_compat)
-    return _carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
+    return carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
 
 
 @commands.command()
@@ -84,22 +85,28 @@ def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat
     measures nothing. The last line printed is the run folder, in which shards with the same config
     then work.
     """
-    return _carry_out(config, _overrides(overrides, paper_compat), build_only=True)
+    return carry_out(config, _overrides(overrides, paper_compat), build_only=True)
 
 
 def _overrides(overrides: list[str] | None, paper_compat: bool) -> list[str]:
     return [*(overrides or []), *(["paper_compat=true"] if paper_compat else [])]
 
 
-def _carry_out(
-    config: Path,
+def carry_out(
+    config: str | Path,
     overrides: list[str],
     shard: str | None = None,
     *,
     dry_run: bool = False,
     build_only: bool = False,
     mixed: bool = False,
+    then: Callable[[Path], None] = lambda run_dir: None,
 ) -> int:
+    """Carry out a config as `faithscope run` does; returns the exit code.
+
+    Args:
+        then: called with the run folder when its outputs are written, before the folder is printed.
+    """
     with nothing_to_collect():
         from faithscope.experiments.config.load import load_config
         from faithscope.experiments.engine.planfile import parse_shard
@@ -131,6 +138,7 @@ def _carry_out(
     if outcome.problems:
         return complain("\n".join(outcome.problems))
     code = DONE if outcome.tally is None else say_tally(outcome.tally)
+    then(outcome.run_dir)
     to_output(outcome.run_dir)
     if outcome.stopped:
         say(f"stopped: {outcome.stopped}")

@@ -44,9 +44,12 @@ SUBJECTS = ("model", "judge")
 """Our key columns that name who is measured."""
 MEASURED = (
     *("unit", "published", "ours", "low", "high", "range_low", "range_high", "difference"),
-    *("n", "planned", "published_n", "verdict", "reason", "why", "rule", "section", "run"),
+    *("n", "planned", "published_n", "verdict", "reason", "why", "rule", "meets_others"),
+    *("decimals", "section", "run"),
 )
-"""Columns of the comparison after table, keys and heading. Numbers stand in the printed unit."""
+"""Columns of the comparison after table, keys and heading. Numbers stand in the printed unit.
+`meets_others` is the share of the other printed numbers under the same heading that our range
+meets, too: where it is high, `within` tells little."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ def beside(
     of_table = [cell for cell in cells if cell.table == published.name]
     indices = [_Index(paper, published, run) for run in runs]
     lines = [_line(published, cell, indices) for cell in of_table]
+    for line, cell in zip(lines, of_table, strict=True):
+        line["meets_others"] = _meets_others(line, cell, of_table)
     lines += [line for index in indices for line in index.others(of_table)]
     keys = list(dict.fromkeys(key for cell in of_table for key in cell.keys))
     return pd.DataFrame(lines, columns=["table", *keys, "column", *MEASURED])
@@ -138,10 +143,31 @@ def verdict(
     both = bool(cell.n) and n > 0
     wider = math.sqrt(1 + n / cell.n) if cell.n and both else 1.0
     low, high = value - (value - low) * wider, value + (high - value) * wider
-    slack = 0.5001 * unit
-    agrees = cell.value - slack <= high and cell.value + slack >= low
+    agrees = _meets(cell, low, high)
     rule = "both samples" if both else "our interval"
     return Verdict(WITHIN if agrees else OUTSIDE, rule=rule, low=low, high=high)
+
+
+def _meets(cell: Cell, low: float, high: float) -> bool:
+    """Whether a printed number, as the range that its rounding allows, meets a range."""
+    assert isinstance(cell.value, float)
+    slack = 0.5001 * 10.0**-cell.decimals
+    return cell.value - slack <= high and cell.value + slack >= low
+
+
+def _meets_others(line: Mapping[str, Any], cell: Cell, cells: Iterable[Cell]) -> float:
+    """Share of the other printed numbers under a cell's heading that the line's range meets."""
+    low, high = line.get("range_low", math.nan), line.get("range_high", math.nan)
+    others = [
+        other
+        for other in cells
+        if other is not cell
+        and (other.column, other.unit) == (cell.column, cell.unit)
+        and isinstance(other.value, float)
+    ]
+    if math.isnan(low) or not others:
+        return math.nan
+    return sum(_meets(other, low, high) for other in others) / len(others)
 
 
 class _Index:
@@ -199,7 +225,8 @@ class _Index:
                         yield {
                             **{"table": cell.table, **cell.keys, subject: name},
                             **{"column": cell.column, "unit": cell.unit, **numbers},
-                            **{"section": cell.section, "why": "the paper has no such row"},
+                            **{"decimals": cell.decimals, "section": cell.section},
+                            **{"why": "the paper has no such row"},
                         }
 
     def _grouped(
@@ -218,7 +245,7 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
     """The row of one cell."""
     line: dict[str, Any] = {"table": cell.table, **cell.keys, "column": cell.column}
     line |= {"unit": cell.unit, "published": cell.value, "published_n": cell.n}
-    line |= {"section": cell.section}
+    line |= {"decimals": cell.decimals, "section": cell.section}
     why = published.why_without([cell.column, *cell.keys.values()])
     ours = published.ours(cell.column)
     if why or ours is None:

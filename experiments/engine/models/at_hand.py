@@ -20,9 +20,8 @@ _ANYWHERE = ("auto", "cpu", "")
 
 def not_at_hand(config: FolderConfig) -> list[str]:
     """A line for each hub model and each device that is not available on this machine."""
-    values = list(_flat(config.model_dump(mode="json")))
-    models = {str(v) for key, v in values if key[-1] in _NAMES or key[-2:] == ("model", "name")}
-    lacking = sorted(m for m in models if _is_of_hub(m) and not hub.is_cached(m))
+    values = settings_of(config)
+    lacking = sorted(m for m in models_of(config) if is_of_hub(m) and not hub.is_cached(m))
     problem = hub.unreachable() if lacking else None
     lines = [
         f"model {name!r} is not in this machine's cache, and {problem}; the run needs a network, "
@@ -38,7 +37,23 @@ def not_at_hand(config: FolderConfig) -> list[str]:
     return lines
 
 
-def _is_of_hub(name: str) -> bool:
+def settings_of(config: FolderConfig) -> list[tuple[tuple[str, ...], Any]]:
+    """(key, value) of every setting of a config; a list gives its key once per entry."""
+    return list(_flat(config.model_dump(mode="json")))
+
+
+def models_of(config: FolderConfig) -> list[str]:
+    """Names of all models in a config: subjects, judges, writers."""
+    named = (
+        str(value)
+        for key, value in settings_of(config)
+        if value and (key[-1] in _NAMES or key[-2:] == ("model", "name"))
+    )
+    return list(dict.fromkeys(named))
+
+
+def is_of_hub(name: str) -> bool:
+    """Whether a model's name is an id of the hub."""
     return name.count("/") == 1 and ":" not in name and not Path(name).expanduser().exists()
 
 

@@ -214,8 +214,8 @@ TABLES = (
         unread=(*_needs("attention"), "api.", "direct."),
         differs=(
             "The paper does not say whether its shares are means over layers or what is lost from "
-            "the first layer to the last (its 4.5 says drop); ours are means over layers and heads, "
-            "and tables/attention.csv has the others in columns that end in _drop.",
+            "the first layer to the last (its 4.5 says drop); ours are means over layers and "
+            "heads. The columns of tables/attention.csv that end in _drop have the other.",
         ),
     ),
     Published(

@@ -1,0 +1,179 @@
+"""Finished runs that stand beside a paper's printed tables, opened once for all tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from faithscope.experiments.analysis.published.cells import Cell
+from faithscope.experiments.analysis.published.comparison import NumbersOfRun, beside, numbers_for
+from faithscope.experiments.analysis.published.deviations import deviations, paper_config
+from faithscope.experiments.analysis.published.paper import Paper, Published
+from faithscope.experiments.analysis.run import Run, load_run
+from faithscope.experiments.config.study import STUDIES, study_of
+from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.folder import run_folder, stored_config
+from faithscope.experiments.engine.tallies.tally import tally_of_run
+from faithscope.experiments.files import StoreError
+from faithscope.interp.errors import UserError, did_you_mean
+
+
+def papers() -> dict[str, Paper]:
+    """Name -> paper, for all studies that have one."""
+    every = (study.paper() for study in STUDIES.values())
+    return {paper.name: paper for paper in every if paper is not None}
+
+
+def paper_of(name: str) -> Paper:
+    """The paper of this name.
+
+    Raises:
+        UserError: no study has a paper of this name.
+    """
+    known = papers()
+    if name not in known:
+        guess = did_you_mean(name, list(known)) or f"; known: {', '.join(known)}"
+        raise UserError(f"no paper {name!r}{guess}")
+    return known[name]
+
+
+def run_folders(given: Iterable[str | Path]) -> list[Path]:
+    """Run folders: those given, those in given folders, and those that a run is made of.
+
+    Raises:
+        StoreError: a path is neither a run folder nor a folder that holds any.
+    """
+    found: dict[Path, None] = {}
+    for path in (Path(g).expanduser() for g in given):
+        inside = sorted(p.parent for p in path.glob("*/config.yaml"))
+        if not (path / "config.yaml").is_file() and not inside:
+            run_folder(path)  # says what is wrong with it
+        for folder in [path] if (path / "config.yaml").is_file() else inside:
+            found |= dict.fromkeys(_with_parts(folder))
+    return list(found)
+
+
+def _with_parts(folder: Path) -> list[Path]:
+    """A run folder, and those of the runs that it is made of."""
+    try:
+        if not study_of(stored_config(folder)).reads_runs:
+            return [folder]
+        parts = Run(folder).config.made_of.values()
+    except UserError:
+        return [folder]
+    return [folder, *(part for part in parts if (part / "config.yaml").is_file())]
+
+
+@dataclass
+class Runs:
+    """Run folders that a paper's tables are compared with."""
+
+    folders: Sequence[Path]
+    _opened: dict[Path, Run | str] = field(default_factory=dict)
+
+    def of(self, study: str) -> list[Run]:
+        """The runs of a study that can be read."""
+        opened = [run for run in map(self._open, self.folders) if isinstance(run, Run)]
+        return [run for run in opened if study_of(stored_config(run.path)).name == study]
+
+    def unread(self) -> list[str]:
+        """A line for every folder that cannot be read as a run."""
+        opened = map(self._open, self.folders)
+        return [problem for problem in opened if isinstance(problem, str)]
+
+    def others(self, paper: Paper) -> list[str]:
+        """A line for every run of another study than the paper's."""
+        study = study_of_paper(paper)
+        kinds = {
+            folder: study_of(stored_config(folder)).name
+            for folder in self.folders
+            if isinstance(self._open(folder), Run)
+        }
+        return [f"{f}: is a run of {kind}" for f, kind in kinds.items() if kind != study]
+
+    def _open(self, folder: Path) -> Run | str:
+        if folder not in self._opened:
+            try:
+                self._opened[folder] = load_run(folder)
+            except UserError as error:
+                self._opened[folder] = f"{folder}: {str(error).removeprefix(f'{folder}: ')}"
+        return self._opened[folder]
+
+
+def study_of_paper(paper: Paper) -> str:
+    """Name of the study whose runs stand beside a paper."""
+    return next(s.name for s in STUDIES.values() if (p := s.paper()) and p.name == paper.name)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A printed table with the numbers of runs beside it."""
+
+    paper: Paper
+    published: Published
+    cells: pd.DataFrame
+    """A row per printed cell, then rows of ours that the paper does not have
+    (`comparison.beside`)."""
+    runs: Sequence[NumbersOfRun] = ()
+    """Runs that measure something of the table."""
+    nothing: Sequence[str] = ()
+    """A line for every run of the study that measures nothing of the table, with the reason."""
+    tallies: Sequence[str] = ()
+    """How much of each run was measured, why the rest was not, and the run's warnings."""
+
+    @property
+    def name(self) -> str:
+        """Name in the command: `slrc.table4`."""
+        return f"{self.paper.name}.{self.published.name}"
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether any number of ours stands in the table."""
+        return bool(self.cells["ours"].notna().any())
+
+
+def compared(paper: Paper, published: Published, cells: Sequence[Cell], runs: Runs) -> Beside:
+    """A printed table beside all runs of its study."""
+    measured, nothing, tallies = [], [], []
+    for run in runs.of(study_of_paper(paper)) if published.config and not published.why_not else ():
+        numbers = _numbers_of(run, paper, published)
+        if isinstance(numbers, str):
+            nothing.append(f"{run.path}: {numbers}")
+        elif not bool(beside(paper, published, cells, [numbers])["ours"].notna().any()):
+            nothing.append(f"{run.path}: {_stands_nowhere(published, numbers)}")
+        else:
+            measured.append(numbers)
+            lines = [*tally_of_run(run.path).lines(), *run.warnings]
+            tallies += [f"{run.path}: {line}" for line in lines]
+    table = beside(paper, published, cells, measured)
+    return Beside(paper, published, table, measured, nothing, tallies)
+
+
+def _numbers_of(run: Run, paper: Paper, published: Published) -> NumbersOfRun | str:
+    """The numbers of a run for a printed table, or why it has none."""
+    try:
+        table = numbers_for(published, run.tables)
+    except StoreError as error:
+        return str(error)
+    if table is None:
+        if isinstance(published.of, str) and published.of not in run.tables:
+            return f"has no table {published.of!r}; its tables: {', '.join(run.tables)}"
+        return "has no row that was measured as in the paper"
+    ours = run.config.model_dump(mode="json")
+    differing = deviations(paper, published, ours, paper_config(published))
+    stored = planfile.read(run.path)
+    planned = Counter((item.model, item.task) for item in stored.items) if stored else None
+    return NumbersOfRun(str(run.path), table, differing, planned)
+
+
+def _stands_nowhere(published: Published, numbers: NumbersOfRun) -> str:
+    """Why rows of ours stand at no cell of a table, in words."""
+    there = [
+        f"{column}: {', '.join(dict.fromkeys(map(str, numbers.table[column])))}"
+        for column in dict.fromkeys(filter(None, published.keys.values()))
+    ]
+    return f"none of its rows is at a place of the table ({'; '.join(there)})"

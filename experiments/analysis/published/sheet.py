@@ -1,0 +1,227 @@
+"""A printed table with our numbers beside it, in the paper's layout: as text, and as files."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from faithscope.experiments.analysis.published.comparison import (
+    NOT_COMPARABLE,
+    NOT_MEASURED,
+    OUTSIDE,
+    RULE,
+    WITHIN,
+)
+from faithscope.experiments.analysis.published.runs import Beside
+from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
+from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.files import make_folder, write_atomically
+
+FOLDER = "reproduced"
+"""Folder of the files, below a run folder or a folder of runs."""
+WIDE = 0.5
+"""Share of the other printed numbers from which on a range that meets them is called wide."""
+
+
+class Score(NamedTuple):
+    """Counts of the printed cells of one or several tables."""
+
+    cells: int
+    measured: int
+    within: int
+    wide: int
+    """Cells within whose range also meets `WIDE` or more of the others under the same heading."""
+    outside: int
+    reasons: Mapping[str, int]
+    """Reason why cells are not comparable -> their number."""
+
+    @property
+    def line(self) -> str:
+        """The counts as one sentence."""
+        share = f"{self.measured:,} of {self.cells:,} published cells measured"
+        wide = f" ({self.wide:,} of them with a range so wide that it meets half or more of the "
+        wide += "column's other numbers)"
+        counts = [f"{self.within:,} within{wide if self.wide else ''}", f"{self.outside:,} outside"]
+        counts += [f"{n:,} not comparable: {why}" for why, n in self.reasons.items()]
+        return f"{share}; {', '.join(counts)}"
+
+
+def score(tables: Iterable[Beside]) -> Score:
+    """Counts of the printed cells of tables; rows that only we have are not counted."""
+    lines = [line for table in tables for line in rows(table.cells) if is_printed(line)]
+    verdicts = Counter(line["verdict"] for line in lines)
+    reasons = Counter(line["reason"] for line in lines if line["verdict"] == NOT_COMPARABLE)
+    return Score(
+        len(lines),
+        sum(not _is_missing(line["ours"]) for line in lines),
+        verdicts[WITHIN],
+        sum(is_wide(line) for line in lines),
+        verdicts[OUTSIDE],
+        dict(reasons.most_common()),
+    )
+
+
+def is_printed(line: Mapping[str, Any]) -> bool:
+    """Whether a row of a comparison is a cell of the paper, not a row of ours alone."""
+    return isinstance(line["verdict"], str)
+
+
+def is_wide(line: Mapping[str, Any]) -> bool:
+    """Whether a cell is within by a range that meets much else, too."""
+    return line["verdict"] == WITHIN and line["meets_others"] >= WIDE
+
+
+def in_layout(table: Beside, say: Callable[[Mapping[str, Any]], Any] | None = None) -> pd.DataFrame:
+    """The table as the paper lays it out.
+
+    Args:
+        say: maps a row of the comparison to what stands in its cell; None takes `text`.
+    """
+    frame = table.cells
+    known = [str(name) for name in frame.columns[1 : frame.columns.get_loc("column")]]
+    apart = [key for key in known if not table.published.keys.get(key, key)]
+    across = [key for key in table.published.across if key in known]
+    keys = [key for key in known if key not in (*across, *apart)]
+    several = len(set(frame["column"])) > 1
+    headings: dict[tuple[str, ...], dict[str, None]] = {}
+    laid_out: dict[tuple[str, ...], dict[str, Any]] = {}
+    for line in rows(frame):
+        names = {key: "" if _is_missing(line[key]) else str(line[key]) for key in known}
+        above = tuple(names[key] for key in across if names[key])
+        column = [line["column"]] if several or not above else []
+        heading = " ".join([*above, *column, *(names[key] for key in apart if names[key])])
+        headings.setdefault(above, {})[heading] = None
+        place = {key: names[key] for key in keys}
+        laid_out.setdefault(tuple(place.values()), dict(place))[heading] = (say or text)(line)
+    every = dict.fromkeys(h for of_above in headings.values() for h in of_above)
+    return pd.DataFrame(list(laid_out.values()), columns=[*keys, *every]).fillna("")
+
+
+def text(line: Mapping[str, Any]) -> str:
+    """One cell: `8.4 | 10.3 [7.1, 13.9] within, n 20 of 24`."""
+    ours = ours_text(line)
+    printed = published_text(line)
+    if ours == "–":
+        return f"{printed} | –"
+    said = line["verdict"] if is_printed(line) else ""
+    if said == NOT_COMPARABLE:
+        said = f"{said} ({line['reason']})"
+    elif is_wide(line):
+        said = f"{said} (wide)"
+    spread = range_text(line)
+    beside = f"{ours}{f' [{spread}]' if spread else ''}{f' {said}' if said else ''}"
+    return f"{printed} | {beside}{cases(line)}"
+
+
+def published_text(line: Mapping[str, Any]) -> str:
+    """The printed number with its unit; `?` where it is lost, a dash where the paper has none."""
+    value: Any = line.get("published")
+    if _is_missing(value):
+        return "?" if is_printed(line) else "–"
+    return str(value) if isinstance(value, str) else _number(value, line, int(line["decimals"]))
+
+
+def ours_text(line: Mapping[str, Any]) -> str:
+    """Our number with one decimal more than a whole printed one; a dash without one."""
+    value = line["ours"]
+    if _is_missing(value):
+        return "–"
+    return str(value) if isinstance(value, str) else _number(value, line, _decimals(line))
+
+
+def range_text(line: Mapping[str, Any]) -> str:
+    """The range that the verdict is of, or else our interval; empty without either."""
+    for names in (("range_low", "range_high"), ("low", "high")):
+        low, high = (float(line[name]) for name in names)
+        if low < high:
+            return f"{low:.{_decimals(line)}f}, {high:.{_decimals(line)}f}"
+    return ""
+
+
+def cases(line: Mapping[str, Any]) -> str:
+    """Our number of cases, of how many planned; empty where unknown."""
+    if _is_missing(line["n"]):
+        return ""
+    of = "" if _is_missing(line["planned"]) else f" of {int(line['planned'])}"
+    return f", n {int(line['n'])}{of}"
+
+
+def notes(table: Beside) -> list[str]:
+    """Everything that a reader of the table must know, a line each."""
+    lines = [score([table]).line]
+    for run in table.runs:
+        if not run.deviations:
+            lines.append(f"{run.run}: no deviation from the config {table.published.config!r}")
+        lines += [
+            f"{run.run} {'DEVIATES' if d.decides else 'differs'}: {d.line}" for d in run.deviations
+        ]
+    lines += [f"measured of {line}" for line in table.tallies]
+    lines += [f"no number for this table from {line}" for line in table.nothing]
+    lines += whys(table)
+    lines += [f"beyond the config: {sentence}" for sentence in table.published.differs]
+    return [*lines, RULE, CASES]
+
+
+CASES = (
+    "n a of b: cases behind the number, of the items that the run planned for this model and task; "
+    "the rest was left out or cut off, or is not finished, as the lines of each run say."
+)
+"""What `n a of b` in a cell means."""
+
+
+def whys(table: Beside) -> list[str]:
+    """A line for each reason that cells with a number of ours are not comparable."""
+    counts = Counter(
+        (line["reason"], line["why"])
+        for line in rows(table.cells)
+        if line["verdict"] == NOT_COMPARABLE and line["reason"] != NOT_MEASURED
+    )
+    return [f"{n} not comparable ({reason}): {why}" for (reason, why), n in counts.items()]
+
+
+def aligned(table: Iterable[Sequence[str]]) -> list[str]:
+    """Rows of texts as lines with aligned columns, for a terminal."""
+    lines = list(table)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def printed(table: Beside) -> list[str]:
+    """The table and its notes as lines for a terminal."""
+    laid_out = in_layout(table)
+    grid = aligned([list(map(str, laid_out.columns)), *laid_out.to_numpy().tolist()])
+    return [f"{table.name}: {table.published.title}", "", *grid, "", *notes(table)]
+
+
+def write_files(table: Beside, folder: Path) -> Path:
+    """Write `PAPER_TABLE.csv` (a row per cell), `.md` and `.tex` (the paper's layout, with notes
+    in Markdown); returns the path of the CSV file."""
+    path = make_folder(folder) / f"{table.name.replace('.', '_')}.csv"
+    laid_out = in_layout(table)
+    bullets = "".join(f"- {line}\n" for line in notes(table))
+    title = f"# {table.name}: {table.published.title}\n\n"
+    write_atomically(path, to_csv(table.cells))
+    write_atomically(path.with_suffix(".md"), f"{title}{to_markdown(laid_out)}\n{bullets}")
+    write_atomically(path.with_suffix(".tex"), to_latex(laid_out))
+    return path
+
+
+def _number(value: float, line: Mapping[str, Any], decimals: int) -> str:
+    unit = {"%": "%", "pp": "pp"}.get(line["unit"], "")
+    return f"{value:.{decimals}f}{unit}"
+
+
+def _decimals(line: Mapping[str, Any]) -> int:
+    return 0 if line["unit"] == "n" else max(1, int(line["decimals"]))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
