@@ -142,6 +142,7 @@ LABELS_ALONE = (
     "model.name=[bundled:smollm2-135m]",
     "traces.read_by=all",
     "probes=[information]",
+    "detectors.shuffle_given=false",
     "edits.by=rule",
     "judge=null",
 )
