@@ -28,7 +28,7 @@ BUDGETS = {
     "experiments/studies/judge": 1_650,
     "experiments/studies/rfeval": 12_700,
     "experiments/studies/slrc": 9_750,
-    "tests": 51_600,
+    "tests": 51_700,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

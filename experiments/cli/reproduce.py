@@ -168,7 +168,7 @@ def _all(runs: Runs, out: Path) -> int:
         sheet.write_files(table, out / sheet.FOLDER)
     for paper in every:
         of_paper = [table for table in tables if table.paper is paper]
-        to_output(f"{paper.title}: {sheet.score(of_paper).line}")
+        to_output(f"{paper.title}: {'; '.join(sheet.score(of_paper).lines)}")
     left = _left(every, runs)
     for line in left:
         say(f"passed over: {line}")

@@ -23,21 +23,24 @@ from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import keep, rows
 
 WITHIN, OUTSIDE, NOT_COMPARABLE = "within", "outside", "not comparable"
-NOT_MEASURED, NO_MEASURE, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR = (
+NOT_MEASURED, NO_MEASURE, POOLED, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR = (
     "not measured",
-    "nothing of ours measures it",
+    "no measure of ours",
+    "pooled over others",
     "doubtful in the paper",
     "the run deviates",
     "another quantity",
     "several rows of ours",
 )
-"""Reasons why a cell is not comparable."""
+"""Reasons why a cell is not comparable. With the first three no number of ours is of the cell: one
+that pools over other models or tasks than the paper's is shown, and does not count as measured."""
 RULE = (
     "within: the printed number, with what its rounding allows, meets the range around ours; "
     "outside: it does not. The range is our 95 % interval, widened by the paper's own sampling "
-    "where the paper gives its number of cases; a number without an interval may differ by one "
-    "unit of the last printed decimal. within says that the data do not contradict the paper, no "
-    "more: a run of few cases has wide ranges, which meet much."
+    "where the paper gives its number of cases; where it does not, about one cell in six would be "
+    "outside even if the paper were repeated exactly, with as many cases. A number without an "
+    "interval may differ by one unit of the last printed decimal. within says that the data do not "
+    "contradict the paper, no more: a run of few cases has wide ranges, which meet much."
 )
 """The rule of the verdicts, as every output states it."""
 SUBJECTS = ("model", "judge")
@@ -69,6 +72,11 @@ class NumbersOfRun:
     def decides(self) -> str:
         """The deviations that make all cells of the run incomparable, as text."""
         return "; ".join(d.line for d in self.deviations if d.decides)
+
+    @property
+    def pools_over_others(self) -> str:
+        """The deviations in a list that every cell pools over, as text."""
+        return "; ".join(d.line for d in self.deviations if d.pools)
 
 
 class Verdict(NamedTuple):
@@ -271,6 +279,8 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
         of_all = {c for c in of_run[0] if len({_plain(row[c]) for row in of_run}) > 1}
         why = f"{len(of_run)} rows of the run match, which differ in {', '.join(sorted(of_all))}"
         return line | _said(Verdict(NOT_COMPARABLE, UNCLEAR, why))
+    if others := index.run.pools_over_others:
+        return line | _said(Verdict(NOT_COMPARABLE, POOLED, others))
     if cell.doubt:
         return line | _said(Verdict(NOT_COMPARABLE, DOUBTFUL, cell.doubt))
     if published.incomparable:

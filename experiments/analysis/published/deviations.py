@@ -16,10 +16,8 @@ from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.folder import differences
 
 _SPEED = "only decides how fast the run goes"
-_CASES = "another number of cases: our interval and n carry it"
+_CASES = "another number of cases, the first ones: our interval and n carry it"
 HARMLESS: Mapping[str, str] = {
-    "name": "only names the run folder",
-    "out": "only names the run folder",
     "seed": "another random draw of the same kind",
     "limit": _CASES,
     "*.limit": _CASES,
@@ -55,10 +53,17 @@ class Deviation:
     """Whether it decides what a number is, so that no cell of the run is comparable."""
     effect: str
     """What the deviation does to a cell, in words."""
+    pools: bool = False
+    """Whether every cell of the table pools over the list that differs."""
 
     @property
     def line(self) -> str:
         """The deviation as one line of text."""
+        if isinstance(self.paper, list) and isinstance(self.run, list) and not self.decides:
+            kept = sum(entry in self.run for entry in self.paper)
+            own = [entry for entry in self.run if entry not in self.paper]
+            more = f" and {', '.join(map(str, own))}" if own else ""
+            return f"{self.key}: {kept} of the paper's {len(self.paper)}{more} ({self.effect})"
         return f"{self.key}: paper: {_shown(self.paper)}, run: {_shown(self.run)} ({self.effect})"
 
 
@@ -81,7 +86,7 @@ def deviations(
     unread = (*paper.unread, *published.unread)
     found = [
         _deviation(paper, published, key, there, here)
-        for key, there, here in differences(dict(theirs), dict(ours), ())
+        for key, there, here in differences(dict(theirs), dict(ours), ("name", "out"))
         if not _matches(key, unread)
     ]
     return sorted(found, key=lambda deviation: not deviation.decides)
@@ -89,7 +94,7 @@ def deviations(
 
 def _deviation(paper: Paper, published: Published, key: str, theirs: Any, ours: Any) -> Deviation:
     if key in published.pools:
-        return Deviation(key, theirs, ours, True, "every cell pools over this list")
+        return Deviation(key, theirs, ours, True, "every cell pools over this list", pools=True)
     if key in paper.apart:
         return Deviation(key, theirs, ours, False, "each entry has rows of its own")
     harmless = next((why for of, why in HARMLESS.items() if _matches(key, (of,))), None)

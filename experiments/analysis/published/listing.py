@@ -62,5 +62,5 @@ def _count(paper: Paper, tables: Sequence[Beside], here: set[tuple[str, tuple[st
     measured = sum(score([table]).measured > 0 for table in own)
     return (
         f"{paper.title}: {len(own)} tables, {len(carried)} can be carried out, {able} of them "
-        f"here; {measured} measured by the runs given; {score(own).line}"
+        f"here; {measured} measured by the runs given; {'; '.join(score(own).lines)}"
     )

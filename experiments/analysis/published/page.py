@@ -19,11 +19,15 @@ from faithscope.experiments.analysis.page import (
     Section,
     rendered,
 )
-from faithscope.experiments.analysis.published import comparison
-from faithscope.experiments.analysis.published.comparison import OUTSIDE, RULE, WITHIN
+from faithscope.experiments.analysis.published.comparison import (
+    OUTSIDE,
+    RULE,
+    WITHIN,
+)
 from faithscope.experiments.analysis.published.runs import Beside
 from faithscope.experiments.analysis.published.sheet import (
     CASES,
+    UNMEASURED,
     cases,
     in_layout,
     is_printed,
@@ -36,14 +40,6 @@ from faithscope.experiments.analysis.published.sheet import (
 )
 from faithscope.experiments.files import make_folder, write_atomically
 
-REASONS = (
-    comparison.NOT_MEASURED,
-    comparison.NO_MEASURE,
-    comparison.DOUBTFUL,
-    comparison.DEVIATES,
-    comparison.OTHER_QUANTITY,
-    comparison.UNCLEAR,
-)
 LEAD = (
     "Printed numbers of papers with the numbers of these runs beside them. Every printed number is "
     "listed, also those that no run measured. "
@@ -63,10 +59,10 @@ def write_page(
     for table in tables:
         of_papers.setdefault(table.paper.title, []).append(table)
     total = score(tables)
+    reading = {run.run for table in tables for run in table.runs}
     account = [
-        f"{total.measured:,} of {total.cells:,} published cells of {_counted(of_papers)} were "
-        f"measured by {len(folders)} {'run' if len(folders) == 1 else 'runs'}",
-        total.line,
+        *total.lines,
+        f"{_counted(of_papers)}; {len(reading)} of {len(folders)} runs have a number for them",
     ]
     sections = [
         Section("summary", "What was measured", text=RULE, blocks=_summary(of_papers)),
@@ -85,37 +81,40 @@ def write_page(
 def _counted(of_papers: Mapping[str, Sequence[Beside]]) -> str:
     tables = [table for of in of_papers.values() for table in of]
     if len(tables) == 1:
-        return tables[0].name
+        return f"{tables[0].name}: {tables[0].published.title}"
     papers = f"{len(of_papers)} {'paper' if len(of_papers) == 1 else 'papers'}"
     return f"{len(tables)} tables of {papers}"
 
 
 def _summary(of_papers: Mapping[str, Sequence[Beside]]) -> list[Block]:
     """The counts of cells by paper."""
-    heading = ["paper", "tables", "cells", "measured", "within", "of them wide", "outside"]
-    heading += [f"not comparable: {reason}" for reason in REASONS]
+    heading = ["paper", "tables", "cells", *UNMEASURED]
+    heading += ["measured", "within", "wide", "outside", "not comparable"]
     every = [table for of in of_papers.values() for table in of]
     lines = [*of_papers.items(), *([("all", every)] if len(of_papers) > 1 else [])]
     body = []
     for title, of in lines:
         counts = score(of)
-        numbers = [len(of), counts.cells, counts.measured, counts.within, counts.wide]
-        numbers += [counts.outside, *(counts.reasons.get(reason, 0) for reason in REASONS)]
+        numbers = [len(of), counts.cells]
+        numbers += [counts.reasons.get(reason, 0) for reason in UNMEASURED]
+        numbers += [counts.measured, counts.within, counts.wide, counts.outside]
+        numbers += [counts.incomparable]
         body.append([Cell(title, title), *(Cell(f"{n:,}", str(n)) for n in numbers)])
     return [
         Grid(HtmlTable(heading, [False, *[True] * (len(heading) - 1)], body), "Cells by paper"),
         Paragraph(
             "Wide: within by a range that also meets half or more of the other printed numbers "
-            "under the same heading, so that most models of the paper would be within. A measured "
-            "cell is not comparable where its run deviates, where the printed number is doubtful, "
-            f"or where ours is another quantity. {CASES}",
+            "under the same heading, so that it tells little. Pooled over others: our number pools "
+            "over other models or tasks than the paper's, so that nothing is measured of the cell. "
+            "A measured cell is not comparable where its run deviates, where the printed number is "
+            f"doubtful, or where ours is another quantity. {CASES}",
             "quiet",
         ),
     ]
 
 
 def _runs(tables: Sequence[Beside], folders: Sequence[Path], left: Sequence[str]) -> list[Block]:
-    """Which runs were read, how much each measured, and which were passed over."""
+    """Blocks on the runs: how much each measured, and which were passed over."""
     tallies = dict.fromkeys(line for table in tables for line in table.tallies)
     there = {run.run for table in tables for run in table.runs}
     idle = [f"{folder}: has no number for any table" for folder in folders]

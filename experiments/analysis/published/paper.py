@@ -79,11 +79,11 @@ class Published:
     hours: float | None = None
     """GPU hours of the config on the paper's models; None where nothing says."""
     hours_from: str = ""
-    """Where the number in `hours` comes from."""
+    """Sentence that says where the number in `hours` comes from."""
     dollars: float | None = None
     """Price of the config's calls of APIs in US dollars; None where nothing says."""
     dollars_from: str = ""
-    """Where the number in `dollars` comes from."""
+    """Sentence that says where the number in `dollars` comes from."""
     why_not: str = ""
     """Sentence that says why nothing of ours can stand there; empty where something can."""
 

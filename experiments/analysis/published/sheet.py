@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from faithscope.experiments.analysis.published.comparison import (
+    NO_MEASURE,
     NOT_COMPARABLE,
     NOT_MEASURED,
     OUTSIDE,
+    POOLED,
     RULE,
     WITHIN,
 )
@@ -26,6 +28,10 @@ FOLDER = "reproduced"
 """Folder of the files, below a run folder or a folder of runs."""
 WIDE = 0.5
 """Share of the other printed numbers from which on a range that meets them is called wide."""
+
+
+UNMEASURED = (NOT_MEASURED, NO_MEASURE, POOLED)
+"""Reasons of cells of which no number of ours is."""
 
 
 class Score(NamedTuple):
@@ -41,14 +47,25 @@ class Score(NamedTuple):
     """Reason why cells are not comparable -> their number."""
 
     @property
-    def line(self) -> str:
-        """The counts as one sentence."""
-        share = f"{self.measured:,} of {self.cells:,} published cells measured"
-        wide = f" ({self.wide:,} of them with a range so wide that it meets half or more of the "
-        wide += "column's other numbers)"
-        counts = [f"{self.within:,} within{wide if self.wide else ''}", f"{self.outside:,} outside"]
-        counts += [f"{n:,} not comparable: {why}" for why, n in self.reasons.items()]
-        return f"{share}; {', '.join(counts)}"
+    def incomparable(self) -> int:
+        """Number of measured cells that are neither within nor outside."""
+        return self.measured - self.within - self.outside
+
+    @property
+    def lines(self) -> list[str]:
+        """The counts as two sentences: how many cells were measured, and what came out of them."""
+        missing = [f"{n:,} {why}" for why, n in self.reasons.items() if why in UNMEASURED]
+        others = [f"{n:,} {why}" for why, n in self.reasons.items() if why not in UNMEASURED]
+        first = f"{self.measured:,} of {self.cells:,} published cells measured"
+        wide = (
+            f" ({self.wide:,} by a range so wide that it meets half or more of the other numbers "
+        )
+        wide += "under the same heading)"
+        second = f"{self.within:,} within{wide if self.wide else ''}, {self.outside:,} outside, "
+        second += f"{self.incomparable:,} not comparable"
+        second += f" ({', '.join(others)})" if others else ""
+        first += f"; the others: {', '.join(missing)}" if missing else ""
+        return [first, f"of the {self.measured:,} measured: {second}"][: 1 + bool(self.measured)]
 
 
 def score(tables: Iterable[Beside]) -> Score:
@@ -58,7 +75,7 @@ def score(tables: Iterable[Beside]) -> Score:
     reasons = Counter(line["reason"] for line in lines if line["verdict"] == NOT_COMPARABLE)
     return Score(
         len(lines),
-        sum(not _is_missing(line["ours"]) for line in lines),
+        sum(line["reason"] not in UNMEASURED for line in lines),
         verdicts[WITHIN],
         sum(is_wide(line) for line in lines),
         verdicts[OUTSIDE],
@@ -148,22 +165,26 @@ def cases(line: Mapping[str, Any]) -> str:
     if _is_missing(line["n"]):
         return ""
     of = "" if _is_missing(line["planned"]) else f" of {int(line['planned'])}"
-    return f", n {int(line['n'])}{of}"
+    theirs = line.get("published_n")
+    paper = "" if _is_missing(theirs) else f", paper {int(theirs or 0)}"
+    return f", n {int(line['n'])}{of}{paper}"
 
 
 def notes(table: Beside) -> list[str]:
     """Everything that a reader of the table must know, a line each."""
-    lines = [score([table]).line]
+    lines = list(score([table]).lines)
     for run in table.runs:
-        if not run.deviations:
-            lines.append(f"{run.run}: no deviation from the config {table.published.config!r}")
-        lines += [
-            f"{run.run} {'DEVIATES' if d.decides else 'differs'}: {d.line}" for d in run.deviations
-        ]
+        lines += [f"{run.run} DEVIATES: {d.line}" for d in run.deviations if d.decides]
+        if not run.decides:
+            lines.append(
+                f"{run.run}: nothing that decides a number differs from the paper's config"
+            )
+        lines += [f"{run.run} differs: {d.line}" for d in run.deviations if not d.decides]
     lines += [f"measured of {line}" for line in table.tallies]
     lines += [f"no number for this table from {line}" for line in table.nothing]
     lines += whys(table)
     lines += [f"beyond the config: {sentence}" for sentence in table.published.differs]
+    lines += [CHOICE] if len(table.runs) > 1 else []
     return [*lines, RULE, CASES]
 
 
@@ -172,6 +193,11 @@ CASES = (
     "the rest was left out or cut off, or is not finished, as the lines of each run say."
 )
 """What `n a of b` in a cell means."""
+CHOICE = (
+    "where several runs measure a cell, the one shown has no deviation that decides, and then the "
+    "most cases; the verdict has no part in the choice"
+)
+"""Rule by which one of several runs is chosen for a cell."""
 
 
 def whys(table: Beside) -> list[str]:

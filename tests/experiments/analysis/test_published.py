@@ -6,10 +6,12 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from faithscope.experiments.analysis.published import (
+    Cell,
     Deviation,
     NumbersOfRun,
     Ours,
@@ -28,12 +30,14 @@ from faithscope.experiments.analysis.published.comparison import (
     NOT_MEASURED,
     OTHER_QUANTITY,
     OUTSIDE,
+    POOLED,
     UNCLEAR,
     WITHIN,
     numbers_for,
     verdict,
 )
 from faithscope.experiments.analysis.published.deviations import paper_config
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import rows_with
 from faithscope.interp.errors import UserError
 
@@ -188,6 +192,9 @@ def test_numbers_as_keys_are_matched_by_their_value(paper: Paper) -> None:
     run = NumbersOfRun("runs/a", frame)
     cell = lines(paper, run, published=THRESHOLDS)["0.30", "Agree"]
     assert (cell["ours"], cell["rule"], cell["verdict"]) == (80.0, "rounding", OUTSIDE)
+    fewer = Deviation("tasks", ["a", "b"], ["a"], True, "every cell pools over it", pools=True)
+    cell = lines(paper, replace(run, deviations=(fewer,)), published=THRESHOLDS)["0.30", "Agree"]
+    assert (cell["ours"], cell["reason"]) == (80.0, POOLED)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +215,22 @@ def test_the_rule_of_verdicts(
     cell = read_cells(paper.cells)[0]
     outcome = verdict(cell, value, low, high, n)
     assert (outcome.verdict, outcome.rule) == (expected, rule)
+
+
+@pytest.mark.parametrize(("n_given", "least", "most"), [(500, 0.93, 0.97), (None, 0.81, 0.87)])
+def test_an_exact_repetition_is_within_as_often_as_the_rule_says(
+    n_given: int | None, least: float, most: float
+) -> None:
+    """Both sides draw 500 cases with the same probability: 95 of 100 cells are within where the
+    paper gives its n, and five of six where it does not."""
+    rng = np.random.default_rng(0)
+    within = 0
+    for theirs, ours in rng.binomial(500, 0.3, size=(1000, 2)).tolist():
+        of = wilson(ours, 500)
+        cell = Cell("t", {}, "Nec%", round(theirs / 5, 1), "%", 1, n_given, "", "")
+        numbers = (100 * of.value, 100 * of.low, 100 * of.high)
+        within += verdict(cell, *numbers, 500).verdict == WITHIN
+    assert least < within / 1000 < most
 
 
 @pytest.mark.parametrize(
@@ -246,7 +269,7 @@ def test_deviations_are_made_from_the_two_configs(paper: Paper) -> None:
         **theirs,
         "name": "mine",
         "seed": 7,
-        "model": theirs["model"] | {"name": ["planted:hint"], "quantize": "4bit"},
+        "model": theirs["model"] | {"name": ["planted:hint", "planted:select"], "quantize": "4bit"},
         "data": theirs["data"] | {"limit": 3, "path": {"gsm8k": "here.jsonl"}},
         "generation": theirs["generation"] | {"temperature": 0.7},
     }
@@ -255,7 +278,11 @@ def test_deviations_are_made_from_the_two_configs(paper: Paper) -> None:
         "model.quantize",
         "generation.temperature",
     ]
-    assert {"name", "seed", "model.name", "data.limit", "data.path.gsm8k"} <= of.keys()
+    assert {"seed", "model.name", "data.limit", "data.path.gsm8k"} < of.keys()
+    assert "name" not in of
+    assert of["model.name"].line == (
+        "model.name: 1 of the paper's 3 and planted:select (each entry has rows of its own)"
+    )
     assert of["generation.temperature"].line == (
         "generation.temperature: paper: 0.0, run: 0.7 (decides what the number is)"
     )
@@ -267,7 +294,8 @@ def test_a_list_that_cells_pool_over_decides(paper: Paper) -> None:
     ours = {**theirs, "tasks": ["planted"]}
     apart = replace(paper, apart=("tasks",))
     assert [d.decides for d in deviations(apart, TABLE, ours, theirs)] == [False]
-    assert [d.decides for d in deviations(apart, THRESHOLDS, ours, theirs)] == [True]
+    (pooled,) = deviations(apart, THRESHOLDS, ours, theirs)
+    assert (pooled.decides, pooled.pools) == (True, True)
     unread = replace(paper, unread=("tasks",))
     assert deviations(unread, TABLE, ours, theirs) == []
 
