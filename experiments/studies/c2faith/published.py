@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.published import Ours, Paper, Published
+from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import rows_with
-from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, with_interval
+from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, with_interval
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES
 from faithscope.experiments.studies.c2faith.metrics.coverage import COVERAGE, SCORES
@@ -111,6 +112,16 @@ def scored(tables: Tables) -> pd.DataFrame | None:
         half[tuple(key.values())] = NORMAL * error
     ends = np.array([half.get(tuple(row), np.nan) for row in only(table, keys).to_numpy()])
     return table.assign(sd_low=table["sd"] - ends, sd_high=table["sd"] + ends)
+
+
+def with_intervals_of_shares(tables: Tables) -> pd.DataFrame | None:
+    """Table `c2_coverage_scores` with Wilson's 95 % intervals of the shares."""
+    table = tables.get(SCORES.name)
+    if table is None:
+        return None
+    known = keep(table, table["share"].notna().to_numpy())
+    ends = [wilson(round(r["share"] * r["n"]), int(r["n"])) for r in rows(known)]
+    return known.assign(share_low=[e.low for e in ends], share_high=[e.high for e in ends])
 
 
 def across_tasks(tables: Tables) -> pd.DataFrame | None:
@@ -236,7 +247,7 @@ TABLES = (
         "table3_scores",
         "How often DeepSeek-V3.1 gives the highest coverage score.",
         config="paper/c2faith",
-        of=SCORES.name,
+        of=with_intervals_of_shares,
         columns={"share of the highest score": Ours("share", among=rows_with(score=4))},
         keys={"judge": "judge", "row": "level"},
         names={"row": LEVELS},
