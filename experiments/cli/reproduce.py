@@ -139,13 +139,14 @@ def _one(paper: Paper, name: str, runs: Runs, out: Path | None, last: bool = Tru
         last: whether the written file is the last line printed.
     """
     from faithscope.experiments.analysis.published import page, sheet
+    from faithscope.experiments.engine.made import REPRODUCED
 
     (table,) = _beside(paper, [name], runs)
     for line in _left([paper], runs):
         say(f"passed over: {line}")
     to_output("\n".join(sheet.printed(table)))
     if out is not None:
-        path = sheet.write_files(table, out / sheet.FOLDER)
+        path = sheet.write_files(table, out / REPRODUCED)
         page.write_page([table], path.with_suffix(".html"), runs.folders, _left([paper], runs))
         if last:
             to_output(path)
@@ -159,20 +160,21 @@ def _all(runs: Runs, out: Path) -> int:
     """Write every table of every paper and one page of all; returns the exit code."""
     from faithscope.experiments.analysis.published import page, sheet
     from faithscope.experiments.analysis.published.runs import papers
+    from faithscope.experiments.engine.made import REPRODUCED
 
     every = list(papers().values())
     tables = [
         table for paper in every for table in _beside(paper, (t.name for t in paper.tables), runs)
     ]
     for table in tables:
-        sheet.write_files(table, out / sheet.FOLDER)
+        sheet.write_files(table, out / REPRODUCED)
     for paper in every:
         of_paper = [table for table in tables if table.paper is paper]
         to_output(f"{paper.title}: {'; '.join(sheet.score(of_paper).lines)}")
     left = _left(every, runs)
     for line in left:
         say(f"passed over: {line}")
-    to_output(page.write_page(tables, out / sheet.FOLDER / "report.html", runs.folders, left))
+    to_output(page.write_page(tables, out / REPRODUCED / "report.html", runs.folders, left))
     return DONE if any(table.has_numbers for table in tables) else FAILED_ITEMS
 
 

@@ -21,6 +21,8 @@ FILE = "outputs.json"
 OUTPUTS = ("arrays", "figures", "report.html", "tables")
 """Files and folders of a run folder that are outputs; outputs are made from everything else in
 it."""
+REPRODUCED = "reproduced"
+"""Folder of printed tables beside the run's numbers, which is made by reading the finished run."""
 _MAKERS = ("faithscope", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy")
 """Packages whose versions may change the bytes of outputs."""
 
@@ -35,7 +37,7 @@ def sources(run_dir: Path) -> dict[str, Any]:
     files = (
         path
         for path in run_dir.iterdir()
-        if path.name not in (*OUTPUTS, FILE) and not path.name.startswith(".")
+        if path.name not in (*OUTPUTS, REPRODUCED, FILE) and not path.name.startswith(".")
     )
     return made_of | {"files": dict(_files(run_dir, files))}
 

@@ -22,10 +22,9 @@ from faithscope.experiments.analysis.published.comparison import (
 from faithscope.experiments.analysis.published.runs import Beside
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.engine.made import REPRODUCED
 from faithscope.experiments.files import make_folder, write_atomically
 
-FOLDER = "reproduced"
-"""Folder of the files, below a run folder or a folder of runs."""
 WIDE = 0.5
 """Share of the other printed numbers from which on a range that meets them is called wide."""
 
