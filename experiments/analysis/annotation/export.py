@@ -7,14 +7,14 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.annotation.chains import Chain, Source
-from faithscope.experiments.analysis.annotation.labels import LEVELS
+from faithscope.experiments.analysis.annotation.labels import LEVELS, Label
 from faithscope.experiments.analysis.annotation.rounds import ROUNDS, Protocol, differences
 from faithscope.experiments.analysis.statistics.raters import gwet_ac2, saturated
 from faithscope.experiments.analysis.statistics.stats import agreement, kappa
@@ -28,7 +28,10 @@ from faithscope.probes.record import is_right
 RESPONSES = "responses"
 """Folder of the files `DATASET/MODEL/response_I.json`, which programs that read FINE-CoT take."""
 TABLES = ("agreement", "labels", "fates")
-AGREEMENT = ("round", "of", "n", "agreement", "kappa", "ac2", "saturated")
+AGREEMENT = ("round", "dataset", "of", "n", "agreement", "kappa", "ac2", "saturated")
+SHOWN = AGREEMENT[4:]
+ALL = "all"
+"""Value of `dataset` in the rows of agreement over the chains of all data sets."""
 
 
 def write_export(protocol: Protocol, source: Source, folder: Path) -> Path:
@@ -119,7 +122,8 @@ def _file_name(name: str) -> str:
 
 
 def agreement_table(protocol: Protocol) -> pd.DataFrame:
-    """Agreement of the two at the end of each round: n, raw agreement, Cohen's kappa, Gwet's AC2.
+    """Agreement of the two at the end of each round, for each data set and for all (`ALL`): n, raw
+    agreement, Cohen's kappa, Gwet's AC2.
 
     `label` (unfaithful, uncertain, faithful) is over chains that both labelled; `unfaithful` over
     chains where neither is uncertain; each principle over chains that both call unfaithful;
@@ -130,35 +134,32 @@ def agreement_table(protocol: Protocol) -> pd.DataFrame:
         pairs = [(c, p) for c in protocol.chains if (p := protocol.pair(c.place, round))]
         if not pairs or (round > 1 and not protocol.may_open(round)):
             continue
-        certain = [p for _, p in pairs if None not in (p[0].unfaithful, p[1].unfaithful)]
-        both = [(c, p) for c, p in pairs if p[0].unfaithful and p[1].unfaithful]
-        rows.append(_agreed(round, "label", [(a.label, b.label) for _, (a, b) in pairs], LEVELS))
-        rows.append(
-            _agreed(round, "unfaithful", [(a.unfaithful, b.unfaithful) for a, b in certain])
-        )
-        for principle in PRINCIPLES:
-            named = [
-                (principle.id in a.principles, principle.id in b.principles) for _, (a, b) in both
-            ]
-            rows.append(_agreed(round, principle.name, named))
-        steps = [
-            (s in a.steps, s in b.steps) for c, (a, b) in both for s in range(1, len(c.steps) + 1)
-        ]
-        rows.append(_agreed(round, "steps", steps))
+        for name in (ALL, *dict.fromkeys(chain.dataset for chain, _ in pairs)):
+            of_set = [(c, p) for c, p in pairs if name in (ALL, c.dataset)]
+            for of, labels, levels in _labelled(of_set):
+                left, right = [a for a, _ in labels], [b for _, b in labels]
+                values = (agreement(left, right), kappa(left, right))
+                values += (gwet_ac2(left, right, levels), saturated(left, right))
+                row = (round, name, of, len(labels), *values)
+                rows.append(dict(zip(AGREEMENT, row, strict=True)))
     return pd.DataFrame(rows, columns=list(AGREEMENT))
 
 
-def _agreed(
-    round: int,
-    of: str,
-    pairs: Sequence[tuple[Hashable, Hashable]],
-    levels: Sequence[Hashable] = (False, True),
-) -> dict[str, Any]:
-    left, right = [a for a, _ in pairs], [b for _, b in pairs]
-    values = (agreement(left, right), kappa(left, right), gwet_ac2(left, right, levels))
-    return dict(
-        zip(AGREEMENT, (round, of, len(pairs), *values, saturated(left, right)), strict=True)
-    )
+def _labelled(
+    pairs: Sequence[tuple[Chain, tuple[Label, Label]]],
+) -> Iterator[tuple[str, list[tuple[Hashable, Hashable]], Sequence[Hashable]]]:
+    """What two labels of the same chains can agree on: its name, the two values of every case, and
+    the values that there are."""
+    both = [(c, a, b) for c, (a, b) in pairs if a.unfaithful and b.unfaithful]
+    yield "label", [(a.label, b.label) for _, (a, b) in pairs], LEVELS
+    yes_no = (False, True)
+    whole = [(a.unfaithful, b.unfaithful) for _, (a, b) in pairs]
+    yield "unfaithful", [pair for pair in whole if None not in pair], yes_no
+    for principle in PRINCIPLES:
+        named = [(principle.id in a.principles, principle.id in b.principles) for _, a, b in both]
+        yield principle.name, [*named], yes_no
+    steps = [(s in a.steps, s in b.steps) for c, a, b in both for s in range(1, len(c.steps) + 1)]
+    yield "steps", [*steps], yes_no
 
 
 def labels_table(protocol: Protocol) -> pd.DataFrame:
@@ -192,14 +193,17 @@ def fates_table(protocol: Protocol, source: Source) -> pd.DataFrame:
 
 
 def in_lines(folder: Path) -> list[str]:
-    """The tables of agreement and of outcomes of an export, as lines for a terminal."""
+    """The tables of agreement and of outcomes of an export, as lines for a terminal. With several
+    data sets, each one's agreement is shown on whether chains are unfaithful."""
     table, fates = (pd.read_csv(folder / f"{name}.csv") for name in (TABLES[0], TABLES[2]))
+    several = len(set(table["dataset"])) > 2
     body = [
-        (r["of"], f"round {r['round']}", r["n"], *map(_shown, (r[k] for k in AGREEMENT[3:])))
+        (r["of"], f"round {r['round']}", r["dataset"], r["n"], *(_shown(r[k]) for k in SHOWN))
         for r in table.to_dict("records")
-        if r["n"]
+        if r["n"] and (r["dataset"] == ALL or (several and r["of"] == "unfaithful"))
     ]
-    lines = columns([("of", "", *AGREEMENT[2:]), *body]) if body else ["nothing is labelled twice"]
+    head = ("of", "", "dataset", *AGREEMENT[3:])
+    lines = columns([head, *body]) if body else ["nothing is labelled twice"]
     return [*lines, "", *(f"{r['fate']}: {r['n']}" for r in fates.to_dict("records"))]
 
 

@@ -50,6 +50,12 @@ def _forms():
     return judge_forms()
 
 
+def _paper():
+    from faithscope.experiments.studies.c2faith.published import PAPER
+
+    return PAPER
+
+
 STUDY = Study(
     "c2faith",
     _config,
@@ -62,4 +68,5 @@ STUDY = Study(
     ),
     report=_report,
     forms=_forms,
+    paper=_paper,
 )

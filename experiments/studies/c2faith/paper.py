@@ -271,7 +271,7 @@ the mean of their ranks in them: our rule, the paper gives none.
 """
 
 
-_FEATURES = {
+FEATURES = {
     "math_symbol_density": ("Math symbol density", 3),
     "edit_similarity": ("Edit similarity", 3),
     "relative_position": ("Relative position", 3),
@@ -288,10 +288,10 @@ TABLE_5 = Table(
     [Kept(_columns(PREDICTORS, *_SIDES))],
     layout=_printed(
         {
-            "Feature": lambda r: _FEATURES[r["feature"]][0],
-            "Correct": lambda r: _plain(r["mean_correct"], _FEATURES[r["feature"]][1]),
-            "Wrong": lambda r: _plain(r["mean_wrong"], _FEATURES[r["feature"]][1]),
-            "Δ": lambda r: _signed(r["difference"], _FEATURES[r["feature"]][1]),
+            "Feature": lambda r: FEATURES[r["feature"]][0],
+            "Correct": lambda r: _plain(r["mean_correct"], FEATURES[r["feature"]][1]),
+            "Wrong": lambda r: _plain(r["mean_wrong"], FEATURES[r["feature"]][1]),
+            "Δ": lambda r: _signed(r["difference"], FEATURES[r["feature"]][1]),
         }
     ),
 )

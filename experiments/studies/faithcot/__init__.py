@@ -50,4 +50,10 @@ def _report():
     )
 
 
-STUDY = Study("faithcot", _config, _plan, _stages, _report)
+def _paper():
+    from faithscope.experiments.studies.faithcot.published import PAPER
+
+    return PAPER
+
+
+STUDY = Study("faithcot", _config, _plan, _stages, _report, paper=_paper)

@@ -74,14 +74,14 @@ SECTIONS = [
         "Correct and faithful",
         "Labelled chains by whether their answer is right; one that could not be read is neither "
         "right nor wrong, and is counted beside. The paper has φ = .286 and .0575 bits.",
-        tables=("faithcot_quadrants",),
+        tables=("faithcot_quadrants", "faithcot_accuracy"),
     ),
     Section(
         "rates",
         "How many are unfaithful",
         "The share of labelled chains that annotators call unfaithful, with intervals that draw "
         "questions, and the signals that they name.",
-        tables=("faithcot_rates", "faithcot_principles"),
+        tables=("faithcot_rates", "faithcot_categories", "faithcot_principles"),
     ),
     Section(
         "steps",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,17 +24,26 @@ from faithscope.experiments.analysis.tables import (
     AgainstLabel,
     Count,
     Kept,
+    Mask,
     Mean,
     Numbers,
     Table,
     all_of,
     declared,
+    every_row,
     make_tables,
     pooled,
     rows_known,
     rows_with,
 )
-from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, rows
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    groups,
+    keep,
+    numbers,
+    rows,
+    with_interval,
+)
 from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, FATES, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.engine.traces.given import unread_of
@@ -75,15 +85,19 @@ N_FLAGGED = Count(
 )
 
 
-def _by_question(column: Column, values: str) -> Numbers:
+def _by_question(
+    name: str, values: str, among: Mask = every_row, label: str = "", meaning: str = ""
+) -> Numbers:
     """Mean of a share per chain, with an interval that resamples questions
-    (`share_by_question`)."""
+    (`share_by_question`); NaN where a mask selects no chain."""
 
     def compute(chains: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
-        estimate = share_by_question(chains["question"].to_numpy(), numbers(chains[values]), how)
-        return columns(column.name, estimate)
+        of = keep(chains, among(chains))
+        if not len(of):
+            return dict.fromkeys(with_interval(name), math.nan)
+        return columns(name, share_by_question(of["question"].to_numpy(), numbers(of[values]), how))
 
-    return Numbers((column,), compute)
+    return Numbers((Column(name, label, meaning, interval=True),), compute)
 
 
 F1_FAITHFUL = Column("f1_faithful", "F1, faithful", "F1 of the faithful class.", interval=True)
@@ -224,6 +238,11 @@ def _associated(chains: pd.DataFrame, how: Bootstrap) -> Mapping[str, float]:
     return association(*counts)
 
 
+UNFAITHFUL = _by_question(
+    "unfaithful",
+    "unfaithful",
+    meaning="Share of labelled chains that annotators call unfaithful.",
+)
 QUADRANTS = Table(
     "faithcot_quadrants",
     "chains",
@@ -255,7 +274,21 @@ QUADRANTS = Table(
     among=LABELLED,
 )
 """Correct and wrong answers with faithful and unfaithful chains, one row per data set and model,
-per data set, per model, and for all: the paper's Figure 6a and B.1."""
+per data set, per model, and for all: the paper's Figures 6a, 10 and 11, and B.1."""
+ACCURACIES = Table(
+    "faithcot_accuracy",
+    "chains",
+    (DATASET, MODEL),
+    (
+        Count("n", meaning="Labelled chains whose answer is known right or wrong."),
+        _by_question("accuracy", "correct", meaning="Share of right answers."),
+        UNFAITHFUL,
+    ),
+    prepare=lambda chains: pooled(chains, "model", "dataset", under=ALL),
+    among=all_of(LABELLED, KNOWN),
+)
+"""Accuracy beside the share of unfaithful chains, one row per data set and model, per data set, per
+model, and for all (Figure 9), with intervals from resampling questions."""
 
 
 def by_trait(chains: pd.DataFrame) -> pd.DataFrame:
@@ -281,14 +314,7 @@ RATES = Table(
     ),
     (
         Count("n", meaning="Labelled chains."),
-        _by_question(
-            Column(
-                "unfaithful",
-                meaning="Share of labelled chains that annotators call unfaithful.",
-                interval=True,
-            ),
-            "unfaithful",
-        ),
+        UNFAITHFUL,
     ),
     prepare=by_trait,
 )
@@ -301,23 +327,25 @@ def by_principle(chains: pd.DataFrame) -> pd.DataFrame:
     """One row per principle and unfaithful chain with named principles: whether annotators name the
     principle, and whether they name any of its category."""
     unfaithful = keep(chains, COUNTED(chains) & rows_with(unfaithful=True)(chains))
-    named = [set(ids) for ids in unfaithful["principles"] if ids]
-    of = {p.id: p.category for p in PRINCIPLES}
+    category = {p.id: p.category for p in PRINCIPLES}
     lines = [
         {"principle": p.id, "category": p.category, "name": p.name, "also": p.also}
-        | {"named": p.id in ids, "of_category": any(of[i] == p.category for i in ids)}
+        | {"question": chain["question"], "named": p.id in chain["principles"]}
+        | {"of_category": p.category in {category[i] for i in chain["principles"]}}
         for p in PRINCIPLES
-        for ids in named
+        for chain in rows(unfaithful)
+        if chain["principles"]
     ]
     return pd.DataFrame(lines)
 
 
+CATEGORY = Column("category", meaning="post-hoc reasoning, or spurious reasoning chain.")
 PRINCIPLES_NAMED = Table(
     "faithcot_principles",
     "chains",
     (
         Column("principle", meaning="One of the eight signals (A.2), by its id."),
-        Column("category", meaning="post-hoc reasoning, or spurious reasoning chain."),
+        CATEGORY,
         Column("name", meaning="Name of the principle in A.2.1 and A.2.2."),
         Column("also", "also called", "Name of the principle in A.2.3."),
     ),
@@ -327,8 +355,10 @@ PRINCIPLES_NAMED = Table(
             rows_with(named=True),
             meaning="Unfaithful chains of which annotators name the principle.",
         ),
-        Mean("share", "named", meaning="Share of unfaithful chains that name any principle."),
-        Mean(
+        _by_question(
+            "share", "named", meaning="Share of unfaithful chains that name any principle."
+        ),
+        _by_question(
             "share_of_category",
             "named",
             rows_with(of_category=True),
@@ -337,7 +367,28 @@ PRINCIPLES_NAMED = Table(
     ),
     prepare=by_principle,
 )
-"""How often annotators name each principle, one row per principle (Figures 5 and 8)."""
+"""How often annotators name each principle, one row per principle, with intervals from resampling
+questions (Figures 5 and 8)."""
+CATEGORIES = Table(
+    "faithcot_categories",
+    "chains",
+    (CATEGORY,),
+    (
+        Count(
+            "n",
+            rows_with(of_category=True),
+            meaning="Unfaithful chains of which annotators name a principle of the category.",
+        ),
+        _by_question(
+            "share", "of_category", meaning="Share of unfaithful chains that name any principle."
+        ),
+    ),
+    prepare=by_principle,
+    # a chain has a row for every principle, and counts once in each category
+    among=rows_with(principle=tuple({p.category: p.id for p in PRINCIPLES}.values())),
+)
+"""How often annotators name a principle of each of the two reasons of unfaithfulness (section
+3.2), with intervals from resampling questions."""
 
 _MEASURE = ("dataset", "model", "reader", "measure", "judge")
 
@@ -369,12 +420,9 @@ STEPS = Table(
             "n", meaning="Chains whose unfaithful steps are annotated and that have the measure."
         ),
         _by_question(
-            Column(
-                "hit_rate",
-                meaning="Share of chains whose most suspicious step is one that annotators name.",
-                interval=True,
-            ),
+            "hit_rate",
             "hit",
+            meaning="Share of chains whose most suspicious step is one that annotators name.",
         ),
         Mean("chance", "blind", meaning="Hit rate of naming a step at random."),
     ),
@@ -382,7 +430,8 @@ STEPS = Table(
 )
 """How often step measures find an unfaithful step: one row per data set, model, measure and
 judge."""
-TABLES = (DETECTED, *PAPER_TABLES, QUADRANTS, RATES, PRINCIPLES_NAMED, STEPS, EXCLUSIONS)
+OF_LABELS = (QUADRANTS, ACCURACIES, RATES, PRINCIPLES_NAMED, CATEGORIES)
+TABLES = (DETECTED, *PAPER_TABLES, *OF_LABELS, STEPS, EXCLUSIONS)
 COLUMNS, OF_TABLES = declared((*TABLES, SPEND))
 
 
@@ -396,7 +445,9 @@ def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
         "common_detectors": DETECTED.make(common, how=how),
         "fates": pd.DataFrame([*_fates(results)], columns=list(FATES)),
     }
-    for name, frame in (("chains", results.traces), ("suspicions", results.step_scores)):
+    # a chain that several models read has its labels once
+    chains = results.traces.drop_duplicates(["dataset", "model", "task", "item"])
+    for name, frame in (("chains", chains), ("suspicions", results.step_scores)):
         frames[name] = frame.assign(counted=kept | ~frame["cut"].to_numpy(dtype=bool))
     made = make_tables(TABLES, frames, how)
     return made | ({"spend": spend_table(results.run.calls)} if results.run.calls else {})

@@ -54,7 +54,7 @@ def of_paper(name: str, folder: Path) -> list[str]:
         }
         (folder / "b.jsonl").write_text(json.dumps(row | {"question": "?", "model_answer": "B"}))
         return [f"traces.path={folder / 'b.jsonl'}"]
-    if name == "paper/faithcot_compare":
+    if name in ("paper/faithcot_compare", "paper/fine_cot"):
         return [f"traces.path={faithcot_runs.chains(folder / 'chains', 1, 'gpt-4o-mini')}"]
     if name == "paper/c2faith":
         return [f"data.path={DATA / 'prm800k' / 'subset.jsonl'}"]

@@ -132,7 +132,7 @@ COVERAGE = Table(
         Numbers((_SPREAD,), _spread),
         Boot("mean_share", share_of_scale, "chain", JUDGED, *_OF_SCALE),
         Mean("share_kept", share_kept, JUDGED, SHARE_KEPT.label, SHARE_KEPT.meaning),
-        Mean("reference_mean", "reference", JUDGED, meaning=_REFERENCE),
+        Boot("reference_mean", "reference", "chain", JUDGED, meaning=_REFERENCE),
         Boot("bias", _error, "chain", JUDGED, meaning="Mean of score − reference."),
         Boot("mae", _distance, "chain", JUDGED, "MAE", "Mean of |score − reference|."),
         Boot("inflation", _is_inflated, "chain", JUDGED, meaning=_INFLATION),

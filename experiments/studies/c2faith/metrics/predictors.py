@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.tables import Lines, Mean, Share, Table, every_row
-from faithscope.experiments.analysis.tidy import columns, keep, numbers, where
+from faithscope.experiments.analysis.tidy import all_columns, keep, numbers, where
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     COUNTS,
@@ -110,8 +110,7 @@ def _features(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
         of = {name: (x * side, side) for name, side in _sides(right, known).items()}
         difference = {"difference": ("mean_correct", "mean_wrong")}
         estimates = ratios(with_verdict["chain"].to_numpy(), of, minus=difference, how=how)
-        row = {name: estimates[name].value for name in of}
-        row |= columns("difference", estimates["difference"])
+        row: dict[str, Any] = all_columns(estimates, [*of, "difference"])
         row |= {"coefficient": coefficients.get(feature, math.nan), "reason": reason}
         yield {"feature": feature} | counts | row
 
@@ -123,11 +122,11 @@ _COMPARED = (
         n_wrong="Broken steps passed.",
     ),
     COUNTS[1],
-    *described(
+    *estimates(
         mean_correct="Mean of the feature over the broken steps flagged.",
         mean_wrong="Mean of the feature over the broken steps passed.",
+        difference="Mean over those flagged minus mean over those passed.",
     ),
-    *estimates(difference="Mean over those flagged minus mean over those passed."),
     *described(coefficient="Log-odds of being flagged per standard deviation."),
     SHARED["reason"],
 )
@@ -136,7 +135,7 @@ PREDICTORS = Table(
 )
 """Means of each feature over the broken steps flagged and over those passed (Table 5).
 
-`difference` has its interval from drawing chains. `coefficient`: log-odds of being flagged per
+Intervals are from drawing chains. `coefficient`: log-odds of being flagged per
 standard deviation of the feature with all features in one logistic regression (L2, C = 1), fitted
 where `LEAST_OF_CLASS` items are right and as many wrong; it tells apart features that go together,
 as n_words and n_chars do. 0 of a feature that does not vary.

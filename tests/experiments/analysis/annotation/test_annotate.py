@@ -19,7 +19,12 @@ from bad_input import refused
 from run_files import write_rows
 
 from faithscope.experiments.analysis.annotation.chains import Source, source_of
-from faithscope.experiments.analysis.annotation.export import ranges, write_export
+from faithscope.experiments.analysis.annotation.export import (
+    agreement_table,
+    in_lines,
+    ranges,
+    write_export,
+)
 from faithscope.experiments.analysis.annotation.rounds import protocol_in
 from faithscope.experiments.analysis.annotation.server import server_for
 from faithscope.experiments.analysis.statistics.raters import gwet_ac2, saturated
@@ -180,7 +185,7 @@ def test_the_rounds_hide_show_and_end_as_the_protocol_says(source: Source) -> No
     assert half["annotation"]["not_agreed"] == ["principles", "steps"]
     faithful = json.loads((folder / "responses/logic/org_model/response_3.json").read_text())
     assert (faithful["faithful_type"], faithful["unfaithfulness"]) == (1, 0)
-    table = pd.read_csv(folder / "agreement.csv").set_index(["round", "of"])
+    table = pd.read_csv(folder / "agreement.csv").set_index(["dataset", "round", "of"]).loc["all"]
     assert table.loc[(1, "label"), ["n", "agreement"]].tolist() == [4, 0.75]
     assert table.loc[(3, "Step Skipping"), ["n", "agreement"]].tolist() == [2, 0.5]
     assert table.loc[(3, "steps"), "n"] == 6
@@ -193,6 +198,33 @@ def test_the_rounds_hide_show_and_end_as_the_protocol_says(source: Source) -> No
     (folder / "mine.txt").touch()
     with pytest.raises(UserError, match=r"holds 'mine.txt', which no export wrote"):
         write_export(protocol_in(source.folder, source.chains), source, folder)
+
+
+def test_agreement_is_told_of_each_data_set_and_of_all(source: Source) -> None:
+    names = ("logic", "facts", "logic", "facts")
+    chains = [replace(c, dataset=name) for c, name in zip(source.chains, names, strict=True)]
+    source = replace(source, chains=tuple(chains))
+    # ann and bob agree on the chains about facts, and contradict each other on those about logic
+    said = {"ann": (0, 0, 1, 1), "bob": (1, 0, 0, 1)}
+    with serving(source, *said) as clients:
+        for client, labels in zip(clients, said.values(), strict=True):
+            for i, label in enumerate(labels):
+                client.label(i, label=label, confidence="high")
+    protocol = protocol_in(source.folder, source.chains)
+    table = agreement_table(protocol).set_index(["dataset", "round", "of"])
+    of = {name: table.loc[name, 1, "unfaithful"] for name in ("all", "logic", "facts")}
+    assert {name: (r["n"], r["agreement"]) for name, r in of.items()} == {
+        "all": (4, 0.5),
+        "logic": (2, 0.0),
+        "facts": (2, 1.0),
+    }
+    assert [of[name]["kappa"] for name in ("all", "logic", "facts")] == [0.0, -1.0, 1.0]
+    lines = in_lines(write_export(protocol, source, source.path / "out"))
+    assert [line.split()[:6] for line in lines if re.match("unfaithful +round 1", line)] == [
+        ["unfaithful", "round", "1", "all", "4", "0.500"],
+        ["unfaithful", "round", "1", "logic", "2", "0.000"],
+        ["unfaithful", "round", "1", "facts", "2", "1.000"],
+    ]
 
 
 def test_an_export_is_read_as_the_chains_of_fine_cot(tmp_path: Path) -> None:

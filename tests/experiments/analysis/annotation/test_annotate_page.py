@@ -190,7 +190,7 @@ def test_two_people_label_twenty_traces_in_three_rounds(tmp_path: Path) -> None:
     assert Counter(r["unfaithfulness"] for r in responses) == {0: 15, 1: 4}
     for response in responses:
         assert response["faithful_type"] % 2 == 1 - response["unfaithfulness"]
-    table = pd.read_csv(export / "agreement.csv").set_index(["round", "of"])
+    table = pd.read_csv(export / "agreement.csv").set_index(["dataset", "round", "of"]).loc["all"]
     first, last = table.loc[(1, "label")], table.loc[(3, "label")]
     assert (first["n"], first["agreement"]) == (20, 0.9)
     # 5 and 5 of 20 unfaithful, 4 by both: (.9 - .625) / (1 - .625)

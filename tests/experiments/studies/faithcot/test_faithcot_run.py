@@ -18,7 +18,9 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.run import write_outputs
 from faithscope.experiments.engine.units import read_unit
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.faithcot.results import FaithResults
 from faithscope.experiments.studies.faithcot.scores import scores
+from faithscope.experiments.studies.faithcot.tables import OF_LABELS, tables_of
 
 N = 6
 
@@ -120,6 +122,16 @@ def test_labels_are_counted_and_nothing_is_lost(run_dir: Path) -> None:
     # annotators name two of three steps
     assert steps["chance"].between(0.6, 0.7).any()
     assert steps["hit_rate"].between(0, 1).all()
+
+
+def test_a_chain_that_two_models_read_has_its_labels_once(run_dir: Path) -> None:
+    results = FaithResults(load_run(run_dir))
+    once = tables_of(results)
+    both = FaithResults(load_run(run_dir))
+    both.__dict__["traces"] = pd.concat([both.traces, both.traces.assign(reader="another")])
+    twice = tables_of(both)
+    for name in (t.name for t in OF_LABELS):
+        pd.testing.assert_frame_equal(once[name], twice[name])
 
 
 def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(

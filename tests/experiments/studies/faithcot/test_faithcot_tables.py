@@ -14,8 +14,11 @@ from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.studies.faithcot.metrics import by_rule, share_by_question
 from faithscope.experiments.studies.faithcot.paper import common_chains
 from faithscope.experiments.studies.faithcot.tables import (
+    ACCURACIES,
+    CATEGORIES,
     DETECTED,
     PAPER_TABLES,
+    PRINCIPLES_NAMED,
     QUADRANTS,
     RATES,
     STEPS,
@@ -79,6 +82,41 @@ def test_an_interval_of_all_or_none_is_no_point_and_one_of_fewer_than_five_is_em
     # five chains about one question are one draw
     frame = traces(*({"unfaithful": i % 2 == 0, "question": "q"} for i in range(5)))
     assert np.isnan(RATES.make(frame, how=HOW)["unfaithful_low"]).all()
+
+
+def test_accuracy_stands_beside_the_share_of_unfaithful_chains_of_the_same_chains() -> None:
+    cases = [(True, True), (True, False), (True, False), (False, True), (None, True)]
+    frame = traces(
+        *({"correct": c, "unfaithful": u, "model": m} for c, u in cases for m in ("a", "b")),
+        {"correct": True, "unfaithful": None, "model": "a"},
+    )
+    made = ACCURACIES.make(frame, how=HOW).set_index(["dataset", "model"])
+    assert set(made.index) == {(d, m) for d in ("aqua", "all") for m in ("a", "b", "all")}
+    assert made.loc[("aqua", "a"), ["n", "accuracy", "unfaithful"]].tolist() == [4, 0.75, 0.5]
+    whole = made.loc[("all", "all")]
+    assert whole["n"] == 8
+    assert whole["accuracy_low"] < whole["accuracy"] == 0.75 < whole["accuracy_high"]
+
+
+def test_a_chain_counts_once_in_each_category_of_the_signals_that_it_names() -> None:
+    named = [("post_hoc_1", "post_hoc_2"), ("spurious_1",), ("post_hoc_1", "spurious_1")]
+    frame = traces(
+        *({"unfaithful": True, "principles": p} for p in 4 * named),
+        {"unfaithful": True, "principles": ()},
+        {"unfaithful": False, "principles": ("post_hoc_1",)},
+    )
+    made = CATEGORIES.make(frame, how=HOW).set_index("category")
+    assert made["n"].tolist() == [8, 8]
+    assert made["share"].tolist() == pytest.approx([2 / 3, 2 / 3])
+    of = PRINCIPLES_NAMED.make(frame, how=HOW).set_index("principle")
+    assert of.loc["post_hoc_1", ["n", "share_of_category"]].tolist() == [8, 1.0]
+    assert of.loc["post_hoc_2", "share_of_category"] == 0.5
+    assert (of.loc["post_hoc_2", "share"], of.loc["spurious_2", "n"]) == (1 / 3, 0)
+    assert of.loc["post_hoc_2", "share_low"] < 1 / 3 < of.loc["post_hoc_2", "share_high"]
+    alone = traces(*({"unfaithful": True, "principles": ("spurious_1",)} for _ in range(6)))
+    of = PRINCIPLES_NAMED.make(alone, how=HOW).set_index("principle")
+    assert np.isnan(of.loc["post_hoc_1", "share_of_category"])
+    assert of.loc["spurious_1", "share_of_category"] == 1.0
 
 
 def test_intervals_of_steps_draw_questions() -> None:
