@@ -16,7 +16,7 @@ BUDGETS = {
     "interventions": 2_400,
     "probes": 10_350,
     FIRST_FLOOR: 65_700,
-    "experiments/analysis": 11_300,
+    "experiments/analysis": 11_350,
     "experiments/cli": 1_000,
     "experiments/config": 1_200,
     "experiments/data": 7_950,
