@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faithscope.experiments.analysis import cells
-from faithscope.experiments.analysis.comparison.details import Drawn
+from faithscope.experiments.analysis.item_view import Drawn
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, by_probe

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison.details import HeatMap
+from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record

@@ -9,10 +9,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import cells, item_view
 from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison import details
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
@@ -117,10 +116,10 @@ rigidity_picture = picture(
 )
 
 
-def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[details.Curve]:
+def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[item_view.Curve]:
     if record.get("excluded"):
         return
-    yield details.Curve(
+    yield item_view.Curve(
         f"{record['lens'].capitalize()} lens: the final token {record['final_token']!r}, by layer",
         "layer",
         "log-prob, nats",

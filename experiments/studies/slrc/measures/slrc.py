@@ -116,7 +116,8 @@ def _steps(record: Record) -> list[dict[str, Any]]:
     ]
 
 
-def _branches(record: Record) -> list[dict[str, Any]]:
+def branch_rows(record: Record) -> list[dict[str, Any]]:
+    """Rows of the frame `branches`: one for each branch of each edit."""
     if record.get("excluded"):
         return []
     return [
@@ -159,7 +160,7 @@ REPORT = MeasureReport(
             "branches",
             "A row per branch: the edit, its answer, and how far that is from the baseline's.",
             (*_READ, "edit", "position", "baseline", "answer", "flipped", *_GRADED),
-            _branches,
+            branch_rows,
         ),
     ),
     measures=OF_SLRC,

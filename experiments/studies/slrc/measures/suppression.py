@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.charts import field
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.comparison.details import HeatMap
+from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from faithscope.experiments.analysis import cells
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison.details import Curve
 from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.item_view import Curve
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
