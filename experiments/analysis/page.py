@@ -83,6 +83,8 @@ class Grid:
     caption: str
     heading: str = ""
     """Heading above the table; left out if the run has no such table."""
+    rows: pd.DataFrame | None = None
+    """The rows and columns to show of the named table; None shows all of it."""
 
 
 @dataclass(frozen=True)
@@ -323,8 +325,8 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
 
 
 def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
-    table = page.tables[name]
-    if page.most_rows is None or len(table) <= page.most_rows:
+    table = page.tables[name] if block.rows is None else block.rows
+    if block.rows is not None or page.most_rows is None or len(table) <= page.most_rows:
         ready = html_table(table, page.columns_of(name), name, page.order)
         yield replace(block, table=ready)
         return
