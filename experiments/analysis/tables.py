@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -119,8 +119,23 @@ class Groups:
     """Maps the records to groups, in the order of the table's rows."""
 
 
+class _OneColumn:
+    """A cell that fills one column, declared by the cell's own name, label, meaning and unit."""
+
+    name: str
+    label: str
+    meaning: str
+    unit: str = ""
+    has_interval: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        column = Column(self.name, self.label, self.meaning, self.unit, self.has_interval)
+        return (column,)
+
+
 @dataclass(frozen=True)
-class Count:
+class Count(_OneColumn):
     """Cell: number of rows that a mask selects."""
 
     name: str
@@ -128,31 +143,24 @@ class Count:
     label: str = ""
     meaning: str = ""
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (Column(self.name, self.label, self.meaning),)
-
     def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         return {self.name: count(self.among(rows))}
 
 
 @dataclass(frozen=True)
-class Share:
+class Share(_OneColumn):
     """Cell: share of the selected rows whose value is 1, with its Wilson interval.
 
     An unknown value (NaN) counts as not 1. Where that is wrong, let the mask `among` leave such
     rows out (`rows_known`).
     """
 
+    has_interval = True
     name: str
     values: Values
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (Column(self.name, self.label, self.meaning, interval=True),)
 
     def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         values = values_of(_under(self.among, rows), self.values)
@@ -160,7 +168,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(_OneColumn):
     """Cell: mean, or another statistic, of the known values of the selected rows, without interval.
 
     The sum of no values is 0; any other statistic of no values is NaN.
@@ -175,20 +183,17 @@ class Mean:
     statistic: str = "mean"
     """Name of a method of `pandas.Series`: mean, median, std, min, max or sum."""
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (Column(self.name, self.label, self.meaning, self.unit),)
-
     def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         values = pd.Series(values_of(keep(rows, self.among(rows)), self.values))
         return {self.name: getattr(values, self.statistic)()}
 
 
 @dataclass(frozen=True)
-class Boot:
+class Boot(_OneColumn):
     """Cell: mean of the known values of the selected rows, with a bootstrap interval that resamples
     clusters."""
 
+    has_interval = True
     name: str
     values: Values
     cluster: str
@@ -198,10 +203,6 @@ class Boot:
     label: str = ""
     meaning: str = ""
     unit: str = ""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (Column(self.name, self.label, self.meaning, self.unit, interval=True),)
 
     def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
         chosen = keep(rows, self.among(rows))
@@ -283,7 +284,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(_OneColumn):
     """Cell: one number or text, without an interval, that a function computes from a group."""
 
     name: str
@@ -291,10 +292,6 @@ class Number:
     label: str = ""
     meaning: str = ""
     unit: str = ""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return (Column(self.name, self.label, self.meaning, self.unit),)
 
     def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
         return {self.name: self.compute(rows)}
