@@ -460,6 +460,15 @@ class Table:
             raise ValueError(f"table {self.name!r} declares no column {min(lost)!r}")
         return pd.DataFrame(rows, columns=self.header).astype(dict(self.dtypes))
 
+    def filled(self, rows: Iterable[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+        """The given rows as a frame with the declared header.
+
+        Columns that a row lacks are NaN. Numbers for columns that are not declared, as in a row
+        made for another table, are left out.
+        """
+        ready = isinstance(rows, pd.DataFrame)
+        return pd.DataFrame(rows if ready else list(rows), columns=self.header)
+
     def _rows(self, source: Any, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
         for part in _apart(source, self.apart):
             if self.cells or not self.lines:
@@ -476,21 +485,29 @@ class Table:
         return groups(pooled(source, *self.pool), self.keys) if self.by else [({}, source)]
 
 
+def _no_rows(frame: Any, how: Any) -> Iterable[Mapping[str, Any]]:
+    return ()
+
+
 def computed_table(
     name: str,
-    of: str,
-    columns: tuple[Column, ...],
-    compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]],
+    columns: Sequence[str | Column],
+    of: str = "",
+    compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]] = _no_rows,
     **more: Any,
 ) -> Table:
-    """A table without keys, whose rows one function computes from the whole frame.
+    """A table without keys, whose rows one function computes from the whole frame, because no
+    grouping of the frame gives them: rows per pair of measures, tests corrected over all rows.
 
     Args:
+        columns: all columns in order; a bare name is one of `columns.SHARED`.
         of: name of the frame.
-        compute: maps the frame and the bootstrap settings to rows.
+        compute: maps the frame and the bootstrap settings to rows. A table without it gets its rows
+            by `Table.filled`.
         more: further fields of `Table`.
     """
-    return Table(name, of, lines=[Lines(columns, compute)], **more)
+    declared = tuple(SHARED[x] if isinstance(x, str) else x for x in columns)
+    return Table(name, of, lines=[Lines(declared, compute)], **more)
 
 
 def excerpt(
@@ -520,37 +537,6 @@ def excerpt(
     return Table(name, table.name, [declared[key] for key in by], cells, among=among, layout=layout)
 
 
-@dataclass(frozen=True)
-class Computed:
-    """Columns of a `tables/<name>.csv` whose rows are computed elsewhere, because no grouping of
-    one frame gives them: rows per pair of measures, tests corrected over all rows, scores fitted on
-    other rows."""
-
-    name: str
-    """Name of the CSV file, without its ending."""
-    declared: Sequence[str | Column]
-    """All columns in order; a bare name is one of `columns.SHARED`."""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Every declared column, in the order of the header."""
-        return tuple(SHARED[x] if isinstance(x, str) else x for x in self.declared)
-
-    @property
-    def header(self) -> list[str]:
-        """Names of the columns of the CSV file, with those of the intervals."""
-        return [name for column in self.columns for name in column.names]
-
-    def table(self, rows: Iterable[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-        """The given rows as a frame with the declared header.
-
-        Columns that a row lacks are NaN. Numbers for columns that are not declared, as in a row
-        made for another table, are left out.
-        """
-        ready = isinstance(rows, pd.DataFrame)
-        return pd.DataFrame(rows if ready else list(rows), columns=self.header)
-
-
 def make_tables(
     tables: Iterable[Table], frames: Mapping[str, Any], how: Bootstrap | None = None
 ) -> dict[str, pd.DataFrame]:
@@ -571,18 +557,18 @@ def make_tables(
 
 
 def in_layout(
-    specifications: Iterable[Table | Computed], tables: Mapping[str, pd.DataFrame]
+    specifications: Iterable[Table], tables: Mapping[str, pd.DataFrame]
 ) -> list[PaperTable]:
     """The tables of a run whose specification has a paper's layout: their numbers, and the text
     that the paper prints."""
     return [
         PaperTable(table.name, tables[table.name], table.layout(tables[table.name]))
         for table in specifications
-        if isinstance(table, Table) and table.layout and table.name in tables
+        if table.layout and table.name in tables
     ]
 
 
-def declared(tables: Iterable[Table | Computed]) -> tuple[Columns, dict[str, Columns]]:
+def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:
     """The column declarations of a study's tables, as its page and `docs/columns.md` show them.
 
     Returns:

@@ -14,7 +14,7 @@ from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import Scores, digest
 from faithscope.experiments.analysis.item_view import Item
 from faithscope.experiments.analysis.run import Report, Run, load_run
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import existing_run, stored_config
@@ -22,7 +22,7 @@ from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
 
-SOURCES = Computed("sources", (
+SOURCES = computed_table("sources", (
     SOURCE,
     Column("study", meaning="What kind of run it is."),
     Column("run", meaning="Folder of the run."),

@@ -186,7 +186,6 @@ def _state(record: Record, arrays: Mapping[str, Any]) -> Sequence[float]:
 
 LINEAR_PROBE = computed_table(
     "linear_probe",
-    cells.RECORDS,
     (
         SHARED["model"],
         SHARED["task"],
@@ -211,6 +210,7 @@ LINEAR_PROBE = computed_table(
         Column("decodable", meaning="Accuracy above the largest class, selectivity above 0."),
         SHARED["reason"],
     ),
+    cells.RECORDS,
     _classified,
     caption="Accuracy of a linear classifier of the answer",
     folded="Place by place, layer by layer",

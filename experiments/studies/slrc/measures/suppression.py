@@ -166,7 +166,6 @@ REPORT = MeasureReport(
         ),
         computed_table(
             "suppression_map",
-            cells.RECORDS,
             (
                 SHARED["model"],
                 SHARED["task"],
@@ -179,6 +178,7 @@ REPORT = MeasureReport(
                 *cells.COUNTED.columns,
                 *KL.columns,
             ),
+            cells.RECORDS,
             _by_places,
             caption="Effect of a step on later ones and on the answer by relative place",
             folded="By place of both steps",

@@ -59,7 +59,6 @@ HIGHER_IS_FAITHFUL = Column(
 FORWARDS = Column("forwards", "calls", "Mean model calls of an item for this measure alone.")
 MEANS_OF_MEASURES = computed_table(
     "measures",
-    cells.RECORDS,
     (
         *(SHARED[name] for name in ("model", "task", "measure", "family")),
         *cells.COUNTED.columns,
@@ -71,6 +70,7 @@ MEANS_OF_MEASURES = computed_table(
         HIGHER_IS_FAITHFUL,
         FORWARDS,
     ),
+    cells.RECORDS,
     _means_of_measures,
     caption="Mean score of every measure",
     folded="Mean of every measure",
@@ -95,8 +95,8 @@ def _correlations(records: Sequence[Record], how: cells.Analysis) -> Iterator[di
 SPEARMAN = Column("spearman", meaning="Rank correlation over the items that both have a score of.")
 MEASURE_CORRELATIONS = computed_table(
     "measure_correlations",
-    cells.RECORDS,
     (*(SHARED[name] for name in ("model", "measure", "other")), *cells.COUNTED.columns, SPEARMAN),
+    cells.RECORDS,
     _correlations,
 )
 """Spearman's rank correlation over items, one row per model and pair of measures.
@@ -227,7 +227,6 @@ def _head_to_head(records: Sequence[Record], how: cells.Analysis) -> Iterator[di
 
 HEAD_TO_HEAD = computed_table(
     "head_to_head",
-    cells.RECORDS,
     (
         *(SHARED["model"], SHARED["task"], FRAMING, SHARED["measure"], SHARED["other"]),
         *cells.COUNTED.columns,
@@ -255,6 +254,7 @@ HEAD_TO_HEAD = computed_table(
             interval=True,
         ),
     ),
+    cells.RECORDS,
     _head_to_head,
     caption="Measures head to head",
     folded="Every two measures, with intervals",

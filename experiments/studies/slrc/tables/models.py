@@ -101,7 +101,6 @@ def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[st
 
 MODELS = computed_table(
     "models",
-    cells.RECORDS,
     (
         *(SHARED["model"], FRAMING, SHARED["reading"]),
         Column(
@@ -134,6 +133,7 @@ MODELS = computed_table(
         ),
         *SIZES,
     ),
+    cells.RECORDS,
     _of_models,
     dtypes={x.name: "Int64" for x in SIZES},
     caption="Scores of each model, means over its tasks",
@@ -271,7 +271,6 @@ def _correlated(models: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]
 
 MODEL_CORRELATIONS = computed_table(
     "model_correlations",
-    "models",
     (
         *(FRAMING, SHARED["reading"]),
         Column("x", meaning="The first of the two scores."),
@@ -284,6 +283,7 @@ MODEL_CORRELATIONS = computed_table(
             meaning="Why the correlation says little; empty where nothing speaks against it.",
         ),
     ),
+    "models",
     _correlated,
     caption="Correlations over models",
     folded="Over models, what goes with what",

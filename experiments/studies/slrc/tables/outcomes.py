@@ -191,7 +191,6 @@ _LABEL_MASS = Column(
 )
 LABEL_MASSES = computed_table(
     "label_mass",
-    cells.RECORDS,
     (
         *(SHARED[name] for name in _OF_MASSES),
         Column("label_mass", meaning="Share of the model's probability on all labels."),
@@ -200,6 +199,7 @@ LABEL_MASSES = computed_table(
             meaning="Whether the record counts nowhere because its label mass is too low.",
         ),
     ),
+    cells.RECORDS,
     _masses,
 )
 """One row per scored record with its label mass: after the unedited reasoning, or for `direct`

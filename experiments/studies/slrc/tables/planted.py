@@ -129,7 +129,6 @@ def _against_truth(records: Sequence[Record], analysis: cells.Analysis) -> Itera
 
 PLANTED = computed_table(
     "planted",
-    cells.RECORDS,
     (
         *(SHARED["measure"], SHARED["family"]),
         Column(
@@ -147,6 +146,7 @@ PLANTED = computed_table(
         FORWARDS,
         Column("n", "items", "Items of `faithful` and `decorative` that have a score."),
     ),
+    cells.RECORDS,
     _against_truth,
     caption="Measures against the planted truth",
 )

@@ -106,7 +106,6 @@ def _modes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, A
 
 TAXONOMY = computed_table(
     "taxonomy",
-    cells.RECORDS,
     (
         *(SHARED["model"], SHARED["task"], FRAMING, SHARED["reading"], SHARED["prompt"]),
         *cells.COUNTED.columns,
@@ -131,6 +130,7 @@ TAXONOMY = computed_table(
             "Items whose answer with reasoning could not be read: they count as not right.",
         ),
     ),
+    cells.RECORDS,
     _modes,
     caption="Mode of each model on each task",
 )
@@ -200,7 +200,6 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
 
 THRESHOLD_SENSITIVITY = computed_table(
     "threshold_sensitivity",
-    "taxonomy",
     (
         *(FRAMING, SHARED["reading"]),
         Column("tasks", meaning="All, or those of classification alone."),
@@ -239,6 +238,7 @@ THRESHOLD_SENSITIVITY = computed_table(
             for mode, words in MODES.items()
         ),
     ),
+    "taxonomy",
     lambda taxonomy, how: rows(threshold_sensitivity_table(taxonomy, how)),
     caption="Pairs that keep their mode under another threshold",
     folded="Under other necessity thresholds",
@@ -299,7 +299,6 @@ def _changes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str,
 
 PROMPT_INTERVENTIONS = computed_table(
     "prompt_interventions",
-    cells.RECORDS,
     (
         *(SHARED["model"], SHARED["task"]),
         Column("variant", meaning="The other prompt, by its name."),
@@ -318,6 +317,7 @@ PROMPT_INTERVENTIONS = computed_table(
             "other measures.",
         ),
     ),
+    cells.RECORDS,
     _changes,
     caption="What another prompt changes",
 )
