@@ -78,7 +78,7 @@ def show(
     """Show an item: its coloured steps, or its judgements."""
     from rich.console import Console
 
-    from faithscope.experiments.analysis.terminal import show_item
+    from faithscope.experiments.cli.terminal import show_item
 
     show_item(Console(), run, item, model=model, task=task, by=by)
     return 0

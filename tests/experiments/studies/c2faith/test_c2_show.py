@@ -11,8 +11,8 @@ from fault_server import FaultServer, fails
 from rich.console import Console
 
 import faithscope
-from faithscope.experiments.analysis.terminal import show_item
 from faithscope.experiments.cli import execute
+from faithscope.experiments.cli.terminal import show_item
 from faithscope.experiments.studies.c2faith.results import results
 
 

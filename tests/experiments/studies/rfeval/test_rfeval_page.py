@@ -18,8 +18,8 @@ from rich.console import Console
 
 from faithscope.experiments.analysis.page import render, write_page
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.terminal import print_card, print_items
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.cli.terminal import print_card, print_items
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.columns import COLUMNS
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures

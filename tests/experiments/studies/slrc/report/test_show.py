@@ -20,7 +20,7 @@ from sample_records import (
     write_run,
 )
 
-from faithscope.experiments.analysis.terminal import show_item
+from faithscope.experiments.cli.terminal import show_item
 from faithscope.interp.errors import UserError
 
 ITEM = chain_sample("faithful", 2).item
