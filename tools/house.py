@@ -16,7 +16,7 @@ BUDGETS = {
     "interventions": 2_400,
     "probes": 10_350,
     FIRST_FLOOR: 63_500,
-    "experiments/analysis": 9_800,
+    "experiments/analysis": 9_850,
     "experiments/cli": 1_000,
     "experiments/config": 1_200,
     "experiments/data": 7_950,
