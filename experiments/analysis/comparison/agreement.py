@@ -14,13 +14,14 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, rankdata
 
+from faithscope.experiments.analysis.cells import Count, Mean, rows_with
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import LABELS
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.statistics.stats import over
-from faithscope.experiments.analysis.tables import Count, Mean, Table, computed_table, rows_with
+from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows
 
 LEAST_MODELS = 3

@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
+from faithscope.experiments.analysis.cells import Lines
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS
 from faithscope.experiments.analysis.comparison.scores import COST_COLUMNS, COSTS
@@ -36,7 +37,7 @@ from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE
-from faithscope.experiments.analysis.tables import Lines, Table, computed_table
+from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns
 
 LEVEL = 0.05

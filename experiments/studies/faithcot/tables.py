@@ -8,11 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.spend import SPEND, spend_table
-from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import (
+from faithscope.experiments.analysis.cells import (
     AC2,
     ACCURACY,
     AUROC,
@@ -25,14 +21,15 @@ from faithscope.experiments.analysis.tables import (
     Kept,
     Mean,
     Numbers,
-    Table,
     all_of,
-    declared,
-    make_tables,
-    pooled,
     rows_known,
     rows_with,
 )
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.spend import SPEND, spend_table
+from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.tables import Table, declared, make_tables, pooled
 from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, rows
 from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, FATES, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES

@@ -12,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Lines, all_of
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc, ratios
-from faithscope.experiments.analysis.tables import Lines, Table, all_of
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import all_columns, columns, count, groups, keep, numbers
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     COUNTS,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from faithscope.experiments.analysis.cells import values_of
 from faithscope.experiments.analysis.measure import (
     Family,
     Measure,
@@ -17,7 +18,6 @@ from faithscope.experiments.analysis.measure import (
     mean_of,
 )
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tables import values_of
 from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY

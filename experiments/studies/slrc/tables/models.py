@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats as scipy_stats
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
@@ -85,7 +85,7 @@ def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[st
         slrc.setdefault((r["model"], r["framing"], r["reading"]), []).append(r)
     asked: dict[tuple[str, str], list[Record]] = {}
     for probe in ("sycophancy", "error_detection", "direct"):
-        for _, same in cells.grouped(probe).of(records):
+        for _, same in aggregates.grouped(probe).of(records):
             for r in same:
                 if probe != "direct" or r["prompt"] == how.taxonomy.prompt:
                     asked.setdefault((r["model"], r["reading"]), []).append(r)
@@ -109,8 +109,8 @@ MODELS = computed_table(
             "Whether the weights are at hand; else it was asked over an API.",
         ),
         Column("n_tasks", "tasks", "Number of tasks that the means are over."),
-        *cells.COUNTED.columns,
-        *cells.with_intervals(*_SCORES),
+        *aggregates.COUNTED.columns,
+        *aggregates.with_intervals(*_SCORES),
         Column("tasks", meaning="Tasks with an SLRC."),
         N_DIRECT_UNPARSED,
         Column(
@@ -133,7 +133,7 @@ MODELS = computed_table(
         ),
         *SIZES,
     ),
-    cells.RECORDS,
+    aggregates.RECORDS,
     _of_models,
     dtypes={x.name: "Int64" for x in SIZES},
     caption="Scores of each model, means over its tasks",
@@ -154,7 +154,7 @@ def _rank(way: tuple[str, str, str]) -> tuple[str, int, int]:
     return model, FRAMINGS.index(framing), READINGS.index(reading)
 
 
-def _row(slrc: list[Record], asked: list[Record], how: cells.Analysis) -> dict[str, Any]:
+def _row(slrc: list[Record], asked: list[Record], how: aggregates.Analysis) -> dict[str, Any]:
     counts = dict(sorted(_counts([*slrc, *asked]).items()))
     of_tasks = list(counts.values())
     measured_on = {

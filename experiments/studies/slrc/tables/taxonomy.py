@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tables import Number, Share, computed_table
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
@@ -52,11 +53,11 @@ def _rank(record: Record) -> tuple[int, str, int]:
     return place, prompt, READINGS.index(reading)
 
 
-DIRECT = cells.grouped("direct", {"prompt": "prompt", "reading": "reading"}, rank=_rank)
-DIRECT_ACCURACY = cells.item_table(
+DIRECT = aggregates.grouped("direct", {"prompt": "prompt", "reading": "reading"}, rank=_rank)
+DIRECT_ACCURACY = aggregates.item_table(
     "direct",
     DIRECT,
-    cells.COUNTED,
+    aggregates.COUNTED,
     Share(
         "accuracy",
         lambda same: [bool(x) for r in same if (x := r["correct"]) is not None],
@@ -108,14 +109,14 @@ TAXONOMY = computed_table(
     "taxonomy",
     (
         *(SHARED["model"], SHARED["task"], FRAMING, SHARED["reading"], SHARED["prompt"]),
-        *cells.COUNTED.columns,
+        *aggregates.COUNTED.columns,
         Column(
             "mode",
             meaning="Genuine, scaffolding, decorative or empty; no text where necessity or "
             "gap was not measured.",
         ),
         Column("settled", meaning="Neither interval, of gap or necessity, holds its threshold."),
-        *cells.with_intervals(
+        *aggregates.with_intervals(
             Column("direct_accuracy", "accuracy, direct", "Accuracy without reasoning."),
             Column(
                 "cot_accuracy", "accuracy, reasoned", "Accuracy of the same items with reasoning."
@@ -130,7 +131,7 @@ TAXONOMY = computed_table(
             "Items whose answer with reasoning could not be read: they count as not right.",
         ),
     ),
-    cells.RECORDS,
+    aggregates.RECORDS,
     _modes,
     caption="Mode of each model on each task",
 )
@@ -303,7 +304,7 @@ PROMPT_INTERVENTIONS = computed_table(
         *(SHARED["model"], SHARED["task"]),
         Column("variant", meaning="The other prompt, by its name."),
         *(FRAMING, SHARED["reading"], SHARED["measure"]),
-        *cells.COUNTED.columns,
+        *aggregates.COUNTED.columns,
         Column("standard", meaning="The measure under the task's own prompt."),
         Column("changed", meaning="The measure under the other prompt."),
         Column(
@@ -317,7 +318,7 @@ PROMPT_INTERVENTIONS = computed_table(
             "other measures.",
         ),
     ),
-    cells.RECORDS,
+    aggregates.RECORDS,
     _changes,
     caption="What another prompt changes",
 )
