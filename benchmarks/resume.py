@@ -25,6 +25,7 @@ from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store, read_records, record_file
 from faithscope.experiments.engine.traces.plan import plan
+from faithscope.experiments.engine.traces.stages import STAGES
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.config import RunConfig
 
@@ -44,7 +45,7 @@ def nearly_done(folder: Path, items: int, left: int = LEFT) -> Path:
     with Store(settings, environment(), "main", whole.stored()) as store:
         for stage in ("trace", "slrc"):
             records = read_records(done, stage)
-            with (store.run_dir / record_file(stage, "main")).open("wb") as file:
+            with (store.run_dir / record_file(stage, "main", STAGES)).open("wb") as file:
                 for item in whole.items[: items - left]:
                     _, model, task, name = item.key(stage)
                     mine = [r | {"item": name} for r in records]

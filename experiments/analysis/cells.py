@@ -1,380 +1,355 @@
-"""Cells and groupings for tables that are made of records instead of frames.
+"""Cells of tables: columns, each declared where its numbers are computed, and masks of rows.
 
-    item_table("peaks", grouped(probe), COUNTED, means({PEAK_DEPTH: "peak_depth"}))
+    Count("n_included", INCLUDED, "pairs that count", "Complete, judged, in contrast.")
+    Share("rf", "rf", INCLUDED, "RF", "Share of the pairs that count with RF = 1.")
 
-This table has one row per model and task, with the number of items and the mean of their
-`peak_depth` with its bootstrap interval. Every item counts once; intervals of means are percentile
-bootstraps over items.
-
-These tables use records because a run of 5,000 items has 900,000 branches: building a frame of them
-would take longer than all tables do, and 100 kB of memory per item.
+A `Cell` maps the rows of one group to the numbers of one row of a table: here a count, and a share
+with the ends of its interval. `Lines` yield several rows per group. `analysis.tables` makes tables
+of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import pandas as pd
 
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Place, Record, Records, by_probe, once, place_of
-from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
-from faithscope.experiments.analysis.tables import (
-    Cell,
-    Count,
-    Group,
-    Groups,
-    Lines,
-    Number,
-    Numbers,
-    Table,
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.statistics.against_label import (
+    Totals,
+    against_label,
+    drawn_together,
 )
-from faithscope.experiments.analysis.tidy import columns, mean, mean_present
-from faithscope.probes import PROBES, Settings
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
+from faithscope.experiments.analysis.statistics.stats import wilson
+from faithscope.experiments.analysis.tidy import columns as interval_columns
+from faithscope.experiments.analysis.tidy import columns_of, count, keep, numbers
 
-RECORDS = "records"
-"""Name of a run's records in `Table.of`."""
-PLACES = 5
-"""Number of equal parts of the reasoning, in which steps are pooled by their relative position."""
-Score = Callable[[Record], Any]
-"""Function that computes a value from one record."""
-Fields = Mapping[Column, str | Score] | Sequence[Column]
-"""Column -> name of a field of the records, or a function of the record; the value is None where a
-record has none. A sequence of columns means the fields of the same names."""
+Mask = Callable[[Any], Any]
+"""Frame -> (rows,) whether each row takes part."""
+Values = str | Callable[[Any], Any]
+"""Name of a column of the frame, or a function that maps the rows to values, as a rule one each."""
+
+
+def every_row(rows: Any) -> np.ndarray:
+    """Mask that selects all rows."""
+    return np.ones(len(rows), dtype=bool)
+
+
+def rows_with(**values: Any) -> Mask:
+    """Mask of the rows in which every named column has the given value, or one of a tuple of
+    values."""
+
+    def mask(frame: pd.DataFrame) -> np.ndarray:
+        of = np.ones(len(frame), dtype=bool)
+        for name, value in values.items():
+            of &= frame[name].isin(value if isinstance(value, tuple) else [value]).to_numpy()
+        return of
+
+    return mask
+
+
+def rows_without(**values: Any) -> Mask:
+    """Mask of the rows in which none of the named columns has the given value (or one of a tuple
+    of values)."""
+    masks = [rows_with(**{name: value}) for name, value in values.items()]
+    return lambda frame: ~np.any([mask(frame) for mask in masks], axis=0)
+
+
+def rows_known(*names: str) -> Mask:
+    """Mask of the rows in which every named column has a value."""
+    return lambda frame: np.all([frame[name].notna().to_numpy() for name in names], axis=0)
+
+
+def all_of(*masks: Mask) -> Mask:
+    """Mask of the rows that every one of the given masks selects."""
+    return lambda frame: np.all([mask(frame) for mask in masks], axis=0)
+
+
+class Cell(Protocol):
+    """One or several columns of a table, with the computation of their numbers for one group."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The declared columns, in the order of the header."""
+        ...
+
+    def of(self, rows: Any, how: Any) -> Mapping[str, Any]:
+        """Name in the CSV header -> number, computed from the rows of one group.
+
+        A column with an interval gives three numbers: `<name>`, `<name>_low`, `<name>_high`.
+
+        Args:
+            rows: the rows of the frame, or the records, of the group.
+            how: the bootstrap settings (`Bootstrap`), for cells with a bootstrap interval.
+        """
+        ...
+
+
+class _OneColumn:
+    """A cell that fills one column, declared by the cell's own name, label, meaning and unit."""
+
+    name: str
+    label: str
+    meaning: str
+    unit: str = ""
+    has_interval: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        column = Column(self.name, self.label, self.meaning, self.unit, self.has_interval)
+        return (column,)
 
 
 @dataclass(frozen=True)
-class Analysis(Bootstrap):
-    """Bootstrap settings with access to a run's arrays and probe settings, passed to every cell."""
+class Count(_OneColumn):
+    """Cell: number of rows that a mask selects."""
 
-    arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]] = lambda probe: ()
-    """Maps a probe to the stored arrays of each item, sorted by model and task."""
-    settings: Callable[[str], Settings] = lambda probe: PROBES[probe].settings()
-    """Maps a probe to the settings that the run used for it."""
+    name: str
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
 
-    def estimates(
-        self, values: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]
-    ) -> list[Estimate]:
-        """Bootstrap estimates of a statistic, with the seed and number of resamples of this
-        analysis (`stats.bootstrapped`)."""
-        return stats.bootstrapped(values, statistic, seed=self.seed, resamples=self.resamples)
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        return {self.name: count(self.among(rows))}
 
 
 @dataclass(frozen=True)
-class Curve:
-    """Cell of a `curve_table`: columns with one value per point (a layer, for example)."""
+class Share(_OneColumn):
+    """Cell: share of the selected rows whose value is 1, with its Wilson interval.
+
+    An unknown value (NaN) counts as not 1. Where that is wrong, let the mask `among` leave such
+    rows out (`rows_known`).
+    """
+
+    has_interval = True
+    name: str
+    values: Values
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
+
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        values = values_of(selected(self.among, rows), self.values)
+        return interval_columns(self.name, wilson(count(values == 1), len(values)))
+
+
+@dataclass(frozen=True)
+class Mean(_OneColumn):
+    """Cell: mean, or another statistic, of the known values of the selected rows, without interval.
+
+    The sum of no values is 0; any other statistic of no values is NaN.
+    """
+
+    name: str
+    values: Values
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
+    unit: str = ""
+    statistic: str = "mean"
+    """Name of a method of `pandas.Series`: mean, median, std, min, max or sum."""
+
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
+        values = pd.Series(values_of(keep(rows, self.among(rows)), self.values))
+        return {self.name: getattr(values, self.statistic)()}
+
+
+@dataclass(frozen=True)
+class Boot(_OneColumn):
+    """Cell: mean of the known values of the selected rows, with a bootstrap interval that resamples
+    clusters."""
+
+    has_interval = True
+    name: str
+    values: Values
+    cluster: str
+    """Column that names the cluster of each row (an item, a chain); all rows of a cluster are
+    drawn together."""
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
+    unit: str = ""
+
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
+        chosen = keep(rows, self.among(rows))
+        values = {self.name: values_of(chosen, self.values)}
+        estimates = means(chosen[self.cluster].to_numpy(), values, how=how)
+        return interval_columns(self.name, estimates[self.name])
+
+
+_WORDS = (
+    ("auroc", "AUROC", "AUROC of the score against the label; .5 is chance."),
+    ("kappa", "κ", "Cohen's, of flags and labels; it collapses where one class is nearly all."),
+    ("ac2", "AC2", "Gwet's, which does not collapse where one class is nearly all."),
+    ("accuracy", "", "Share of flags that are the label."),
+    ("f1", "F1", "F1 where the label is true."),
+)
+AUROC, KAPPA, AC2, ACCURACY, F1 = (Column(*words, interval=True) for words in _WORDS)
+AVERAGE_PRECISION = Column("average_precision", "AP", "Average precision where the label is true.")
+SATURATED = Column("saturated", meaning="One class is 90 % of labels and flags: read AC2, not κ.")
+"""Columns of statistics of a score or flag against a label, named as in
+`statistics.against_label`."""
+
+
+@dataclass(frozen=True)
+class AgainstLabel:
+    """Cell: statistics of a score, or of flags, against a label (`statistics.against_label`)."""
 
     columns: tuple[Column, ...]
-    of: Callable[[Sequence[Record], Analysis], Sequence[Mapping[str, Any]]]
-    """Maps the records of a group to a list with, for each point, column name -> number."""
+    """Columns to fill; each has the name of its statistic, unless `named` says otherwise."""
+    label: Values
+    """True label of each row, 1 or 0; rows whose label is unknown (NaN) are left out."""
+    cluster: str
+    """Column that names the cluster of each row (a question, a chain); all rows of a cluster are
+    drawn together."""
+    score: Values | None = None
+    """Score of each row, for statistics such as AUROC."""
+    flag: Values | None = None
+    """Verdict of each row, 1 or 0, for statistics such as κ and accuracy."""
+    strata: str | None = None
+    """Column that names the stratum of each row; None compares all rows with each other."""
+    among: Mask = every_row
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Column name -> statistic in it, for columns that are not named after their statistic."""
+    totals: Totals = drawn_together
+    """Bootstrap totals that intervals are computed from (`statistics.against_label`)."""
 
-
-def item_table(name: str, groups: Groups, *cells: Cell, **look: Any) -> Table:
-    """A table of records with one row per group.
-
-    Args:
-        look: fields of `Table` that say how the page shows it (`caption`, `folded`, `draw`).
-    """
-    return Table(name, RECORDS, groups, cells, **look)
-
-
-def curve_table(
-    name: str,
-    groups: Groups,
-    points: tuple[Column, ...],
-    at: Callable[[Record], Sequence[tuple[Any, ...]]],
-    *cells: Cell | Curve,
-    **look: Any,
-) -> Table:
-    """A table of records with one row per group and point of a curve.
-
-    Args:
-        points: the columns that identify a point (layer and depth, for example).
-        at: maps a record to the values of `points`, one tuple per point; all records of a group
-            must have the same points.
-        cells: columns of the table; a `Curve` has a value per point, the value of any other cell is
-            repeated in every row of its group.
-        look: fields of `Table` that say how the page shows it (`caption`, `folded`, `draw`).
-    """
-
-    def compute(same: Sequence[Record], analysis: Analysis) -> Iterable[Mapping[str, Any]]:
-        where = at(same[0])
-        parts = [cell.of(same, analysis) for cell in cells]
-        lines = [[x] * len(where) if isinstance(x, Mapping) else x for x in parts]
-        for point, *numbers in zip(where, *lines, strict=True):
-            named = {p.name: x for p, x in zip(points, point, strict=True)}
-            yield named | {name: x for part in numbers for name, x in part.items()}
-
-    lines = Lines((*points, *(c for cell in cells for c in cell.columns)), compute)
-    return Table(name, RECORDS, groups, lines=[lines], **look)
-
-
-def grouped(
-    probe: str,
-    fields: Mapping[str | Column, str] | None = None,
-    *,
-    rank: Callable[[Record], Any] | None = None,
-    counts: Callable[[Record], bool] = lambda r: not r.get("excluded"),
-    alike: tuple[str, ...] = (),
-) -> Groups:
-    """Groups the records of a probe by model, task and further fields, sorted by model, task and
-    item.
-
-    Args:
-        probe: name of the probe.
-        fields: column, or the name of one of `columns.SHARED` -> field of the record.
-        rank: sort key of the groups of one model and task; without it groups stand in the order of
-            their first items.
-        counts: selects the records that take part; by default those that are not excluded.
-        alike: fields that must be the same in all records of a group, such as the number of layers.
-
-    Raises:
-        ValueError: a field of `alike` differs, so records of two models, or of two settings, are
-            mixed. Raised when the groups are made.
-    """
-    fields = fields or {}
-
-    def of(records: Sequence[Record]) -> list[Group]:
-        return once(records, of, lambda: grouped_anew(records))
-
-    def grouped_anew(records: Sequence[Record]) -> list[Group]:
-        chosen = sorted(filter(counts, by_probe(records).get(probe, ())), key=place_of)
-        if order := rank:
-            chosen.sort(key=lambda r: (r["model"], r["task"], order(r)))
-        groups: dict[tuple[Any, ...], list[Record]] = {}
-        for r in chosen:
-            key = (r["model"], r["task"], *(r[field] for field in fields.values()))
-            groups.setdefault(key, []).append(r)
-        for (model, task, *_), same in groups.items():
-            for field in alike:
-                if len(values := {_hashable(r[field]) for r in same}) > 1:
-                    raise ValueError(
-                        f"{probe} of {model} on {task}: records of {sorted(values)} "
-                        f"{field.removeprefix('n_')}; the records of two models are mixed: run "
-                        "again under another name"
-                    )
-        names = ("model", "task", *(x if isinstance(x, str) else x.name for x in fields))
-        return [(dict(zip(names, key, strict=True)), Records(same)) for key, same in groups.items()]
-
-    return Groups(("model", "task", *fields), of)
-
-
-def by_place(name: str, groups: Groups, fields: Fields, **look: Any) -> Table:
-    """A table with one row per group and fifth of the reasoning; step i of T stands at
-    (i - 1/2) / T.
-
-    The column `position` is the middle of the fifth. An item counts once per fifth, with the mean
-    over its steps there; `n` counts the items and `n_steps` their steps.
-
-    Args:
-        fields: columns with their fields, each a list with one value per step (None where a step
-            has none).
-        look: fields of `Table` that say how the page shows it (`caption`, `folded`, `draw`).
-    """
-
-    def split(records: Sequence[Record]) -> Iterable[Group]:
-        for key, same in groups.of(records):
-            for part in range(PLACES):
-                here = [(r, at) for r in same if (at := steps_in(r["n_steps"], part))]
-                items: list[Record] = [
-                    {"n_steps": len(at)}
-                    | {
-                        name: mean_present(values[i] for i in at)
-                        for name, values in of_fields(r, fields).items()
-                    }
-                    for r, at in here
-                ]
-                if items:
-                    yield key | {"position": (part + 0.5) / PLACES}, items
-
-    parts = Groups((*groups.by, POSITION), split)
-    return item_table(name, parts, *ITEMS_AND_STEPS, means(tuple(fields)), **look)
-
-
-def steps_in(n_steps: int, part: int) -> list[int]:
-    """Indices of the steps that lie in one of the `PLACES` parts of a reasoning of `n_steps`
-    steps; steps and parts count from 0."""
-    return [i for i in range(n_steps) if int((i + 0.5) / n_steps * PLACES) == part]
-
-
-def first(*columns: Column) -> Numbers:
-    """Cell: fields copied from the first record, for fields in which all records of a group agree
-    (the number of layers, for example)."""
-    return Numbers(columns, lambda same, analysis: {c.name: same[0][c.name] for c in columns})
-
-
-def averages(fields: Fields) -> Numbers:
-    """Cell: mean of each field over the items that have it, without an interval."""
-    return Numbers(
-        tuple(fields),
-        lambda same, analysis: {
-            name: mean([x for x in values if x is not None])
-            for name, values in _columns(same, fields).items()
-        },
-    )
-
-
-def means(
-    fields: Fields, then: Callable[[float], float] | None = None, *, median: bool = False
-) -> Numbers:
-    """Cell: mean of each field over the items that have it, with bootstrap intervals.
-
-    Args:
-        then: applied to the mean and to the ends of its interval (exp, for a mean of logarithms).
-        median: whether to take medians instead of means.
-    """
-    statistic = np.median if median else np.mean
-
-    def of(same: Sequence[Record], analysis: Analysis) -> dict[str, float]:
-        estimates = {}
-        for name, values in _columns(same, fields).items():
-            estimates |= columns(name, _over(values, statistic, analysis, then))
-        return estimates
-
-    return Numbers(with_intervals(*fields), of)
-
-
-def drawn(
-    of: tuple[Column, ...],
-    values: Callable[[Sequence[Record]], np.ndarray],
-    statistic: Callable[[np.ndarray], np.ndarray],
-) -> Numbers:
-    """Cell: numbers that a statistic computes from an array of values, with bootstrap intervals.
-
-    Args:
-        of: columns, one per number that `statistic` gives.
-        values: maps the records of a group to an array whose first axis is the items.
-        statistic: maps such an array, or one with resampled items, to the numbers.
-    """
-
-    def compute(same: Sequence[Record], analysis: Analysis) -> dict[str, float]:
-        estimates = zip(of, analysis.estimates(values(same), statistic), strict=True)
-        return {name: x for c, e in estimates for name, x in columns(c.name, e).items()}
-
-    return Numbers(with_intervals(*of), compute)
-
-
-def curve(
-    of: Column,
-    values: Callable[[Sequence[Record]], np.ndarray],
-    statistic: Callable[[np.ndarray], np.ndarray] = lambda x: x.mean(0),
-) -> Curve:
-    """Curve: one number per point, with its bootstrap interval.
-
-    Args:
-        of: the column of the numbers.
-        values: maps the records of a group to an array whose first axis is the items.
-        statistic: maps such an array, or one with resampled items, to one number per point; by
-            default the mean over items.
-    """
-    return Curve(
-        with_intervals(of),
-        lambda same, analysis: [
-            columns(of.name, e) for e in analysis.estimates(values(same), statistic)
-        ],
-    )
-
-
-def mean_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
-    """Curves with intervals: mean over items, at each point, of fields that hold one value per
-    point.
-
-    Args:
-        fields: column -> field of the records.
-    """
-    return tuple(
-        curve(column, lambda same, field=field: np.array([r[field] for r in same]))
-        for column, field in fields.items()
-    )
-
-
-def average_curves(fields: Mapping[Column, str]) -> tuple[Curve, ...]:
-    """Curves without intervals: mean over items, at each point, of fields that hold one value per
-    point.
-
-    Args:
-        fields: column -> field of the records.
-    """
-    return tuple(
-        Curve(
-            (column,),
-            lambda same, analysis, name=column.name, field=field: [
-                {name: mean(list(at))} for at in zip(*(r[field] for r in same), strict=True)
-            ],
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
+        label = values_of(rows, self.label)
+        chosen = self.among(rows) & ~np.isnan(label)
+        said = {
+            name: None if values is None else values_of(rows, values)[chosen]
+            for name, values in (("score", self.score), ("flag", self.flag))
+        }
+        statistics = {c: self.named.get(c.name, c.name) for c in self.columns}
+        estimates = against_label(
+            statistics.values(),
+            label[chosen] == 1,
+            rows[self.cluster].to_numpy()[chosen],
+            how,
+            strata=None if self.strata is None else rows[self.strata].to_numpy()[chosen],
+            totals=self.totals,
+            **said,
         )
-        for column, field in fields.items()
-    )
+        numbers_of_row: dict[str, Any] = {}
+        for column, statistic in statistics.items():
+            numbers_of_row |= columns_of({column.name: estimates[statistic]})
+        return {name: numbers_of_row[name] for c in self.columns for name in c.names}
 
 
-def among(select: Callable[[Sequence[Record]], Sequence[Record]], *cells: Cell) -> Numbers:
-    """Cell: other cells computed on `select(records)`: a part of the group's records, or records
-    that belong to them."""
+@dataclass(frozen=True)
+class Kept:
+    """Cell: columns copied from the first row of a group, for groups of one row or of rows that
+    agree in these columns."""
 
-    def part(same: Sequence[Record], analysis: Analysis) -> dict[str, Any]:
-        chosen = select(same)
-        return {name: x for cell in cells for name, x in cell.of(chosen, analysis).items()}
+    columns: tuple[Column, ...]
 
-    return Numbers(tuple(c for cell in cells for c in cell.columns), part)
-
-
-def total(name: str, label: str, meaning: str) -> Number:
-    """Cell: sum over the items of the field that has the column's name."""
-    return Number(name, lambda same: sum(r[name] for r in same), label, meaning)
+    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
+        first = rows.iloc[0]
+        return {name: first[name] for column in self.columns for name in column.names}
 
 
-def with_intervals(*columns: Column) -> tuple[Column, ...]:
-    """The given columns, each with an interval."""
-    return tuple(replace(column, interval=True) for column in columns)
+@dataclass(frozen=True)
+class Number(_OneColumn):
+    """Cell: one number or text, without an interval, that a function computes from a group."""
+
+    name: str
+    compute: Callable[[Any], Any]
+    label: str = ""
+    meaning: str = ""
+    unit: str = ""
+
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        return {self.name: self.compute(rows)}
 
 
-def of_fields(record: Record, fields: Fields) -> dict[str, Any]:
-    """Column name -> value in one record, for each of `fields`."""
-    by_column = fields if isinstance(fields, Mapping) else {c: c.name for c in fields}
-    return {c.name: record[f] if isinstance(f, str) else f(record) for c, f in by_column.items()}
+@dataclass(frozen=True)
+class Numbers:
+    """Cell: several columns that one function computes from the rows of a group."""
+
+    columns: tuple[Column, ...]
+    compute: Callable[[Any, Any], Mapping[str, Any]]
+    """Maps the rows of a group and the bootstrap settings to column name -> number; columns that
+    it does not return stay empty."""
+
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        return self.compute(rows, how)
 
 
-def layers(record: Record) -> list[tuple[int, float]]:
-    """(layer, depth) of every layer of a record's model: layers count from 1, depth is the layer
-    over the number of layers."""
-    n = record["n_layers"]
-    return [(layer, layer / n) for layer in range(1, n + 1)]
+@dataclass(frozen=True)
+class Lines:
+    """Several rows of a table for each group, computed by one function."""
+
+    columns: tuple[Column, ...]
+    compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]]
+    """Maps the rows of a group and the bootstrap settings to rows of the table, without the group's
+    keys."""
+    among: Mask = every_row
+    """Rows of the frame that take part; a group without such a row has no lines."""
 
 
-DEPTH = Column("depth", meaning="The layer over the number of layers.")
-LAYER_AND_DEPTH = (SHARED["layer"], DEPTH)
-LAYERS_OF_ALL = (LAYER_AND_DEPTH, layers)
-"""`points` and `at` of a `curve_table` whose records have a value for every layer."""
-POSITION = Column("position", meaning="Relative place in the reasoning, 0 to 1.")
-N_LAYERS = Column("n_layers", "layers", "Number of layers of the model.")
-COUNTED = Count("n", label="items", meaning="Items that the row is of.")
-N_STEPS = total("n_steps", "steps", "Steps that the row is of, over all its items.")
-ITEMS_AND_STEPS = (COUNTED, N_STEPS)
+def waterfall(fate: str, columns: tuple[Column, ...]) -> Lines:
+    """Lines that count where the rows of a group went: `total`, each reason for leaving a row out
+    (sorted by name), and `included`; the reasons and `included` add up to `total`.
+
+    Args:
+        fate: column that says what became of each row: `included`, or why it was left out.
+        columns: the columns `reason` and `n`, as the table declares them.
+    """
+
+    def compute(rows: pd.DataFrame, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
+        counts = Counter(rows[fate])
+        included = counts.pop("included", 0)
+        reasons = [("total", len(rows)), *sorted(counts.items()), ("included", included)]
+        yield from ({"reason": reason, "n": n} for reason, n in reasons)
+
+    return Lines(columns, compute)
 
 
-def _columns(same: Sequence[Record], fields: Fields) -> dict[str, list[Any]]:
-    rows = [of_fields(r, fields) for r in same]
-    return {column.name: [row[column.name] for row in rows] for column in fields}
+def levels(values: Values, known: Iterable[Any], statistic: str, among: Mask = every_row) -> Lines:
+    """Lines that count the values of a column: for each value, how many rows have it and their
+    share.
+
+    Args:
+        known: the values that get a line, in order, whether or not a row has them.
+        statistic: text of the column `statistic` in these lines.
+    """
+
+    def compute(rows: pd.DataFrame, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
+        given = rows[values] if isinstance(values, str) else values(rows)
+        for value in known:
+            n = count(given == value)
+            line = {"statistic": statistic, "value": value, "n_of": len(rows), "n": n}
+            yield line | interval_columns("share", wilson(n, len(rows)))
+
+    return Lines(LEVELS, compute, among)
 
 
-def _over(
-    values: Iterable[float | None],
-    statistic: Callable[..., Any],
-    analysis: Analysis,
-    then: Callable[[float], float] | None,
-) -> Estimate:
-    present = np.array([x for x in values if x is not None], dtype=float)
-    present = present[~np.isnan(present)]
-    if not len(present):
-        return NOTHING
-    (estimate,) = analysis.estimates(present[:, None], lambda x: statistic(x, axis=0))
-    if then is None:
-        return estimate
-    return Estimate(then(estimate.value), then(estimate.low), then(estimate.high), estimate.n)
+LEVELS = (
+    Column("statistic", meaning="Which statistic it is."),
+    Column("value", meaning="The value that the share is of."),
+    Column("n_of", "of", "Rows that the share is of."),
+    Column("n", meaning="Rows that have the value."),
+    Column("share", meaning="Share of the rows that have the value.", interval=True),
+)
+"""Columns of the lines that `levels` makes."""
 
 
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list | tuple) else value
+def values_of(rows: Any, values: Values) -> np.ndarray:
+    """The values of rows of a frame, or of records, as an array of floats; NaN where unknown."""
+    if not isinstance(values, str):
+        return np.asarray(values(rows), dtype=float)
+    if isinstance(rows, pd.DataFrame):
+        return numbers(rows[values])
+    return np.array([record[values] for record in rows], dtype=float)
+
+
+def selected(mask: Mask, rows: Any) -> Any:
+    """The rows that a mask selects. Records, which are no frame, support no mask but
+    `every_row`."""
+    return rows if mask is every_row else keep(rows, mask(rows))

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from faithscope.experiments.analysis.columns import Columns, named
 from faithscope.experiments.analysis.picture import svg
-from faithscope.experiments.analysis.textual import readable
+from faithscope.experiments.analysis.textual import number, readable
 from faithscope.experiments.analysis.tidy import rows, with_interval
 from faithscope.experiments.analysis.wording import percent
 from faithscope.interp.plain import visible
@@ -101,10 +101,25 @@ def html_table(
     return HtmlTable([c.heading for c in of], numeric, body, file, [c.meaning for c in of])
 
 
+def table_of(
+    heading: Sequence[str], lines: Sequence[Sequence[Any]], css: str = "sortable"
+) -> HtmlTable:
+    """A table of plain values: numbers with three decimals, a dash for None, texts, and `Cell`s as
+    they are. A column with a number in it is numeric."""
+    numeric = [any(isinstance(line[i], float) for line in lines) for i in range(len(heading))]
+    cells = [[x if isinstance(x, Cell) else _plain_cell(x) for x in line] for line in lines]
+    return HtmlTable(heading, numeric, cells, css=css)
+
+
+def _plain_cell(value: Any) -> Cell:
+    text = value if isinstance(value, str) else number(value)
+    return Cell(text, "" if value is None else text if value is text else repr(value))
+
+
 def _cell(text: str, value: Any) -> Cell:
-    number, bracket, interval = text.partition(" [")
+    shown_number, bracket, interval = text.partition(" [")
     if isinstance(value, float):
-        return Cell(number, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
+        return Cell(shown_number, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
     return Cell(text, "" if value is pd.NA or value is None else str(value))
 
 

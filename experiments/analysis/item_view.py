@@ -1,224 +1,216 @@
-"""Prints items of a run in a terminal (`faithscope show`): page blocks as plain text.
+"""The items of a run as data: each study declares its items once, and the terminal
+(`faithscope show`), the page and the explorer of a comparison show them.
 
-A study describes an item once, as blocks of `analysis.page`; the page shows them as HTML and
-`print_item` prints them. Colour only repeats what a mark already says, and nothing that a model, a
-judge or a data set wrote reaches the terminal as anything but text.
+An item is what was asked, a chain of steps, texts, facts, and judgements. Nothing is read from the
+disk before an item is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
-from faithscope.experiments.analysis.html import Cell, HtmlTable
+from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import (
     Block,
-    Box,
     Bullets,
     Fold,
-    Grid,
     Heading,
     Paragraph,
     Step,
     Steps,
-    Terms,
     Verbatim,
 )
-from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judges import as_sent
-from faithscope.experiments.engine.units import Key
-from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.plain import visible
-from faithscope.probes.record import Record
 
-LISTED = 8
-"""Maximum number of names that an error lists."""
-# Colour-blind readers can tell blue and orange apart, on dark and on light backgrounds.
-COLOURS = {"all": "bold dark_orange3", "some": "dark_orange3", "none": "blue", "unknown": "dim"}
-_DIM = ("quiet", "tail")
-P = TypeVar("P")
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.index import Index
+    from faithscope.experiments.engine.units import Key
+    from faithscope.probes.record import Record
 
-
-Names = tuple[Sequence[str], Sequence[str], Sequence[str]]
-"""Names by which a place can be selected: those of its model, of its task, and of its item."""
+MOST_CHANCES = 12
+"""Largest number of verdict probabilities that are shown of one judgement: the likeliest."""
+Number = float | None
+"""A value to draw; None where there is none."""
 
 
-def narrowed(
-    places: Sequence[P],
-    what_they_are: str,
-    item: str,
-    model: str | None,
-    task: str | None,
-    names: Callable[[Any], Names] = lambda at: (at[-3:-2], at[-2:-1], at[-1:]),
-) -> list[P]:
-    """The places that match the given model, task and item, as stored or as the terminal shows
-    them.
+@dataclass(frozen=True)
+class Curve:
+    """A line chart: several lines over one x axis."""
 
-    Args:
-        places: all places to choose from.
-        what_they_are: plural noun for the places (`traces`), for errors.
-        item: name of the item.
-        model: name of the model; None matches all.
-        task: name of the task; None matches all.
-        names: maps a place to its `Names`; by default the last three entries of a tuple.
-
-    Raises:
-        UserError: there are no places, or none matches; the error names the first of model, task
-            and item without a match, and likely alternatives.
-    """
-    if not places:
-        raise UserError(
-            f"the run holds no {what_they_are} yet; start it again with `faithscope run`"
-        )
-    left = list(places)
-    for i, (what, wanted) in enumerate((("model", model), ("task", task), ("item", item))):
-        if wanted is None:
-            continue
-        known = list(dict.fromkeys(visible(name) for p in left for name in names(p)[i]))
-        left = [p for p in left if wanted in (n for x in names(p)[i] for n in (x, visible(x)))]
-        if not left:
-            guess = did_you_mean(wanted, known) or _listed(known)
-            raise UserError(f"no {what} {wanted!r} among the {what_they_are} of this run{guess}")
-    return left
+    title: str
+    x_label: str
+    y_label: str
+    x: Sequence[float]
+    """Positions on the x axis, in ascending order."""
+    lines: Mapping[str, Sequence[Number]]
+    """Name of a line -> its values, one for each entry of `x`; None where there is none."""
+    words: Sequence[str] = ()
+    """Text at each entry of `x`, such as the top token of a lens; empty shows none."""
 
 
-def print_records(
-    console: Console, index: Index, key: Key, block: Callable[[Record], Fold | None]
-) -> None:
-    """Print the records of a unit, or the error of a failed unit.
+@dataclass(frozen=True)
+class HeatMap:
+    """A heat map: numbers by row and column."""
 
-    Args:
-        block: maps a record to its block on the page; None skips the record.
-    """
-    unit = index.get(key)
-    if unit is not None and unit.failed is not None:
-        print_item(console, Fold(" · ".join((*key[1:], "failed")), [unit.failed]))
-        return
-    for shown in filter(None, map(block, index.records(key))):
-        print_item(console, shown)
+    title: str
+    row_label: str
+    column_label: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[Number]]
+    """The numbers, with shape (rows, columns); None where there is none."""
 
 
-def reply_block(
-    record: Record, parts: Sequence[str], chances: str = "", above: Sequence[Block] = ()
+Drawn = Curve | HeatMap
+
+
+@dataclass(frozen=True)
+class ItemView:
+    """The texts, steps and facts of an item; judgements on it are its `Part`s."""
+
+    title: str
+    question: str = ""
+    """What the item asks, with its options."""
+    answer: str | None = None
+    gold: str | None = None
+    facts: Sequence[str] = ()
+    """Short phrases on the item: answers, labels."""
+    above: Sequence[Block] = ()
+    """Blocks between the facts and the texts."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Heading -> a text that a model or a data set wrote; empty texts are left out."""
+    steps: Sequence[Step] = ()
+    below: Sequence[Block] = ()
+    """Blocks after the steps."""
+    chain: Sequence[str] | None = None
+    """Texts of the chain, indexed like `step` in `scores.STEPS`; None where they are those of
+    `steps`."""
+
+    @property
+    def step_texts(self) -> Sequence[str]:
+        """Texts of the steps of the chain; joined they are the reasoning, where that is known."""
+        return [step.text for step in self.steps] if self.chain is None else self.chain
+
+    def card(self, open: bool = False) -> Fold:
+        """The item as a block of a page, folded or open."""
+        blocks: list[Block] = [
+            *([Paragraph(self.question, "question")] if self.question else []),
+            *([Bullets(self.facts, "facts")] if self.facts else []),
+            *self.above,
+            *text_blocks(self.texts),
+            *([Steps(self.steps)] if self.steps else []),
+            *self.below,
+        ]
+        return Fold(self.title, blocks, "printed trace card", open)
+
+
+class Part(NamedTuple):
+    """What a model or judge did with an item; `faithscope show` chooses parts by name."""
+
+    model: str
+    """Name of the model, or of the judge."""
+    task: str
+    """Name of the task, or of the judge's form."""
+    names: Sequence[str]
+    """Names by which the item can be asked for."""
+    cards: Callable[[], Iterable[Fold]] = tuple
+    """Reads the judgements; none for a part of which the item's own view shows everything."""
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One item of a run."""
+
+    view: Callable[[], ItemView]
+    parts: Sequence[Part]
+    place: Callable[[], Mapping[str, Any]] | None = None
+    """Returns the columns `scores.PLACE`, by which a comparison knows the item; None for an item
+    that comparisons leave out."""
+    drawn: Callable[[], Sequence[Drawn]] = tuple
+    """Draws the charts of the item for the explorer."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """Declaration of the items of a study's runs."""
+
+    what: str
+    """Plural noun for the parts (`traces`, `judgements`), for errors."""
+    of: Callable[..., Iterator[Item]]
+    """Yields the items of a `Run`; where there are `marks`, takes one of them beside the run."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """Edits that steps can be marked by (`faithscope show --by`) -> word on the marked steps."""
+    legend: Sequence[Block] = ()
+    """Blocks that explain the marks; shown once, after the last item."""
+
+
+def text_blocks(texts: Mapping[str, str]) -> list[Block]:
+    """Every text that is not empty, under its heading."""
+    shown = [(heading, text) for heading, text in texts.items() if text]
+    return [block for heading, text in shown for block in (Heading(heading, 4), Verbatim(text))]
+
+
+def answered(answer: str | None, gold: str | None) -> list[str]:
+    """Facts on the answer that a chain states and on the right one, where that is known."""
+    words = "nothing that parses" if answer is None else answer
+    facts: list[str] = [markup("answered <strong>{}</strong>", words)]
+    return [*facts, *([markup("right answer <strong>{}</strong>", gold)] if gold else [])]
+
+
+def judgement_card(
+    record: Record, parts: Sequence[str], above: Sequence[Block] = (), low: int = 0
 ) -> Fold:
-    """Block of one judgement: outcome, verdict, system message, prompt, thinking and reply.
+    """Card of one judgement: outcome, verdict, prompt, thinking, reply and probabilities.
 
     Args:
         record: the record of the judgement.
         parts: beginning of the title, before outcome and verdict.
-        chances: probabilities of the verdicts, as text; empty leaves them out.
         above: blocks to show first.
+        low: the verdict that the first probability belongs to.
     """
     texts = {
-        "Told": record["system"],
-        "Asked": as_sent(record),
-        "Thought": record["thinking"],
-        "Replied": record["text"],
-        "Problem": record["problem"],
-        "Probabilities": chances,
+        "What the judge was told": record["system"] or "",
+        "What the judge was asked": as_sent(record),
+        "What the judge thought": record["thinking"],
+        "What the judge replied": record["text"],
+        "Problem with the reply": record["problem"],
+        "Probabilities of the verdicts": _chances(record, low),
     }
-    blocks = list(above)
-    for heading, text in texts.items():
-        if text:
-            blocks += [Heading(heading, 4), Verbatim(text)]
-    verdict = "none" if record["verdict"] is None else record["verdict"]
-    return Fold(f"{' · '.join(parts)}: {record['outcome']}, verdict {verdict}", blocks, "printed")
+    said = record["outcome"]
+    if "verdict" in record:
+        said += f", verdict {'none' if record['verdict'] is None else record['verdict']}"
+    return Fold(f"{' · '.join(parts)}: {said}", [*above, *text_blocks(texts)], "printed")
 
 
-def _listed(known: Sequence[str]) -> str:
-    more = f", … ({len(known)} in all)" if len(known) > LISTED else ""
-    return f"; there are {', '.join(map(repr, known[:LISTED]))}{more}"
+def _chances(record: Record, low: int) -> str:
+    """The likeliest verdicts in their order, the mean of all, and what they have together."""
+    p = record.get("probabilities")
+    if not p:
+        return ""
+    likeliest = sorted(sorted(range(len(p)), key=lambda i: -p[i])[:MOST_CHANCES])
+    listed = "   ".join(f"{low + i}: {p[i]:.3f}" for i in likeliest)
+    more = f"   … ({len(p)} in all)" if len(p) > MOST_CHANCES else ""
+    mean = sum((low + i) * x for i, x in enumerate(p))
+    return f"{listed}{more}\nmean {mean:.2f}; mass {record['mass']:.3g} of the model's probability"
 
 
-def print_item(console: Console, item: Fold | Box) -> None:
-    """Print an item under its title: the summary of a `Fold`, the first heading of a `Box`."""
-    if isinstance(item, Fold):
-        title, blocks = item.summary, item.blocks
-    else:
-        heading, *blocks = item.blocks
-        assert isinstance(heading, Heading)
-        title = heading.text
-    console.rule(_text(title, "bold"), align="left")
-    print_blocks(console, blocks)
-    console.print()
+def unit_part(
+    index: Index, key: Key, names: Sequence[str], card: Callable[[Record], Fold | None]
+) -> Part:
+    """The part of an item that one unit of work stores: cards of its records, or the error of a
+    unit that failed.
 
-
-def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
-    """Print blocks of a page one below the other."""
-    console.print(_group(blocks))
-
-
-def _group(blocks: Sequence[Block]) -> Group:
-    return Group(*(line for block in blocks for line in _lines(block)))
-
-
-def _lines(block: Block) -> list[RenderableType]:
-    """The lines of one block.
-
-    Raises:
-        TypeError: the block can only be shown on a page: a drawing, counts, a table by its name.
+    Args:
+        card: maps a record to its card; None skips the record.
     """
-    match block:
-        case str():
-            return [_text(block)]
-        case Paragraph(text, css):
-            return [_text(text, "dim" if css in _DIM else "")] if text else []
-        case Heading(text, level):
-            return [Text(), _text(text, "bold")] if level < 4 else [_text(text, "dim")]
-        case Verbatim(text):
-            return [Padding(_text(text), (0, 0, 0, 2))]
-        case Bullets(items):
-            return [Text("- ") + _text(item) for item in items]
-        case Terms(meanings):
-            return [
-                _text(f"{word}: ", "bold") + _text(meaning) for word, meaning in meanings.items()
-            ]
-        case Grid(table=HtmlTable() as table):
-            return [_grid(table)]
-        case Steps(steps):
-            return [line for step in steps for line in _step(step)]
-        case Fold(summary, blocks):
-            return [_text(summary, "dim"), Padding(_group(blocks), (0, 0, 0, 2))]
-        case Box(blocks):
-            return [_group(blocks)]
-        case _:
-            raise TypeError(f"no terminal view of {block}")
 
+    def cards() -> Iterator[Fold]:
+        unit = index.get(key)
+        if unit is not None and unit.failed is not None:
+            yield Fold(" · ".join((*key[1:], "failed")), [unit.failed])
+        else:
+            yield from filter(None, map(card, index.records(key)))
 
-def _step(step: Step) -> list[RenderableType]:
-    if step.number is None:
-        return [Padding(_text(step.text.strip(), "dim"), (0, 0, 0, 6))]
-    line = Table.grid(padding=(0, 1))
-    line.add_column(width=1)
-    line.add_column(width=3, justify="right")
-    line.add_column(ratio=1)
-    style = COLOURS[step.level]
-    line.add_row(_text(step.mark, style), Text(f"{step.number}."), _text(step.text.strip(), style))
-    return [line, Padding(_group(step.blocks), (0, 0, 0, 6))] if step.blocks else [line]
-
-
-def _grid(table: HtmlTable) -> Table:
-    grid = Table(box=None, pad_edge=False, header_style="bold", show_header=bool(table.heading))
-    columns = table.heading or [""] * max(map(len, table.rows), default=0)
-    for i, heading in enumerate(columns):
-        right = bool(table.numeric) and table.numeric[i]
-        grid.add_column(_text(heading), justify="right" if right else "left")
-    for row in table.rows:
-        grid.add_row(*map(_cell, row))
-    return grid
-
-
-def _cell(cell: Cell) -> Text:
-    text = _text(cell.text)
-    return text.append(f" [{cell.interval}]") if cell.interval else text
-
-
-def _text(text: str, style: str = "") -> Text:
-    """Text made safe for a terminal; markup that faithscope wrote loses its HTML tags."""
-    return Text(visible(text.striptags() if isinstance(text, Markup) else text), style)
+    return Part(key[1], key[2], names, cards)

@@ -16,7 +16,13 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Columns
-from faithscope.experiments.analysis.html import Cell, HtmlTable, environment, html_table
+from faithscope.experiments.analysis.html import (
+    Cell,
+    HtmlTable,
+    environment,
+    html_table,
+    table_of,
+)
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.engine.models.account import in_words
 from faithscope.experiments.engine.tallies.tally import tally_of_run
@@ -77,6 +83,8 @@ class Grid:
     caption: str
     heading: str = ""
     """Heading above the table; left out if the run has no such table."""
+    rows: pd.DataFrame | None = None
+    """The rows and columns to show of the named table; None shows all of it."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,16 @@ class Counts:
     lines: Sequence[Count]
 
 
+MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
+"""Level of a step -> its sign, for readers who do not see colours."""
+
+
+def level_of(flags: Iterable[bool | None]) -> str:
+    """Level of a step by whether all, some or none of its flags are set; `unknown` without any."""
+    known = [flag for flag in flags if flag is not None]
+    return "unknown" if not known else "all" if all(known) else "some" if any(known) else "none"
+
+
 @dataclass(frozen=True)
 class Step:
     """A step of a chain of reasoning, with its measurements folded away."""
@@ -105,16 +123,19 @@ class Step:
     """Number of the step; None for text that does not count as a step."""
     level: str = "unknown"
     """Colour of the step: `all`, `some`, `none` or `unknown`."""
-    mark: str = ""
-    """A sign for the level, for readers who do not see colours."""
     meaning: str = ""
     """The level in words, for readers who see neither colour nor sign."""
     hint: str = ""
-    """Text shown under the pointer."""
+    """Text shown under the pointer; empty = `meaning`."""
     marks: Sequence[tuple[str, str, str]] = ()
     """(level, sign, word) of further measures of the step; a reader can choose a word and have all
     steps marked by it instead."""
     blocks: Sequence[Block] = ()
+
+    @property
+    def mark(self) -> str:
+        """The sign of the step's level."""
+        return MARKS[self.level]
 
 
 @dataclass(frozen=True)
@@ -280,10 +301,8 @@ def spent_and_failed(calls: Sequence[Call], gave_no: str, failures: Iterable[Uni
         blocks += [Box([Heading("Spent"), sentence, Grid("spend", "Spent")])]
     failed = [[u.model, u.task, u.item, u.stage, u.failed or ""] for u in failures]
     if failed:
-        heading = ["model", "task", "item", "stage", "why"]
-        cells = [[Cell(text, text) for text in row] for row in failed]
+        table = table_of(("model", "task", "item", "stage", "why"), failed)
         again = "Running the same command again tries them again."
-        table = HtmlTable(heading, [False] * 5, cells)
         blocks += [Heading("Failed"), Grid(table, "Failed items"), again]
     return blocks
 
@@ -318,8 +337,8 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
 
 
 def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
-    table = page.tables[name]
-    if page.most_rows is None or len(table) <= page.most_rows:
+    table = page.tables[name] if block.rows is None else block.rows
+    if block.rows is not None or page.most_rows is None or len(table) <= page.most_rows:
         ready = html_table(table, page.columns_of(name), name, page.order)
         yield replace(block, table=ready)
         return

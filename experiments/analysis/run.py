@@ -12,7 +12,7 @@ from functools import cached_property
 from html import escape
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
@@ -31,11 +31,9 @@ from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from faithscope.experiments.analysis.columns import Columns
-    from faithscope.experiments.analysis.comparison.details import Details
     from faithscope.experiments.analysis.comparison.scores import Scores
+    from faithscope.experiments.analysis.item_view import Items
     from faithscope.experiments.analysis.page import Page
     from faithscope.experiments.analysis.paper_table import PaperTable
     from faithscope.experiments.analysis.picture import Picture
@@ -209,14 +207,6 @@ class Run:
         return f"Run {str(self.path)!r} of {study}: {n_units} units{failed}; its frames:"
 
 
-class Show(Protocol):
-    """Function of a study that prints one item of a run (`faithscope show`)."""
-
-    def __call__(
-        self, run_dir: Path, item: str, *, model: str | None, task: str | None, console: Console
-    ) -> None: ...
-
-
 @dataclass(frozen=True)
 class Report:
     """Outputs of a study's runs, as the study declares them: frames, tables, figures and page.
@@ -233,9 +223,8 @@ class Report:
     """Makes the page from the results and the drawn figures."""
     columns: Columns
     """Declarations of the columns in the study's tables (`tables.declared`)."""
-    show: Show
-    """Prints one item for `faithscope show`. A function with a parameter `by` supports `--by`,
-    which marks steps by an edit."""
+    items: Items
+    """The items, for `faithscope show` and for the explorer of a comparison."""
     tables: Callable[[Any], dict[str, pd.DataFrame]] = attrgetter("tables")
     """Returns every table by its file name; by default the attribute `tables` of the results."""
     columns_of: Mapping[str, Columns] = field(default_factory=dict)
@@ -253,8 +242,6 @@ class Report:
     scores: Callable[[Run], Scores] | None = None
     """Returns the scores and labels of each trace for comparisons; None for a study that measures
     no traces."""
-    details: Callable[[Run], Details] | None = None
-    """Yields the texts, curves and heat maps of each trace for the explorer of a comparison."""
 
     def write(self, run_dir: Path) -> Path:
         """Write tables, figures and page from the stored records; returns the page's path."""

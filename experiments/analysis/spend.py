@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Numbers
 from faithscope.experiments.analysis.columns import SHARED
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import Numbers, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import keep, numbers
 from faithscope.experiments.config.api import API
 from faithscope.probes.judge.form import Usage

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, cast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -39,27 +38,6 @@ def groups(
     """Yields (values of the named columns, rows with these values), in the order of the table."""
     for key, of_key in table.groupby(list(names), sort=False, dropna=False):
         yield dict(zip(names, cast(tuple, key), strict=True)), of_key
-
-
-Row = Mapping[str, Any] | tuple[Any, ...]
-Rows = Iterator[Row]
-P = ParamSpec("P")
-
-
-def tabled(*columns: str) -> Callable[[Callable[P, Iterable[Row]]], Callable[P, pd.DataFrame]]:
-    """Decorator: turns a function that yields rows into one that returns a table with `columns`.
-
-    A column that a row lacks is missing there; a table without rows still has all columns.
-    """
-
-    def decorate(rows_of: Callable[P, Iterable[Row]]) -> Callable[P, pd.DataFrame]:
-        @wraps(rows_of)
-        def table(*args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
-            return pd.DataFrame(list(rows_of(*args, **kwargs)), columns=list(columns))
-
-        return table
-
-    return decorate
 
 
 def keep(table: pd.DataFrame, mask: Any) -> pd.DataFrame:

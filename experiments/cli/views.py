@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -79,16 +78,9 @@ def show(
     """Show an item: its coloured steps, or its judgements."""
     from rich.console import Console
 
-    from faithscope.experiments.config.study import study_of
-    from faithscope.experiments.engine.folder import existing_run, stored_config
+    from faithscope.experiments.cli.terminal import show_item
 
-    folder = existing_run(run)
-    study = study_of(stored_config(folder))
-    show_item = study.report().show
-    marked = {} if by is None else {"by": by}
-    if marked and "by" not in signature(show_item).parameters:
-        raise UserError(f"--by: items of {study.name} have no steps that an edit marks")
-    show_item(folder, item, model=model, task=task, console=Console(), **marked)
+    show_item(Console(), run, item, model=model, task=task, by=by)
     return 0
 
 

@@ -37,7 +37,11 @@ class Stage:
     with units of such stages alone does not count as measured."""
     makes: str = ""
     """Plural noun for the products that other stages need (`traces`); heads a column of
-    `faithscope status`. Empty where no stage needs them."""
+    `faithscope status` and begins the names of the stage's record files. Empty where no stage needs
+    them; the files then have the stage's name."""
+    seconds: float = 18.0
+    """Guessed seconds per unit, for the progress bar until one unit is measured: of a model of some
+    hundred million parameters on two CPU cores."""
     remedies: Callable[[Any, Any, Mapping[str, Any]], Mapping[str, str]] = lambda *run: {}
     """Maps the stored items of a run, its `Index` and its stored config to reason of exclusion ->
     config setting that would keep such items."""

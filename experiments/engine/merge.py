@@ -221,6 +221,7 @@ def _join_environments(folders: Sequence[Path], into: Path) -> list[dict[int, in
 
 def _copy_units(folders: Sequence[Path], into: Path, sessions: Sequence[dict[int, int]]) -> None:
     planned, of_all = _plan(into).by_key, read_environment(into)["sessions"]
+    stages = study_of(stored_config(into)).stages()
     for path in (into / "records").glob("*.merged.jsonl"):
         cut_torn_line(path)
     merged = Index.of(into)
@@ -236,7 +237,7 @@ def _copy_units(folders: Sequence[Path], into: Path, sessions: Sequence[dict[int
                         continue
                     if failed and merged.failed(key, entry.unit):
                         continue
-                    path = into / record_file(key[0], "merged")
+                    path = into / record_file(key[0], "merged", stages)
                     unit = read(entry)
                     # a session whose environment.json was lost is known by its units alone
                     unit = replace(unit, session=numbers.get(unit.session, len(of_all)))

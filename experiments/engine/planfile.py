@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from faithscope.experiments.config.study import Stages, study_of
+from faithscope.experiments.config.study import Stage, Stages, study_of
 from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import Key
@@ -37,16 +37,20 @@ class Planned:
     units: dict[str, str]
     """Stage -> unit id, in the order of work."""
     stages: Stages = MappingProxyType({})
-    """Declarations of the item's stages; a stage that is not declared needs no other."""
+    """Declarations of the item's stages."""
 
     def key(self, stage: str) -> Key:
         """Key under which the unit of a stage is stored."""
         return (stage, self.model, self.task, self.item)
 
+    def declared(self, stage: str) -> Stage:
+        """The declaration of a stage; a stage that is not declared needs no other."""
+        name = stage.partition(".")[0]
+        return self.stages.get(name, Stage(name))
+
     def needs(self, stage: str) -> tuple[str, ...]:
         """The stages whose exclusion of this item leaves it out of `stage`."""
-        declared = self.stages.get(stage.partition(".")[0])
-        return declared.needs if declared else ()
+        return self.declared(stage).needs
 
 
 @dataclass(frozen=True, slots=True)

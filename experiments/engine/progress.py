@@ -20,10 +20,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from faithscope.interp.plain import visible
 
-_GUESS = {"trace": 2.5, "probe": 18.0}
-"""Guessed seconds per unit for a model of some hundred million parameters on two CPU cores."""
 _TINY = 0.02
-"""Factor on `_GUESS` for a planted model."""
+"""Factor on the guessed seconds for a planted model."""
 
 
 @dataclass
@@ -61,9 +59,14 @@ class Meter:
         self._told = (-1, -1e9)
         """Tenths of the work done, and time, at the last printed line."""
 
-    def expect(self, label: str, units: int, stage: str, tiny: bool) -> int:
-        """Announce units to come; returns the handle for `begin` and `at`."""
-        guess = _GUESS["trace" if stage == "trace" else "probe"] * (_TINY if tiny else 1)
+    def expect(self, label: str, units: int, seconds: float, tiny: bool) -> int:
+        """Announce units to come; returns the handle for `begin` and `at`.
+
+        Args:
+            seconds: guessed seconds per unit (`Stage.seconds`).
+            tiny: whether the model is a planted one.
+        """
+        guess = seconds * (_TINY if tiny else 1)
         self._kinds.append(_Kind(label, units, guess, tiny))
         return len(self._kinds) - 1
 

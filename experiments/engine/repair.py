@@ -11,7 +11,7 @@ from faithscope.experiments.engine.append import cut_torn_line, whole_lines
 from faithscope.experiments.engine.folder import read_environment
 from faithscope.experiments.engine.index import beside
 from faithscope.experiments.engine.models.account import read_call, spend_file
-from faithscope.experiments.engine.store import hold, record_file
+from faithscope.experiments.engine.store import hold
 from faithscope.experiments.engine.units import read_unit
 from faithscope.experiments.files import StoreError, write_atomically
 
@@ -33,7 +33,7 @@ def repair(run_dir: Path) -> list[str]:
     """
     said = []
     for pattern, read, lost in (
-        (record_file("*", "*"), _check_unit, "its item is redone"),
+        ("records/*.*.jsonl", _check_unit, "its item is redone"),
         (spend_file("*"), lambda line, _: read_call(line), "its call is no longer counted"),
     ):
         for path in sorted(run_dir.glob(pattern)):

@@ -20,6 +20,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.config.study import Stages, study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.append import Appender, cut_torn_line
 from faithscope.experiments.engine.arrays import take_arrays, to_blob
@@ -55,9 +56,14 @@ LOST = "unknown"
 left."""
 
 
-def record_file(stage: str, worker: str) -> str:
-    """Path, below the run folder, of the file to which a worker appends the units of a stage."""
-    return f"records/{'traces' if stage == 'trace' else stage}.{worker}.jsonl"
+def record_file(stage: str, worker: str, stages: Stages) -> str:
+    """Path, below the run folder, of the file to which a worker appends the units of a stage.
+
+    Args:
+        stages: declarations of the study's stages.
+    """
+    declared = stages.get(stage.partition(".")[0])
+    return f"records/{(declared and declared.makes) or stage}.{worker}.jsonl"
 
 
 @contextmanager
@@ -155,6 +161,10 @@ class Store:
         index.lost += self._lost
         return index
 
+    @cached_property
+    def _stages(self) -> Stages:
+        return study_of(self.config.model_dump(mode="json")).stages()
+
     def add(
         self,
         unit: str,
@@ -177,7 +187,7 @@ class Store:
         """
         stage, model, task, item = key
         check_heads(records)
-        path = self.run_dir / record_file(stage, self.worker)
+        path = self.run_dir / record_file(stage, self.worker, self._stages)
         records, arrays = take_arrays(records)
         place = None
         if arrays:

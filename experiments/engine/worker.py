@@ -166,9 +166,10 @@ class Worker(ABC, Generic[Item]):
         for model in self.todo:
             short, tiny = model.rpartition("/")[2], model.startswith("planted:")
             for stage in self.stages_of(model):
-                labels = Counter(self.label(i, stage) for i in self.lacking(model, stage))
-                for label, n in labels.items():
-                    handle = self.meter.expect(f"{short} · {label}", n, stage, tiny)
+                lacking = self.lacking(model, stage)
+                seconds = max((i.declared(stage).seconds for i in lacking), default=0.0)
+                for label, n in Counter(self.label(i, stage) for i in lacking).items():
+                    handle = self.meter.expect(f"{short} · {label}", n, seconds, tiny)
                     self._handles[model, label] = handle
 
     def begin(self, model: str, item: Item, stage: str) -> None:

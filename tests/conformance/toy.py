@@ -5,20 +5,20 @@ All that the engine, the command line and comparisons know of it stands in `STUD
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import ClassVar
 
 import pandas as pd
 from pydantic import StrictInt
-from rich.console import Console
 
 from faithscope.experiments.analysis.columns import plain
+from faithscope.experiments.analysis.item_view import Item, Items, ItemView, Part
 from faithscope.experiments.analysis.page import Grid, Page, Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.run import Frame, Report, Run, load_run
+from faithscope.experiments.analysis.run import Frame, Report, Run
+from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.config.api import API, HOW_FAST, SpendConfig
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.judge import JudgeConfig
@@ -152,11 +152,10 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     return Page(results.run.path, "words", said, [words], results.tables, {}, COLUMNS, {})
 
 
-def show(
-    run_dir: Path, item: str, *, model: str | None, task: str | None, console: Console
-) -> None:
-    words = load_run(run_dir).words
-    console.print(words.loc[words["item"] == item, "text"].to_list(), markup=False)
+def items(run: Run) -> Iterator[Item]:
+    for row in rows(run.words):
+        view = partial(ItemView, row["item"], texts={"Word": row["text"]})
+        yield Item(view, [Part(row["model"], row["task"], [row["item"]])])
 
 
 REPORT = Report(
@@ -169,7 +168,7 @@ REPORT = Report(
     ),
     page=page,
     columns=COLUMNS,
-    show=show,
+    items=Items("words", items),
 )
 STUDY = Study(
     "toy",

@@ -147,10 +147,10 @@ def _compare(joined: Joined) -> dict[str, pd.DataFrame]:
     held = against_tables(joined, labels, HOW)
     told = sentence_tables(joined, labels, HOW, CompareReport(), held["against"])
     return {
-        "sources": SOURCES.table([]),
+        "sources": SOURCES.filled([]),
         "joins": joined.joins,
         "missing": joined.missing,
-        "measures": MEASURES.table([]),
+        "measures": MEASURES.filled([]),
         "step_agreement": step_agreement_table(joined, HOW),
         "step_hits": step_hits_table(joined, HOW),
         "step_against": step_against_table(joined, HOW, 2),

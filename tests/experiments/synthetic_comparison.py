@@ -15,12 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.comparison.details import (
-    Curve,
-    Detail,
-    Details,
-    HeatMap,
-)
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores import (
     PLACE,
@@ -32,6 +26,7 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.explorer.data import Explored
 from faithscope.experiments.analysis.html import HtmlTable
+from faithscope.experiments.analysis.item_view import Curve, Drawn, HeatMap, Item, ItemView
 from faithscope.experiments.analysis.page import Fold, Grid, Verbatim
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 
@@ -115,13 +110,22 @@ def scores(n: int, n_measures: int, words: str, steps: int, hole: float) -> Scor
     return frames(items, traces, credits)
 
 
-def details(n: int, words: str, steps: int, layers: int) -> Details:
-    def detail(i: int) -> Detail:
-        rng = np.random.default_rng(i)
+def items(n: int, words: str, steps: int, layers: int) -> Iterator[Item]:
+    def view(i: int) -> ItemView:
         text = [
             f" Step {s} of {i}{words} says that so and so is {s * i}, hence on."
             for s in range(steps)
         ]
+        table = HtmlTable([f"head{words}", "b"], [False, False], [])
+        said = Fold(
+            f"judge{words}",
+            [Verbatim(f"The judge wrote of {i}{words}: sound."), Grid(table, f"c{words}")],
+        )
+        about = (f"Question {i // 2}{words}", f"A{words}", f"B{words}")
+        return ItemView(f"trace {i}", *about, below=[said], chain=text)
+
+    def drawn(i: int) -> list[Drawn]:
+        rng = np.random.default_rng(i)
         x = list(range(0, 20 * steps, 10))
         curve = Curve(
             f"Tracing{words}",
@@ -139,17 +143,10 @@ def details(n: int, words: str, steps: int, layers: int) -> Details:
             *names,
             rng.random((layers, steps)).tolist(),
         )
-        table = HtmlTable([f"head{words}", "b"], [False, False], [])
-        said = Fold(
-            f"judge{words}",
-            [Verbatim(f"The judge wrote of {i}{words}: sound."), Grid(table, f"c{words}")],
-        )
-        return Detail(
-            f"Question {i // 2}{words}", f"A{words}", f"B{words}", text, [said], [curve, heat]
-        )
+        return [curve, heat]
 
     for i, place in enumerate(places(n)):
-        yield tuple(place.values()), partial(detail, i)
+        yield Item(partial(view, i), (), partial(dict, place), partial(drawn, i))
 
 
 def comparison(
@@ -162,7 +159,7 @@ def comparison(
 ) -> Explored:
     """A comparison of `n` traces; `words` stand in every text that a run could have written."""
     joined = join({f"run{words}": scores(n, n_measures, words, steps, hole)}, None, "text")
-    told = {f"run{words}": details(n, words, steps, layers)}
+    told = {f"run{words}": items(n, words, steps, layers)}
     return Explored(f"made{words}", f"{n} traces{words}.", joined, told)
 
 

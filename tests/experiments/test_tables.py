@@ -11,7 +11,7 @@ import pytest
 from every_table import every_table, filled_tables
 
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.tables import Computed, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.config.study import STUDIES
 
 ROUNDING = 1e-9
@@ -28,7 +28,7 @@ def filled() -> Tables:
     return filled_tables()
 
 
-def specifications() -> dict[tuple[str, str], Table | Computed]:
+def specifications() -> dict[tuple[str, str], Table]:
     """By study and name."""
     of_studies = {
         name: study.config().__module__.rpartition(".")[0]
@@ -42,7 +42,7 @@ def specifications() -> dict[tuple[str, str], Table | Computed]:
         for module in ("tables", "columns")
         if find_spec(f"{package}.{module}")
         for spec in getattr(import_module(f"{package}.{module}"), "TABLES", ())
-        if isinstance(spec, Table | Computed)
+        if isinstance(spec, Table)
     }
 
 

@@ -14,19 +14,20 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, rankdata
 
+from faithscope.experiments.analysis.cells import Count, Mean, rows_with
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import LABELS
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.statistics.stats import over
-from faithscope.experiments.analysis.tables import Computed, Count, Mean, Table, rows_with
+from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows
 
 LEAST_MODELS = 3
 """Minimum number of pairs of model and task for correlating their means."""
 CUT = Column("cut", meaning="What makes a verdict of a score: its own rule, else its median.")
-AGREEMENT = Computed("agreement", (
+AGREEMENT = computed_table("agreement", (
     *("measure", "family", "other"),
     Column("other_family", meaning="The family of the other measure."),
     Column("n", meaning="Traces that both measures have a score of."),
@@ -79,7 +80,7 @@ FAMILIES = Table("families", "agreement", ("family", by_name(AGREEMENT.columns)[
 """A row per pair of families, with the mean agreement over their pairs of measures."""
 CHANCE = Column("chance", meaning="What blind choice among the steps gives.")
 N_ITEMS = Column("n_items", "items", "Traces that the row is of.")
-STEP_AGREEMENT = Computed("step_agreement", (
+STEP_AGREEMENT = computed_table("step_agreement", (
     *("measure", "other", N_ITEMS),
     Column("spearman", "rho", "Mean over items of the rank correlation of their steps.",
            interval=True),
@@ -90,7 +91,7 @@ STEP_AGREEMENT = Computed("step_agreement", (
     CHANCE,
 ))  # fmt: skip
 """A row per pair of measures that score steps: how far they credit the same steps of an item."""
-HITS = Computed("step_hits", (
+HITS = computed_table("step_hits", (
     Column("label", meaning="The label that measures are held against."),
     *("measure", "family", N_ITEMS),
     Column("hit", "labelled step named", "Share of the items in which the labelled step is the one "
@@ -180,7 +181,7 @@ def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame
         if not few and math.isnan(row["spearman"]):
             row["reason"] = "one of them does not vary"
         table.append(row)
-    frame = AGREEMENT.table(table)
+    frame = AGREEMENT.filled(table)
     q = numbers(frame["p"]).copy()
     known = ~np.isnan(q)
     if known.any():
@@ -254,7 +255,7 @@ def step_agreement_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
         row |= columns("spearman", estimates["rho"]) | columns("same_top", estimates["same"])
         ranked = chance[i, j][~np.isnan(same[i, j])]
         table.append(row | {"chance": float(ranked.mean()) if len(ranked) else math.nan})
-    return STEP_AGREEMENT.table(table)
+    return STEP_AGREEMENT.filled(table)
 
 
 def _compared(
@@ -314,4 +315,4 @@ def step_hits_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
         estimate = means(clusters, {"hit": hit}, how=how)["hit"]
         row = dict(zip(HITS.header[:3], about, strict=True)) | {"n_items": len(of)}
         table.append(row | columns("hit", estimate) | {"chance": float(chance.mean())})
-    return HITS.table(table)
+    return HITS.filled(table)

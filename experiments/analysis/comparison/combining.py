@@ -36,7 +36,7 @@ from faithscope.experiments.analysis.statistics.against_label import against_lab
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, columns_of
 
 CLASSIFIERS: dict[str, detection.Fit] = {
@@ -53,7 +53,7 @@ N_MEASURES = Column("n_measures", "measures", "Measures that the classifier was 
 GAINED = Column("gain", meaning="AUROC of the classifier minus that of what it is compared with.",
                 interval=True)  # fmt: skip
 VERDICT = Column("verdict", meaning="Gain, loss or none, by the interval of the gain and by p.")
-COMBINED = Computed("combined", (
+COMBINED = computed_table("combined", (
     LABEL,
     Column("trained_on", meaning="What the classifier was fitted to."),
     Column("tested_on", meaning="What the classifier was tested on: all, or one task or model."),
@@ -75,7 +75,7 @@ chance (`p`, from exchanging labels between questions). A classifier trained on 
 fitted fold by fold, and each fold may choose another single measure; one trained on other tasks or
 models is fitted once.
 """
-ABLATION = Computed("ablation", (
+ABLATION = computed_table("ablation", (
     LABEL,
     Column("families", meaning="Families of the measures that the classifier was given."),
     Column("added", meaning="The family whose gain over the others is given."),
@@ -112,7 +112,7 @@ def combined_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
                 of | {"classifier": title} | _gain(target, whole, p, single, how, len(names))
             )
         table += _transfers(target, features, names, how)
-    return COMBINED.table(table)
+    return COMBINED.filled(table)
 
 
 def _known(target: Target, names: list[str], seed: int) -> list[str]:
@@ -254,7 +254,7 @@ def ablation_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
                 gain = auroc(*of, minus=p[others], strata=target.settings)
                 words = {"added": family, "verdict": _verdict(gain, float(chance.high[0]))}
                 table.append(row | words | columns("gain", gain))
-    return ABLATION.table(table)
+    return ABLATION.filled(table)
 
 
 def _sets(families: list[str]) -> list[tuple[str, ...]]:

@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.comparison.join import KEY, TRAITS, Joined
 from faithscope.experiments.analysis.comparison.scores import PLACE
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means, weights
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, over
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, numbers, only, where
 
 SIDES = {
@@ -71,7 +71,7 @@ KINDS = (
 )
 KIND = Column("kind", meaning="The way in which two sides disagree.")
 _RANK = "Mean rank of the trace by {}, among those of its model and task, from 0 to 1."
-PARTING = Computed("parting", (
+PARTING = computed_table("parting", (
     KIND,
     Column("faithful_by", meaning="The side that calls the trace faithful."),
     Column("unfaithful_by", meaning="The side that calls the trace unfaithful."),
@@ -85,7 +85,7 @@ PARTING = Computed("parting", (
 ))  # fmt: skip
 """A row per kind of disagreement: number of traces (`n`), number expected if the two sides were
 independent inside each model and task (`expected`), and the difference (`beyond`)."""
-LISTED = Computed("parting_items", (
+LISTED = computed_table("parting_items", (
     KIND,
     Column("rank", meaning="Place of the trace in its kind by the gap, from 1."),
     *PLACE,
@@ -100,7 +100,7 @@ LISTED = Computed("parting_items", (
     Column("settled", meaning="Share of the steps after which the answer stands."),
 ))  # fmt: skip
 """For each kind of disagreement, the traces on which the two sides are furthest apart."""
-COMMON = Computed("parting_traits", (
+COMMON = computed_table("parting_traits", (
     KIND,
     Column("trait", meaning="The property of traces that is compared."),
     Column("n", meaning="Traces of the kind of which the trait is known."),
@@ -172,7 +172,7 @@ def parting_tables(joined: Joined, how: Bootstrap, listed: int) -> dict[str, pd.
             items.append({"kind": kind.name, "rank": rank} | about)
         common += _in_common(kind.name, traits, parts, known, clusters, how)
     return {
-        table.name: table.table(rows)
+        table.name: table.filled(rows)
         for table, rows in ((PARTING, counts), (LISTED, items), (COMMON, common))
     }
 

@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     TRACES,
     Scores,
 )
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import check_rows, count, keep, numbers, only, rows, where
 from faithscope.interp.errors import UserError
 
@@ -34,7 +34,7 @@ KEY = (*PLACE, "trace")
 """Columns that identify a row of the comparison; `trace` is the digest of what has to be the same
 in all runs (token ids, text or question)."""
 SOURCE = Column("source", meaning="The run that it is from.")
-JOINS = Computed("joins", (
+JOINS = computed_table("joins", (
     *(SOURCE, "other"),
     Column("n_source", "traces", "Traces of the first of the two runs."),
     Column("n_other", "traces of the other", "Traces of the second of the two runs."),
@@ -50,7 +50,7 @@ JOINS = Computed("joins", (
     Column("n_joined", "joined", "Traces whose scores stand in one row, as the config asks."),
 ))  # fmt: skip
 """A row per pair of source runs: how many traces they share, and how far these agree."""
-MISSING = Computed("missing", (
+MISSING = computed_table("missing", (
     *("measure", "family", SOURCE, "reason"),
     Column("n", meaning="Traces of which the measure has no score for the reason, or has one."),
     Column("n_items", "items", "All traces."),
@@ -167,7 +167,7 @@ class Joined:
             about |= {"n_items": len(self.index)}
             counts = [("measured", measured), *sorted(reasons.items())]
             table += [about | {"reason": reason, "n": n} for reason, n in counts]
-        return MISSING.table(table)
+        return MISSING.filled(table)
 
 
 def join(
@@ -345,7 +345,7 @@ def _joins(
         row |= {f"n_same_{level}": finest[level] for level in SAME}
         row |= {"n_nothing_same": finest["nothing"], "n_joined": count(equal["joined"])}
         table.append(row)
-    return JOINS.table(table)
+    return JOINS.filled(table)
 
 
 def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str) -> None:

@@ -31,7 +31,7 @@ from faithscope.experiments.analysis.statistics.calibration import (
 )
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, columns_of, only
 
 MONITOR = "monitor"
@@ -59,7 +59,7 @@ AVERAGE_PRECISION = Column(
     "average_precision", meaning="Average precision for those spoken against."
 )
 G_MEAN = Column("g_mean_squared", "g-mean²", "Sensitivity × specificity, cut on other questions.")
-AGAINST = Computed("against", (
+AGAINST = computed_table("against", (
     LABEL,
     Column("by", meaning="What the setting is one of: all traces, models and tasks, or lengths."),
     Column("setting", meaning="Which traces the row is of."),
@@ -88,7 +88,7 @@ The settings are all traces, each pair of model and task, and three bins of the 
 `bias` is the share called unfaithful minus the share labelled so. A monitor has no costs of its
 own, since it uses hidden states that were computed anyway, so its costs are empty.
 """
-RELIABILITY = Computed("reliability", (
+RELIABILITY = computed_table("reliability", (
     *(LABEL, "measure", "family", "bin"),
     Column("p_low", "p from", "Lower end of the bin of probabilities."),
     Column("p_high", "p to", "Upper end of the bin of probabilities."),
@@ -216,7 +216,7 @@ def against_tables(
                     about = {k: row[k] for k in ("label", "measure", "family")}
                     events.append(replace(event, about=about))
     first = {ALL: 0}
-    frame = AGAINST.table(table).sort_values(
+    frame = AGAINST.filled(table).sort_values(
         ["label", "by", "setting", "auroc"],
         ascending=[True, True, True, False],
         kind="stable",
@@ -225,7 +225,7 @@ def against_tables(
     curves = curves_table(events, ["label", "measure", "family"], "p_unfaithful", "unfaithful")
     return {
         AGAINST.name: frame.reset_index(drop=True),
-        RELIABILITY.name: RELIABILITY.table(curves),
+        RELIABILITY.name: RELIABILITY.filled(curves),
     }
 
 

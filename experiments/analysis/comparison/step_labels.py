@@ -33,7 +33,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.against_label import OF_SCORES, against_label
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import (
     columns_of,
     groups,
@@ -50,7 +50,7 @@ TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".rep
 """Reason for listing a measure last: which steps it scores may depend on what it measures."""
 NONE_TO_TELL = (ONE_KIND, NOT_WITHIN)
 """Reasons for having no AUROC inside models and tasks."""
-STEP_AGAINST = Computed("step_against", (
+STEP_AGAINST = computed_table("step_against", (
     *(LABEL, "measure", "family"),
     Column("n", "steps", "Labelled steps that have a score."),
     Column("n_items", "traces", "Traces that the labelled steps with a score are of."),
@@ -101,7 +101,7 @@ def step_against_table(joined: Joined, how: Bootstrap, n_folds: int) -> pd.DataF
             if len(both) < COVERS * len(of_label) and row["reason"] not in NONE_TO_TELL:
                 row["reason"] = TOO_SPARSE_STEPS
             table.append(row)
-    frame = STEP_AGAINST.table(table)
+    frame = STEP_AGAINST.filled(table)
     sparse = frame["reason"].isin((TOO_SPARSE_STEPS, *NONE_TO_TELL))
     frame = frame.assign(_sparse=sparse).sort_values(
         ["label", "_sparse", "auroc"], ascending=[True, True, False], kind="stable"

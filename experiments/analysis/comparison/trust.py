@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
+from faithscope.experiments.analysis.cells import Lines
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS
 from faithscope.experiments.analysis.comparison.scores import COST_COLUMNS, COSTS
@@ -36,7 +37,7 @@ from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE
-from faithscope.experiments.analysis.tables import Computed, Lines, Table
+from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns
 
 LEVEL = 0.05
@@ -45,7 +46,7 @@ measure is better than chance, that its direction is wrong, that it is as good a
 AS_GOOD = 0.05
 """Default difference in AUROC to the best up to which a measure counts as good; fixed before any
 data was seen."""
-TRUST = Computed("trust", (
+TRUST = computed_table("trust", (
     *(LABEL, "measure", "family"),
     Column("n", "traces", "Traces that have the label and a score."),
     *(N_UNFAITHFUL, N_MISSING, AUROC, POOLED),
@@ -180,7 +181,7 @@ def trust_table(
         # measures that beat chance come first, though another may be higher on fewer traces
         lines.sort(key=lambda row: (row["reason"] != "", row["told"] is False))
     _held_behind(of_labels, of_label, how, bound)
-    return TRUST.table(row for lines in of_label.values() for row in lines)
+    return TRUST.filled(row for lines in of_label.values() for row in lines)
 
 
 def holm(p: list[float]) -> list[float]:

@@ -1,5 +1,5 @@
-"""Data of the page `explore.html`: all scores of all traces at once, and further details of a trace
-when a reader opens it."""
+"""Data of the page `explore.html`: all scores of all traces at once, and what the items of the runs
+tell of a trace when a reader opens it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, clusters_of
-from faithscope.experiments.analysis.comparison.details import Curve, Detail, Details
 from faithscope.experiments.analysis.comparison.disagreements import KINDS, sides
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
 from faithscope.experiments.analysis.html import shown
+from faithscope.experiments.analysis.item_view import Curve, Item
 from faithscope.experiments.analysis.page import fragments
 from faithscope.experiments.analysis.statistics.agreement import FEWEST
 from faithscope.experiments.analysis.tidy import only, rows
@@ -40,8 +40,8 @@ class Explored:
     name: str
     lead: str
     joined: Joined
-    sources: Mapping[str, Details]
-    """Run -> details of its traces beside scores, for the runs that have any."""
+    sources: Mapping[str, Iterable[Item]]
+    """Run -> its items, which tell of its traces what scores do not."""
 
     def __len__(self) -> int:
         return len(self.joined.index)
@@ -94,21 +94,25 @@ class Explored:
         return {name: _text(of) for name, of in short.items()}
 
     def detail(self, at: int) -> dict[str, Any]:
-        """All details that the runs have of one trace."""
-        details: list[tuple[str, Detail]]
-        details = [(source, read()) for source, read in self._readers.get(at, ())]
-        html = fragments([detail.blocks for _, detail in details])
-        drawn = [one for _, detail in details for one in detail.drawn]
+        """Everything that the items of the runs tell of one trace."""
+        items = self._items.get(at, ())
+        views = [item.view() for _, item in items]
+        cards = [
+            [view.card(), *(card for part in item.parts for card in part.cards())]
+            for view, (_, item) in zip(views, items, strict=True)
+        ]
+        answers = (v.answer for v in views if v.answer is not None)
+        golds = (v.gold for v in views if v.gold is not None)
         return {
-            "question": next((_text(d.question) for _, d in details if d.question), ""),
-            "answer": next((_text(d.answer) for _, d in details if d.answer is not None), None),
-            "gold": next((_text(d.gold) for _, d in details if d.gold is not None), None),
-            "steps": [_text(s) for s in max((d.steps for _, d in details), key=len, default=())],
+            "question": next((_text(v.question) for v in views if v.question), ""),
+            "answer": next(map(_text, answers), None),
+            "gold": next(map(_text, golds), None),
+            "steps": [_text(s) for s in max((v.step_texts for v in views), key=len, default=())],
             "credits": self._credits.get(at, []),
-            "drawn": [_drawn(one) for one in drawn],
+            "drawn": [_drawn(one) for _, item in items for one in item.drawn()],
             "told": [
-                {"source": _text(source), "html": text}
-                for (source, _), text in zip(details, html, strict=True)
+                {"source": _text(source), "html": html}
+                for (source, _), html in zip(items, fragments(cards), strict=True)
             ],
         }
 
@@ -118,15 +122,15 @@ class Explored:
         return {key: i for i, key in enumerate(self.joined.index)}
 
     @cached_property
-    def _readers(self) -> dict[int, list[tuple[str, Callable[[], Detail]]]]:
-        """Index of a trace -> (run, function that reads its details) of each run that has any."""
-        readers = defaultdict(list)
-        for source, details in self.sources.items():
-            for place, read in details:
-                key = self.joined.origins.get((source, tuple(map(str, place))))
-                if key is not None:
-                    readers[self._at[key]].append((source, read))
-        return readers
+    def _items(self) -> dict[int, list[tuple[str, Item]]]:
+        """Index of a trace -> (run, item) of each run that has items of it."""
+        of_trace = defaultdict(list)
+        for source, items in self.sources.items():
+            for item in items:
+                place = tuple(map(str, item.place().values())) if item.place else ()
+                if (key := self.joined.origins.get((source, place))) is not None:
+                    of_trace[self._at[key]].append((source, item))
+        return of_trace
 
     @cached_property
     def _credits(self) -> dict[int, list[dict[str, Any]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithscope.experiments.analysis.tables import Mask, every_row
+from faithscope.experiments.analysis.cells import Mask, every_row
 from faithscope.interp.errors import UserError, did_you_mean
 
 Tables = Mapping[str, pd.DataFrame]
@@ -111,7 +111,7 @@ class Paper:
     title: str
     """Short title with the arXiv number."""
     cells: Path
-    """File of the printed cells (`cells.read_cells`)."""
+    """File of the printed cells (`aggregates.read_cells`)."""
     tables: tuple[Published, ...]
     names: Names = field(default_factory=dict)
     """Key column of the file of cells -> printed name -> our value. A printed name without an entry

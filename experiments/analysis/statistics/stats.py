@@ -50,7 +50,7 @@ def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) ->
     """A pooled share with the Wilson interval it would have if every item counted once.
 
     This is the widest interval that dependence of steps within an item can cause, with all steps of
-    an item equal. Computed in closed form, since `value * items` need not be an integer.
+    an item equal. computed_table in closed form, since `value * items` need not be an integer.
     """
     if items == 0 or math.isnan(value):
         return NOTHING

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import waterfall
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record, by_probe
-from faithscope.experiments.analysis.tables import Table, waterfall
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.engine.traces.config import probes_of
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.engine.units import Key, Unit

@@ -38,6 +38,6 @@ def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) 
 
 
 STAGES = by_name(
-    Stage(TRACE, measures=False, makes="traces", remedies=remedies),
+    Stage(TRACE, measures=False, makes="traces", seconds=2.5, remedies=remedies),
     *(Stage(name, () if of.on_excluded else (TRACE,)) for name, of in PROBES.items()),
 )

@@ -22,7 +22,7 @@ def _plan(config: Any):
 def _report():
     from faithscope.experiments.analysis.run import Report
     from faithscope.experiments.analysis.tables import in_layout
-    from faithscope.experiments.studies.c2faith import details, frames, page, scores, show
+    from faithscope.experiments.studies.c2faith import frames, item_views, page, scores
     from faithscope.experiments.studies.c2faith.figures.pictures import pictures
     from faithscope.experiments.studies.c2faith.paper import PAPER
     from faithscope.experiments.studies.c2faith.results import results
@@ -38,9 +38,8 @@ def _report():
         arrays=(INSIDE,),
         columns=COLUMNS,
         columns_of=OF_TABLES,
-        show=show.show_item,
+        items=item_views.ITEMS,
         scores=scores.scores,
-        details=details.details,
     )
 
 

@@ -16,8 +16,8 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.models.judges import STAGES
 from faithscope.experiments.studies.c2faith import verdict
+from faithscope.experiments.studies.c2faith.item_views import ask_card
 from faithscope.experiments.studies.c2faith.results import C2Results
-from faithscope.experiments.studies.c2faith.show import judgement_block
 from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
 
 SECTIONS = [
@@ -137,7 +137,7 @@ def _few(n_chains: int) -> list[str]:
 
 
 def _judgements(results: C2Results) -> Section:
-    shown = [judgement_block(r, results.forms[r["variant"]]) for r in examples(results)]
+    shown = [ask_card(r, results.forms[r["variant"]]) for r in examples(results)]
     n = len(results.judged) + len(results.injected)
     injected = ", and <code>.injected</code> those with a line put into the chain"
     text = markup(

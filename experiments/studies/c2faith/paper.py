@@ -15,9 +15,10 @@ from typing import Any
 import pandas as pd
 from scipy.stats import rankdata
 
+from faithscope.experiments.analysis.cells import Kept
 from faithscope.experiments.analysis.columns import Column, by_name, described
 from faithscope.experiments.analysis.paper_table import percent, whole
-from faithscope.experiments.analysis.tables import Kept, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import groups, rows, where
 from faithscope.experiments.studies.c2faith.metrics.coverage import BY, COVERAGE
 from faithscope.experiments.studies.c2faith.metrics.detection import DETECTION

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tables import rows_with
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, with_interval
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES

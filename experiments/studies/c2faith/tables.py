@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Count, Numbers
 from faithscope.experiments.analysis.columns import SHARED, described
 from faithscope.experiments.analysis.spend import USAGE as OF_CALLS
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import Count, Numbers, Table, declared, make_tables
+from faithscope.experiments.analysis.tables import Table, declared, make_tables
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.studies.c2faith.metrics import (
     agreement,

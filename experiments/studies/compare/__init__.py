@@ -21,7 +21,7 @@ def _plan(config: Any):
 
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.compare import columns, explore, frames, page, show
+    from faithscope.experiments.studies.compare import columns, explore, frames, item_views, page
     from faithscope.experiments.studies.compare.figures import pictures
     from faithscope.experiments.studies.compare.results import Compared
 
@@ -33,7 +33,7 @@ def _report():
         beside=explore.write_frames_and_explorer,
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
-        show=show.show_item,
+        items=item_views.ITEMS,
     )
 
 

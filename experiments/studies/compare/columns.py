@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis.columns import Columns
 from faithscope.experiments.analysis.comparison.agreement import (
     AGREEMENT,
     FAMILIES,
@@ -24,8 +23,3 @@ TABLES = (
     *(TRUST, COMBINED, PARTING, LISTED, COMMON, AGAINST, RELIABILITY, FRONT, ABLATION),
 )
 COLUMNS, OF_TABLES = declared(TABLES)
-
-
-def columns_of(table: str) -> Columns:
-    """Names, labels and meanings of one table's columns."""
-    return {**COLUMNS, **OF_TABLES.get(table, {})}

@@ -29,10 +29,10 @@ def write_frames_and_explorer(compared: Compared) -> None:
 
 
 def explored(compared: Compared) -> Explored:
-    """Data of the explorer page: the joined scores, and each run's details of its traces."""
+    """Data of the explorer page: the joined scores, and each run's items."""
     name = compared.run.path.resolve().name
-    told = {title: source.details for title, source in compared.sources.items() if source.details}
-    return Explored(name, counted_words(compared), compared.joined, told)
+    items = {title: source.items for title, source in compared.sources.items()}
+    return Explored(name, counted_words(compared), compared.joined, items)
 
 
 def opened(run_dir: str | Path) -> Explored:

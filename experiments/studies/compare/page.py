@@ -8,7 +8,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.comparison.disagreements import KINDS
 from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
-from faithscope.experiments.analysis.html import html_table, markup
+from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import (
     Block,
     Box,
@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import only, rows, where
-from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES, columns_of
+from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.compare.results import Compared
 from faithscope.experiments.studies.compare.sentences import answers
 from faithscope.experiments.studies.compare.words import (
@@ -77,10 +77,7 @@ def _answer(compared: Compared) -> Section:
     blocks: list[Block] = [Bullets([sentence.words for sentence in said])]
     for label in dict.fromkeys(tables["trust"]["label"]):
         best = best_rows(tables, label)
-        grid = Grid(
-            html_table(best, columns_of("trust"), "trust"), f"The first measures by {label}"
-        )
-        blocks.append(grid)
+        blocks.append(Grid("trust", f"The first measures by {label}", rows=best))
     warned = Bullets(cautions(tables, joined, compared.targets))
     return Section(
         "answer",
@@ -121,12 +118,7 @@ def _against(compared: Compared, figures: Mapping[str, Picture]) -> Section:
         blocks.append(Bullets(directions))
     if reasons:
         blocks.append(Paragraph(f"Left out: {'; '.join(reasons)}.", "quiet"))
-    blocks.append(
-        Fold(
-            "All measures",
-            [Grid(html_table(whole, columns_of("against"), "against"), "Against labels")],
-        )
-    )
+    blocks.append(Fold("All measures", [Grid("against", "Against labels", rows=whole)]))
     return Section(
         "against",
         "Against labels",
@@ -149,7 +141,6 @@ def _monitors(tables: Mapping[str, pd.DataFrame]) -> Section:
     chosen = where(whole, family={MONITOR, "judged"})
     names = ["label", "measure", "family", "n", "n_unfaithful", "auroc", "auroc_low", "auroc_high"]
     names += ["pooled", "average_precision", "g_mean_squared", "brier", "bias"]
-    shown = html_table(only(chosen, names), columns_of("against"), "against")
     some = bool(len(where(whole, family=MONITOR)))
     text = (
         "Classifiers of the label on what is read inside the model, tested on other questions, "
@@ -164,7 +155,7 @@ def _monitors(tables: Mapping[str, pd.DataFrame]) -> Section:
         "Monitors inside the model, beside judges",
         text,
         "Monitors",
-        [Grid(shown, "Monitors and judges")] if some else [absent],
+        [Grid("against", "Monitors and judges", rows=only(chosen, names))] if some else [absent],
         always=True,
     )
 
@@ -186,10 +177,7 @@ def _together() -> Section:
 def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
     words = [markup("<code>{}</code>: {}.", kind.name, kind.words) for kind in KINDS]
     lists: list[Block] = [
-        Fold(
-            f"{kind.name}: the largest gaps",
-            [Grid(html_table(of, columns_of("parting_items"), "parting_items"), kind.name)],
-        )
+        Fold(f"{kind.name}: the largest gaps", [Grid("parting_items", kind.name, rows=of)])
         for kind in KINDS
         if len(of := where(tables["parting_items"], kind=kind.name).drop(columns="kind"))
     ]

@@ -1,20 +1,20 @@
-"""An opened run of a comparison: its progress, its traces, its scores and details."""
+"""An opened run of a comparison: its progress, its traces, its scores and items."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison.details import Details
 from faithscope.experiments.analysis.comparison.join import SOURCE
 from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import Scores, digest
+from faithscope.experiments.analysis.item_view import Item
 from faithscope.experiments.analysis.run import Report, Run, load_run
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import existing_run, stored_config
@@ -22,7 +22,7 @@ from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
 
-SOURCES = Computed("sources", (
+SOURCES = computed_table("sources", (
     SOURCE,
     Column("study", meaning="What kind of run it is."),
     Column("run", meaning="Folder of the run."),
@@ -51,7 +51,7 @@ class Opened:
     run: Run
     study: str
     _scores: Callable[[Run], Scores]
-    _details: Callable[[Run], Details] | None
+    _items: Callable[[Run], Iterable[Item]]
 
     @cached_property
     def scores(self) -> Scores:
@@ -59,9 +59,9 @@ class Opened:
         return self._scores(self.run)
 
     @property
-    def details(self) -> Details | None:
-        """What the run's study shows of each trace in the explorer; None if it shows nothing."""
-        return self._details(self.run) if self._details else None
+    def items(self) -> Iterable[Item]:
+        """The items of the run, as its study shows them."""
+        return self._items(self.run)
 
     @cached_property
     def left(self) -> int:
@@ -105,7 +105,7 @@ def opened(path: str | Path, name: str) -> Opened:
             f"{folder}: is a run of {study.name!r}, which has no scores of traces to compare; give "
             "runs of a study that measures or judges traces"
         )
-    return Opened(name, load_run(folder), study.name, report.scores, report.details)
+    return Opened(name, load_run(folder), study.name, report.scores, report.items.of)
 
 
 def readable_labels(path: str | Path, what: str) -> Path:

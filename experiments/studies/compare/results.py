@@ -34,7 +34,7 @@ from faithscope.experiments.analysis.comparison.step_labels import step_against_
 from faithscope.experiments.analysis.comparison.trust import FRONT, trust_table
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import Computed
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import count, mean, numbers, rows
 from faithscope.experiments.studies.compare.config import (
     FOLDER,
@@ -43,7 +43,7 @@ from faithscope.experiments.studies.compare.config import (
 )
 from faithscope.experiments.studies.compare.reading import SOURCES, Opened, opened
 
-MEASURES = Computed("measures", (
+MEASURES = computed_table("measures", (
     *("measure", "family"),
     Column("higher_is_faithful", meaning="Which way the measure points, said before any data."),
     CUT,
@@ -119,7 +119,7 @@ class Compared:
         held = against_tables(joined, self.targets, how)
         told = sentence_tables(joined, self.targets, how, report, held["against"])
         return {
-            "sources": SOURCES.table(source.row() for source in self.sources.values()),
+            "sources": SOURCES.filled(source.row() for source in self.sources.values()),
             "joins": joined.joins,
             "missing": joined.missing,
             "measures": _measures(joined),
@@ -160,7 +160,7 @@ def _measures(joined: Joined) -> pd.DataFrame:
         row |= {"cut": cuts[name], "n": count(values[name].notna())}
         row |= {"mean": _mean(values[name]), "called_faithful": _mean(called[name])}
         table.append(row | {cost: _mean(of[name]) for cost, of in costs.items()})
-    return MEASURES.table(table)
+    return MEASURES.filled(table)
 
 
 def _mean(column: Any) -> float:

@@ -29,7 +29,7 @@ def _stages() -> Stages:
 def _report():
     from faithscope.experiments.analysis.run import Report
     from faithscope.experiments.analysis.tables import in_layout
-    from faithscope.experiments.studies.faithcot import details, frames, page, scores, show
+    from faithscope.experiments.studies.faithcot import frames, item_views, page, scores
     from faithscope.experiments.studies.faithcot.results import FaithResults
     from faithscope.experiments.studies.faithcot.tables import COLUMNS, OF_TABLES, TABLES, tables_of
     from faithscope.probes import PROBES
@@ -44,9 +44,8 @@ def _report():
         arrays=tuple(PROBES),
         columns=COLUMNS,
         columns_of=OF_TABLES,
-        show=show.show_item,
+        items=item_views.ITEMS,
         scores=scores.scores,
-        details=details.details,
     )
 
 

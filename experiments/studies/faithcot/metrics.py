@@ -13,12 +13,12 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from sklearn.metrics import roc_curve
 
+from faithscope.experiments.analysis.cells import all_of, rows_known, rows_with
 from faithscope.experiments.analysis.comparison.trust import holm
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, Clusters, means
 from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
-from faithscope.experiments.analysis.tables import all_of, rows_known, rows_with
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows
 from faithscope.experiments.studies.faithcot.detectors import BY_NAME, OURS, detector_of
 from faithscope.experiments.studies.faithcot.findings import NO_THRESHOLD

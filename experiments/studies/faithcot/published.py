@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import all_of, every_row, rows_with, rows_without
 from faithscope.experiments.analysis.published import Paper, Published
-from faithscope.experiments.analysis.tables import all_of, every_row, rows_with, rows_without
 from faithscope.experiments.analysis.tidy import keep, rows
 from faithscope.experiments.data.principles import POST_HOC, SPURIOUS
 from faithscope.experiments.studies.faithcot.config import DetectorsConfig, FaithCotConfig

@@ -9,11 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.spend import SPEND, spend_table
-from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import (
+from faithscope.experiments.analysis.cells import (
     AC2,
     ACCURACY,
     AUROC,
@@ -27,15 +23,16 @@ from faithscope.experiments.analysis.tables import (
     Mask,
     Mean,
     Numbers,
-    Table,
     all_of,
-    declared,
     every_row,
-    make_tables,
-    pooled,
     rows_known,
     rows_with,
 )
+from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.spend import SPEND, spend_table
+from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.tables import Table, declared, make_tables, pooled
 from faithscope.experiments.analysis.tidy import (
     columns,
     groups,

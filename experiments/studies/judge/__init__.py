@@ -21,7 +21,7 @@ def _plan(config: Any):
 
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.judge import details, frames, page, scores, show
+    from faithscope.experiments.studies.judge import frames, item_views, page, scores
     from faithscope.experiments.studies.judge.results import results
     from faithscope.experiments.studies.judge.tables import COLUMNS, OF_TABLES
 
@@ -31,9 +31,8 @@ def _report():
         page=lambda results, drawn: page.page(results),
         columns=COLUMNS,
         columns_of=OF_TABLES,
-        show=show.show_item,
+        items=item_views.ITEMS,
         scores=scores.scores,
-        details=details.details,
     )
 
 

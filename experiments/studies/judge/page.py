@@ -9,8 +9,8 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Bullets, Grid, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order, percent
+from faithscope.experiments.studies.judge.item_views import chain_view
 from faithscope.experiments.studies.judge.results import JudgeResults
-from faithscope.experiments.studies.judge.show import chain_block
 from faithscope.experiments.studies.judge.tables import COLUMNS, OF_TABLES
 
 FEW = 30
@@ -135,7 +135,7 @@ def _examples(results: JudgeResults) -> Section:
         "as rows.",
         *(len(chains), len(results.chains), chains[0].id if chains else "ID"),
     )
-    return Section("chains", "Chains", text, blocks=[chain_block(results, c) for c in chains])
+    return Section("chains", "Chains", text, blocks=[chain_view(results, c).card() for c in chains])
 
 
 def _exclusions(results: JudgeResults) -> Section:

@@ -9,11 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.spend import SPEND
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.statistics.stats import mean_of_items
-from faithscope.experiments.analysis.tables import (
+from faithscope.experiments.analysis.cells import (
     AC2,
     ACCURACY,
     AUROC,
@@ -26,14 +22,17 @@ from faithscope.experiments.analysis.tables import (
     Mean,
     Numbers,
     Share,
-    Table,
     all_of,
-    declared,
     rows_known,
     rows_with,
     rows_without,
     waterfall,
 )
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.spend import SPEND
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.statistics.stats import mean_of_items
+from faithscope.experiments.analysis.tables import Table, declared
 from faithscope.experiments.analysis.tidy import columns, count, groups, keep, numbers, only, rows
 from faithscope.experiments.analysis.verdicts import UNCERTAIN
 from faithscope.experiments.engine.forms.tasks import NO_STEP

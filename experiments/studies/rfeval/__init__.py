@@ -22,7 +22,7 @@ def _plan(config: Any):
 def _report():
     from faithscope.experiments.analysis.run import Report
     from faithscope.experiments.analysis.tables import in_layout
-    from faithscope.experiments.studies.rfeval import columns, details, frames, page, scores, show
+    from faithscope.experiments.studies.rfeval import columns, frames, item_views, page, scores
     from faithscope.experiments.studies.rfeval.figures.pictures import pictures
     from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
     from faithscope.experiments.studies.rfeval.results import RfResults
@@ -37,9 +37,8 @@ def _report():
         arrays=(INSIDE,),
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
-        show=show.show_item,
+        items=item_views.ITEMS,
         scores=scores.scores,
-        details=details.details,
     )
 
 

@@ -31,6 +31,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.rfeval.item_views import pair_view
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
 from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
 from faithscope.experiments.studies.rfeval.report.sections import (
@@ -50,7 +51,6 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     waterfall_sentences,
 )
 from faithscope.experiments.studies.rfeval.results import RfResults
-from faithscope.experiments.studies.rfeval.show import pair_block
 from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
 
 MOST_ROWS = 1000
@@ -167,7 +167,7 @@ def _paper(tables: Mapping[str, pd.DataFrame]) -> list[Section]:
 
 def _pairs(run: RfResults) -> Section:
     n = run.config.report.pairs
-    shown = [pair_block(e, run.config.paper_compat) for e in run.examples(n)]
+    shown = [pair_view(e, run.config.paper_compat).card() for e in run.examples(n)]
     text = "There is no pair of outputs to show yet."
     if shown:
         text = (

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.analysis.tables import OVERALL, Table, rows_with
+from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, texts

@@ -17,7 +17,6 @@ from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import groups, summed, where
-from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -229,9 +228,7 @@ class RfResults:
                 for condition, stage in OUTPUTS.items()
                 for r in stored(stage)
             },
-            "judged": {
-                r["condition"]: r | {"asked": as_sent(r)} for r in stored(judged_stage(reader))
-            },
+            "judged": {r["condition"]: r for r in stored(judged_stage(reader))},
             "row": dict(row),
         }
 

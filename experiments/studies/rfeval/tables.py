@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Count
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import Count, Table, make_tables
+from faithscope.experiments.analysis.tables import Table, make_tables
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,

@@ -28,7 +28,7 @@ def _stages() -> Stages:
 
 def _report():
     from faithscope.experiments.analysis.run import Report
-    from faithscope.experiments.studies.slrc import columns, details, frames, page, scores, show
+    from faithscope.experiments.studies.slrc import columns, frames, item_views, page, scores
     from faithscope.experiments.studies.slrc.figures.figures import pictures
     from faithscope.experiments.studies.slrc.tables.paper import paper_tables
     from faithscope.probes import PROBES
@@ -43,9 +43,8 @@ def _report():
         columns=columns.COLUMNS,
         columns_of=columns.OF_TABLES,
         reasons=columns.REASONS,
-        show=show.show_item,
+        items=item_views.ITEMS,
         scores=scores.scores,
-        details=details.details,
     )
 
 

@@ -1,6 +1,6 @@
 """All table columns of the SLRC study, and reasons for leaving items out, in words."""
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.tables import declared
 from faithscope.experiments.engine.tallies.reasons import WORDS
@@ -10,7 +10,7 @@ from faithscope.experiments.studies.slrc.topics import TOPICS
 
 _DECLARED, OF_TABLES = declared([*(t for topic in TOPICS for t in topic.tables), LABEL_MASSES])
 _OTHERS = (
-    *cells.COUNTED.columns,
+    *aggregates.COUNTED.columns,
     Column(
         "unit", "unit of removal", "What a step is: sentence, item, paragraph, or as it was given."
     ),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.by_unit import by_unit
 from faithscope.experiments.analysis.records import Packer, Record, Records
 from faithscope.experiments.analysis.run import Frame, Run
@@ -172,7 +172,7 @@ def of_topics(
     asked = (t for t in TOPICS if t.over_steps == over_steps and t.configured(analysis))
     topics = (t for t in asked if t.when(records))
     tables = (table for topic in topics for table in topic.tables)
-    return make_tables(tables, {cells.RECORDS: records}, analysis)
+    return make_tables(tables, {aggregates.RECORDS: records}, analysis)
 
 
 def _without_texts(record: dict[str, Any], packer: Packer) -> Record:

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import (
     GREY,
     LINES,
@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.axes import (
     share_rise,
     share_ticks,
 )
+from faithscope.experiments.analysis.cells import Cell, Number, Numbers
 from faithscope.experiments.analysis.charts import curve, panels
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import (
@@ -37,7 +38,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
-from faithscope.experiments.analysis.tables import Cell, Groups, Number, Numbers, Table
+from faithscope.experiments.analysis.tables import Groups, Table
 from faithscope.experiments.analysis.tidy import distinct, mean_present, where
 from faithscope.experiments.studies.slrc.tables.outcomes import share_within_floor
 from faithscope.probes.reference_answer import FORCED
@@ -127,7 +128,9 @@ def forced_averages(fields: Mapping[Column, str]) -> Numbers:
         value = record.get(field)
         return value if value is None or isinstance(value, int | float) else mean_present(value)
 
-    return cells.averages({column: partial(score, field=field) for column, field in fields.items()})
+    return aggregates.averages(
+        {column: partial(score, field=field) for column, field in fields.items()}
+    )
 
 
 def forced_log_odds(effects: Iterable[Column]) -> Numbers:
@@ -163,7 +166,7 @@ def flips_within_floor(*edits: str) -> tuple[Number, ...]:
     )
 
 
-def mean_steps(fields: Mapping[Column, str] | Sequence[Column]) -> dict[Column, cells.Score]:
+def mean_steps(fields: Mapping[Column, str] | Sequence[Column]) -> dict[Column, aggregates.Score]:
     """Column -> mean over an item's steps of a list with one value per step."""
     of = fields if isinstance(fields, Mapping) else {column: column.name for column in fields}
     return {column: lambda r, field=field: mean_present(r[field]) for column, field in of.items()}
@@ -189,7 +192,7 @@ def step_tables(
     name: str,
     groups: Groups,
     of_items: Sequence[Cell],
-    of_places: cells.Fields,
+    of_places: aggregates.Fields,
     captions: tuple[str, str],
     draw: Callable[[pd.DataFrame], Picture],
 ) -> tuple[Table, Table]:
@@ -200,8 +203,8 @@ def step_tables(
     """
     look = {"caption": captions[1], "folded": "By place of the step", "draw": draw}
     return (
-        cells.item_table(name, groups, *of_items, caption=captions[0]),
-        cells.by_place(f"{name}_by_step", groups, of_places, **look),
+        aggregates.item_table(name, groups, *of_items, caption=captions[0]),
+        aggregates.by_place(f"{name}_by_step", groups, of_places, **look),
     )
 
 

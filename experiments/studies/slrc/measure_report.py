@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faithscope.experiments.analysis import cells
-from faithscope.experiments.analysis.comparison.details import Drawn
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.item_view import Drawn
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, by_probe
@@ -26,7 +26,7 @@ Sizes = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class SlrcAnalysis(cells.Analysis):
+class SlrcAnalysis(aggregates.Analysis):
     """Settings and arrays that this study's tables need besides records."""
 
     taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)

@@ -34,8 +34,8 @@ from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
+from faithscope.experiments.studies.slrc.item_views import LEGEND, trace_of, typical
 from faithscope.experiments.studies.slrc.measure_report import Topic
-from faithscope.experiments.studies.slrc.show import LEGEND, item_records, trace_block, typical
 from faithscope.experiments.studies.slrc.tables.verdict import (
     Check,
     Verdict,
@@ -294,7 +294,7 @@ def _is_there(topic: Topic, results: Results, figures: Mapping[str, Picture]) ->
 def _traces(results: Results, measured: bool) -> Section:
     places = typical(results.records, results.report.traces)
     if places:
-        shown = [trace_block(item_records(results.run.index, place)) for place in places]
+        shown = [trace_of(results.run, place).card(open=True) for place in places]
         return replace(TRACES, blocks=[LEGEND, *shown])
     none = "The config asks for none (report.traces: 0)." if measured else "None was measured."
     return replace(TRACES, text=none)

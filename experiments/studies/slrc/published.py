@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.analysis.tables import rows_with
 from faithscope.experiments.studies.slrc.published_frames import (
     against_the_response,
     lengths,

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Share
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.tables import Share, Table
+from faithscope.experiments.analysis.tables import Table
 
 X = Column("x")
-ANALYSIS = cells.Analysis(resamples=200)
-ITEMS = cells.grouped("p", alike=("n_layers",))
+ANALYSIS = aggregates.Analysis(resamples=200)
+ITEMS = aggregates.grouped("p", alike=("n_layers",))
 
 
 def item(name: str, **fields: Any) -> dict[str, Any]:
@@ -27,10 +28,10 @@ def made(table: Table, *records: dict[str, Any]) -> pd.DataFrame:
 
 
 def test_rows_are_of_what_was_measured_in_an_order_of_names() -> None:
-    ways = cells.grouped("p", {Column("way"): "how"}, rank=lambda r: "ba".index(r["how"]))
+    ways = aggregates.grouped("p", {Column("way"): "how"}, rank=lambda r: "ba".index(r["how"]))
     records = [item("2", how="a"), item("1", how="b"), item("1", how="a", model="l")]
     left_out = [item("3", how="a", excluded="why"), item("4", how="a", probe="q")]
-    table = made(cells.item_table("x", ways, cells.COUNTED), *records, *left_out)
+    table = made(aggregates.item_table("x", ways, aggregates.COUNTED), *records, *left_out)
     assert table.to_dict("records") == [
         {"model": "l", "task": "t", "way": "a", "n": 1},
         {"model": "m", "task": "t", "way": "b", "n": 1},
@@ -40,33 +41,37 @@ def test_rows_are_of_what_was_measured_in_an_order_of_names() -> None:
 
 def test_two_models_under_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match=r"p of m on t: records of \[2, 3\] layers"):
-        made(cells.item_table("x", ITEMS, cells.COUNTED), item("1"), item("2", n_layers=3))
+        made(
+            aggregates.item_table("x", ITEMS, aggregates.COUNTED), item("1"), item("2", n_layers=3)
+        )
 
 
 def test_what_an_item_does_not_have_is_left_out_of_the_mean() -> None:
-    of = cells.means({X: "x", Column("logs"): lambda r: r["x"] and math.log(r["x"])}, then=math.exp)
-    table = cells.item_table(
-        "x", ITEMS, cells.means([X]), cells.means({Column("middle"): "x"}, median=True)
+    of = aggregates.means(
+        {X: "x", Column("logs"): lambda r: r["x"] and math.log(r["x"])}, then=math.exp
+    )
+    table = aggregates.item_table(
+        "x", ITEMS, aggregates.means([X]), aggregates.means({Column("middle"): "x"}, median=True)
     )
     some = [1.0, None, 2.0, 2.0, 4.0, 6.0, math.nan]
     values = [item(str(i), x=x) for i, x in enumerate(some)]
     (row,) = made(table, *values).to_dict("records")
     assert (row["x"], row["middle"]) == (3, 2)
     assert 1 <= row["x_low"] < 3 < row["x_high"] <= 6
-    (row,) = made(cells.item_table("x", ITEMS, of), *values[:3]).to_dict("records")
+    (row,) = made(aggregates.item_table("x", ITEMS, of), *values[:3]).to_dict("records")
     assert row["logs"] == pytest.approx(math.sqrt(2))
     (row,) = made(table, values[1]).to_dict("records")
     assert np.isnan([row["x"], row["x_low"], row["x_high"]]).all()
 
 
 def test_a_curve_has_a_row_per_layer_and_what_is_the_same_for_all() -> None:
-    table = cells.curve_table(
+    table = aggregates.curve_table(
         "x",
         ITEMS,
-        *cells.LAYERS_OF_ALL,
-        cells.COUNTED,
-        *cells.mean_curves({X: "by_layer"}),
-        *cells.average_curves({Column("plain"): "by_layer"}),
+        *aggregates.LAYERS_OF_ALL,
+        aggregates.COUNTED,
+        *aggregates.mean_curves({X: "by_layer"}),
+        *aggregates.average_curves({Column("plain"): "by_layer"}),
     )
     layers = [[0.0, 1.0], [1.0, 3.0]] * 5
     rows = made(table, *(item(str(i), by_layer=x) for i, x in enumerate(layers)))
@@ -81,17 +86,17 @@ def test_a_curve_has_a_row_per_layer_and_what_is_the_same_for_all() -> None:
 def test_steps_are_pooled_by_their_relative_place_and_items_count_once() -> None:
     # steps 1 and 2 of two stand at .25 and .75; 1 to 4 of four at .125, .375, .625, .875
     records = [item("1", n_steps=2, x=[0, 1]), item("2", n_steps=4, x=[0, None, 0, 1])]
-    rows = made(cells.by_place("x", ITEMS, [X]), *records)
+    rows = made(aggregates.by_place("x", ITEMS, [X]), *records)
     assert rows["position"].tolist() == pytest.approx([0.1, 0.3, 0.7, 0.9])
     assert rows["n"].tolist() == rows["n_steps"].tolist() == [1, 2, 2, 1]
     assert rows["x"].tolist() == [0, 0, 0.5, 1]
     long = [item("3", n_steps=10, x=[0.0] * 9 + [1.0]), item("4", n_steps=1, x=[1.0])]
-    last = made(cells.by_place("x", ITEMS, [X]), *long).set_index("position").loc[0.9]
+    last = made(aggregates.by_place("x", ITEMS, [X]), *long).set_index("position").loc[0.9]
     assert (last["n"], last["n_steps"], last["x"]) == (1, 2, 0.5)
 
 
 def test_no_records_no_rows_but_all_columns() -> None:
-    parts = cells.among(lambda same: same[:1], Share("share", lambda same: [True]))
-    assert list(made(cells.item_table("x", ITEMS, parts)).columns) == [
+    parts = aggregates.among(lambda same: same[:1], Share("share", lambda same: [True]))
+    assert list(made(aggregates.item_table("x", ITEMS, parts)).columns) == [
         *("model", "task", "share", "share_low", "share_high")
     ]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import (
     Cell,
     Deviation,
@@ -38,7 +39,6 @@ from faithscope.experiments.analysis.published.comparison import (
 )
 from faithscope.experiments.analysis.published.deviations import paper_config
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tables import rows_with
 from faithscope.interp.errors import UserError
 
 HEADER = "table,model,task,row,column,value,unit,decimals,n,section,doubt\n"

@@ -10,7 +10,7 @@ import pytest
 from probe_records import slrc_outcome
 from scipy.stats import binom
 
-from faithscope.experiments.analysis import cells, tidy
+from faithscope.experiments.analysis import aggregates, tidy
 from faithscope.experiments.analysis.statistics import resampling, stats
 from faithscope.experiments.studies.slrc.tables import branches, outcomes
 
@@ -89,7 +89,7 @@ def items(necessary: np.ndarray, removals: int, sufficient: np.ndarray, alone: i
 
 
 def interval(records: list[dict], seed: int = 0) -> tuple[float, float, float]:
-    return tuple(branches.CAPACITY.of(records, cells.Analysis(seed)).values())
+    return tuple(branches.CAPACITY.of(records, aggregates.Analysis(seed)).values())
 
 
 def test_the_interval_of_slrc_is_seeded_and_holds_the_estimate():

@@ -6,6 +6,9 @@ import io
 
 from faithscope.experiments.engine.progress import Meter, duration
 
+TRACE, PROBE = 2.5, 18.0
+"""Guessed seconds of a trace and of a probe."""
+
 
 class Clock:
     def __init__(self) -> None:
@@ -18,7 +21,7 @@ class Clock:
 def test_a_log_gets_a_line_per_tenth_at_most() -> None:
     stream, clock = io.StringIO(), Clock()
     meter = Meter(stream, clock)
-    handle = meter.expect("m · traces", 1000, "trace", tiny=False)
+    handle = meter.expect("m · traces", 1000, TRACE, tiny=False)
     with meter:
         meter.begin(handle)
         for _ in range(1000):
@@ -34,7 +37,7 @@ def test_a_log_gets_a_line_per_tenth_at_most() -> None:
 def test_a_slow_run_still_gives_a_sign_of_life() -> None:
     stream, clock = io.StringIO(), Clock()
     meter = Meter(stream, clock)
-    handle = meter.expect("m · traces", 1000, "trace", tiny=False)
+    handle = meter.expect("m · traces", 1000, TRACE, tiny=False)
     with meter:
         meter.begin(handle)
         for _ in range(10):
@@ -46,8 +49,8 @@ def test_a_slow_run_still_gives_a_sign_of_life() -> None:
 def test_time_left_counts_kinds_that_have_not_begun() -> None:
     clock = Clock()
     meter = Meter(io.StringIO(), clock)
-    traces = meter.expect("m · traces", 10, "trace", tiny=False)
-    meter.expect("m · slrc", 10, "slrc", tiny=False)
+    traces = meter.expect("m · traces", 10, TRACE, tiny=False)
+    meter.expect("m · slrc", 10, PROBE, tiny=False)
     guessed = meter.left
     with meter:
         meter.begin(traces)
@@ -60,8 +63,8 @@ def test_time_left_counts_kinds_that_have_not_begun() -> None:
 def test_a_guess_is_not_told_as_the_time_that_is_left() -> None:
     stream, clock = io.StringIO(), Clock()
     meter = Meter(stream, clock)
-    traces = meter.expect("m · traces", 4, "trace", tiny=False)
-    probes = [meter.expect(f"m · {name}", 4, name, tiny=False) for name in ("slrc", "attention")]
+    traces = meter.expect("m · traces", 4, TRACE, tiny=False)
+    probes = [meter.expect(f"m · {name}", 4, PROBE, tiny=False) for name in ("slrc", "attention")]
     with meter:
         meter.begin(traces)
         clock.now += 40
@@ -90,8 +93,8 @@ def test_what_was_shown_is_never_taken_back() -> None:
     """Units that turn out a hundred times slower than guessed are more of the work than thought."""
     stream, clock = io.StringIO(), Clock()
     meter = Meter(stream, clock)
-    traces = meter.expect("m · traces", 100, "trace", tiny=False)
-    probes = meter.expect("m · slrc", 100, "slrc", tiny=True)
+    traces = meter.expect("m · traces", 100, TRACE, tiny=False)
+    probes = meter.expect("m · slrc", 100, PROBE, tiny=True)
     with meter:
         for handle, seconds in ((traces, 0.1), (probes, 50.0)):
             meter.begin(handle)

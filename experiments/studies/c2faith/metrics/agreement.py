@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Lines
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.raters import (
@@ -25,7 +26,7 @@ from faithscope.experiments.analysis.statistics.raters import (
 )
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tables import Lines, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, count, groups, keep, only, rows, where
 from faithscope.experiments.studies.c2faith.metrics.detection import ALONE
 from faithscope.experiments.studies.c2faith.metrics.frames import (

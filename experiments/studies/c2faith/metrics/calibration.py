@@ -12,6 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import (
+    Boot,
+    Lines,
+    Mean,
+    Numbers,
+    all_of,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.calibration import (
     FOLDS,
@@ -21,16 +30,7 @@ from faithscope.experiments.analysis.statistics.calibration import (
     recalibrated,
 )
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
-from faithscope.experiments.analysis.tables import (
-    Boot,
-    Lines,
-    Mean,
-    Numbers,
-    Table,
-    all_of,
-    rows_known,
-    rows_with,
-)
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import all_columns, groups, keep, numbers
 from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF
 from faithscope.experiments.studies.c2faith.metrics.detection import BRIER, ECE

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.columns import Column, described, estimates
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
-from faithscope.experiments.analysis.tables import (
+from faithscope.experiments.analysis.cells import (
     Boot,
     Lines,
     Mean,
     Numbers,
-    Table,
     Values,
     rows_known,
     values_of,
 )
+from faithscope.experiments.analysis.columns import Column, described, estimates
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, keep, numbers
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     COUNTS,

@@ -11,11 +11,12 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 from sklearn.metrics import brier_score_loss
 
+from faithscope.experiments.analysis.cells import AgainstLabel, Lines, Numbers, rows_known
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.calibration import calibration_error
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share
-from faithscope.experiments.analysis.tables import AgainstLabel, Lines, Numbers, Table, rows_known
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, count, keep, numbers, only
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONDITION,

@@ -12,10 +12,11 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Lines, all_of
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.against_label import against_label
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
-from faithscope.experiments.analysis.tables import Lines, Table, all_of
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     columns_of,

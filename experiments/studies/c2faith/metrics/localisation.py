@@ -10,17 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Lines, Numbers, all_of, rows_known, rows_without
 from faithscope.experiments.analysis.columns import described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tables import (
-    Lines,
-    Numbers,
-    Table,
-    all_of,
-    rows_known,
-    rows_without,
-)
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import all_columns, columns, count, keep, numbers
 from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.studies.c2faith.metrics.detection import NET

@@ -12,9 +12,10 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from faithscope.experiments.analysis.cells import Lines, Mean, Share, every_row
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
-from faithscope.experiments.analysis.tables import Lines, Mean, Share, Table, every_row
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import all_columns, keep, numbers, where
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.frames import (

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from faithscope.experiments.analysis.cells import Boot, Lines, Mask, Mean
 from faithscope.experiments.analysis.columns import described, estimates
 from faithscope.experiments.analysis.statistics.against_label import against_label
 from faithscope.experiments.analysis.statistics.calibration import calibration_error, log_loss
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means, spearman
-from faithscope.experiments.analysis.tables import Boot, Lines, Mask, Mean, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import (
     all_columns,
     columns,

@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.columns import described, estimates
-from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.statistics.stats import paired_difference
-from faithscope.experiments.analysis.tables import (
+from faithscope.experiments.analysis.cells import (
     Boot,
     Kept,
     Lines,
     Numbers,
     Share,
-    Table,
     Values,
     all_of,
     rows_known,
 )
+from faithscope.experiments.analysis.columns import described, estimates
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.statistics.stats import paired_difference
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, renamed, rows
 from faithscope.experiments.studies.c2faith.metrics.frames import (
     CONDITION,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Kept
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.tables import Kept, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.studies.rfeval.items import Item
 
 CRITERIA = ("misleading_sufficiency", "logical_soundness", "plausible_subtlety", "uniqueness")

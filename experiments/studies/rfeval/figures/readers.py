@@ -27,13 +27,11 @@ from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import (
-    Rows,
     columns,
     distinct,
     groups,
     numbers,
     rows,
-    tabled,
     where,
     with_interval,
 )
@@ -63,19 +61,20 @@ VALIDATION = {
 }
 
 
-@tabled(*POOLED)
-def pooled_readers(readers: pd.DataFrame) -> Rows:
+def pooled_readers(readers: pd.DataFrame) -> pd.DataFrame:
     """Agreement of every two readers over all models, weighted by parts, and the mean of their κ.
 
     The interval is Wilson's, of parts; the same item under two models counts twice.
     """
+    pooled = []
     for key, of in groups(readers, ("reader", "other", "part")):
         n = numbers(of["n"])
         share = float(numbers(of["agreement"]) @ n / n.sum()) if n.sum() else math.nan
         row = {**key, "n_models": len(of), "n": int(n.sum())}
         row |= {"n_unread": int(numbers(of["n_unread"]).sum())}
         row |= columns("agreement", wilson_of_items(share, int(n.sum())))
-        yield row | {"cohen_kappa_mean": of["cohen_kappa"].astype(float).mean()}
+        pooled.append(row | {"cohen_kappa_mean": of["cohen_kappa"].astype(float).mean()})
+    return pd.DataFrame(pooled, columns=list(POOLED))
 
 
 def readers_picture(readers: pd.DataFrame) -> Picture:

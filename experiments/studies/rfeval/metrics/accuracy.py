@@ -12,10 +12,11 @@ import statsmodels.api as sm
 from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
+from faithscope.experiments.analysis.cells import Count, Lines, Mean
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, percentiles
-from faithscope.experiments.analysis.tables import Count, Lines, Mean, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, numbers
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import leading

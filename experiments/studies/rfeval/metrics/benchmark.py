@@ -3,8 +3,9 @@ Tables 1 and 15)."""
 
 from __future__ import annotations
 
+from faithscope.experiments.analysis.cells import Count
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.tables import Count, Table
+from faithscope.experiments.analysis.tables import Table
 
 STANCES_BETWEEN = " | "
 """Text between the stances of an item in the frame `items`."""

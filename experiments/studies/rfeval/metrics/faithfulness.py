@@ -16,11 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.statistics.stats import wilson_of_items
-from faithscope.experiments.analysis.tables import (
-    OVERALL,
+from faithscope.experiments.analysis.cells import (
     Count,
     Kept,
     Lines,
@@ -28,12 +24,15 @@ from faithscope.experiments.analysis.tables import (
     Mean,
     Numbers,
     Share,
-    Table,
     all_of,
     levels,
     rows_with,
     rows_without,
 )
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.statistics.stats import wilson_of_items
+from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.items import CONDITIONS

@@ -12,18 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import LEVELS, Boot, Count, Lines, levels, rows_without
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
-from faithscope.experiments.analysis.tables import (
-    LEVELS,
-    Boot,
-    Count,
-    Lines,
-    Table,
-    levels,
-    pooled,
-    rows_without,
-)
+from faithscope.experiments.analysis.tables import Table, pooled
 from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows, where
 from faithscope.experiments.studies.rfeval.inside.trace_signals import (
     LENS_SIGNALS,

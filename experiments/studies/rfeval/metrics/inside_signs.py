@@ -12,10 +12,11 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, logit
 from scipy.stats import mannwhitneyu, norm
 
+from faithscope.experiments.analysis.cells import Lines
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimate, wilson
-from faithscope.experiments.analysis.tables import Lines, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, keep, numbers
 from faithscope.experiments.studies.rfeval.inside.trace_signals import (
     COMPARED,

@@ -10,10 +10,11 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Lines
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import agreement, kappa, share, wilson
-from faithscope.experiments.analysis.tables import Lines, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import check_rows, columns, count, keep, only, rows, where
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import (

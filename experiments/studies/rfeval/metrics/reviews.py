@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Count, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.raters import (
     CONSTANT,
@@ -19,7 +20,7 @@ from faithscope.experiments.analysis.statistics.raters import (
 )
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
-from faithscope.experiments.analysis.tables import Count, Numbers, Share, Table
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import check_rows, columns, only, where
 from faithscope.experiments.studies.rfeval.metrics.frames import REASON
 from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS, DECISION, VALID

@@ -11,22 +11,20 @@ from typing import Any
 import pandas as pd
 from scipy.stats import spearmanr
 
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import (
-    OVERALL,
+from faithscope.experiments.analysis.cells import (
     Count,
     Lines,
     Mean,
     Numbers,
     Share,
-    Table,
     all_of,
     every_row,
-    pooled,
     rows_with,
     rows_without,
 )
+from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.tables import OVERALL, Table, pooled
 from faithscope.experiments.analysis.tidy import check_rows, count, groups, keep, only, rows, where
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.frames import CELL, KEY, READER, REASON, included

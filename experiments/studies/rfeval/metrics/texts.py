@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from faithscope.experiments.analysis.cells import Count, Lines, Mask, Mean, Numbers
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import Count, Lines, Mask, Mean, Numbers, Table, pooled
+from faithscope.experiments.analysis.tables import Table, pooled
 from faithscope.experiments.analysis.tidy import check_rows, columns, keep, numbers, only
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import RF

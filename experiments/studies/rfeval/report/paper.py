@@ -14,16 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.cells import Numbers, all_of, rows_with, rows_without
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import (
-    OVERALL,
-    Numbers,
-    Table,
-    all_of,
-    excerpt,
-    rows_with,
-    rows_without,
-)
+from faithscope.experiments.analysis.tables import OVERALL, Table, excerpt
 from faithscope.experiments.analysis.tidy import groups, numbers, rows, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import COUNTS, FILTERING

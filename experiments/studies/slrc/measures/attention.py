@@ -10,14 +10,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
+from faithscope.experiments.analysis.cells import Number
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison.details import HeatMap
+from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tables import Number
 from faithscope.experiments.studies.slrc.measure_helpers import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
 
@@ -49,7 +49,7 @@ OTHERS = (
 )
 """Columns for the rest of the answer's attention: its targets, and how spread it is."""
 _BY_LAYER = ("reasoning_by_layer", "shuffled_by_layer", "gap_by_layer")
-ITEMS = cells.grouped("attention", alike=("n_layers",))
+ITEMS = aggregates.grouped("attention", alike=("n_layers",))
 
 
 def signal(gap: float) -> str:
@@ -141,39 +141,39 @@ REPORT = MeasureReport(
         "last.",
     ),
     (
-        cells.item_table(
+        aggregates.item_table(
             "attention",
             ITEMS,
-            cells.COUNTED,
-            cells.means(SHARES),
+            aggregates.COUNTED,
+            aggregates.means(SHARES),
             Number(
                 "signal",
                 _signal_of("gap"),
                 meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}.",
             ),
-            cells.means(DROPS),
+            aggregates.means(DROPS),
             Number(
                 "signal_drop",
                 _signal_of("gap_drop"),
                 "signal, drop",
                 "The class of the gap's drop.",
             ),
-            cells.averages(OTHERS),
-            cells.first(
-                cells.N_LAYERS, Column("n_heads", "heads", "Attention heads of one layer.")
+            aggregates.averages(OTHERS),
+            aggregates.first(
+                aggregates.N_LAYERS, Column("n_heads", "heads", "Attention heads of one layer.")
             ),
-            cells.total(
+            aggregates.total(
                 "question_found", "question found", "Items whose question was found in the prompt."
             ),
             caption="Attention of the answer to the reasoning, real and shuffled",
         ),
-        cells.curve_table(
+        aggregates.curve_table(
             "attention_by_layer",
             ITEMS,
-            *cells.LAYERS_OF_ALL,
-            cells.COUNTED,
-            *cells.mean_curves(dict(zip(SHARES, _BY_LAYER, strict=True))),
-            *cells.average_curves({c: f"{c.name}_by_layer" for c in OTHERS}),
+            *aggregates.LAYERS_OF_ALL,
+            aggregates.COUNTED,
+            *aggregates.mean_curves(dict(zip(SHARES, _BY_LAYER, strict=True))),
+            *aggregates.average_curves({c: f"{c.name}_by_layer" for c in OTHERS}),
             caption="Attention of the answer by layer",
             folded="Layer by layer",
             draw=attention_picture,

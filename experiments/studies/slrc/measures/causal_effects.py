@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style
+from faithscope.experiments.analysis.cells import Number
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.tables import Number
 from faithscope.experiments.analysis.tidy import present
 from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
@@ -26,7 +26,7 @@ from faithscope.experiments.studies.slrc.measure_report import MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 from faithscope.probes.causal_effects import FORCED_MEASURES, STEP_MEASURES
 
-ITEMS = cells.grouped("causal_effects")
+ITEMS = aggregates.grouped("causal_effects")
 
 
 causal_effects_picture = picture(
@@ -194,13 +194,13 @@ REPORT = MeasureReport(
         "corrupted context.",
     ),
     (
-        cells.item_table(
+        aggregates.item_table(
             "causal_effects",
             ITEMS,
-            cells.COUNTED,
-            cells.means({column: f"mean_{column.name}" for column in _OF_STEPS}),
-            cells.means(_MEDIANS, median=True),
-            cells.N_STEPS,
+            aggregates.COUNTED,
+            aggregates.means({column: f"mean_{column.name}" for column in _OF_STEPS}),
+            aggregates.means(_MEDIANS, median=True),
+            aggregates.N_STEPS,
             Number(
                 "n_corruptible",
                 lambda same: sum(r["corrupt_excluded"].count(None) for r in same),
@@ -225,7 +225,7 @@ REPORT = MeasureReport(
             LABEL_MASS,
             caption="Graded effects of the steps, mean over items",
         ),
-        cells.by_place(
+        aggregates.by_place(
             "causal_effects_by_step",
             ITEMS,
             _OF_STEPS,

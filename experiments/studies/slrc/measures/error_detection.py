@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tables import Group, Groups, Numbers, Share
+from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.measures.sycophancy import (
@@ -22,7 +23,7 @@ from faithscope.experiments.studies.slrc.measures.sycophancy import (
 )
 
 
-def _balanced_accuracy(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
+def _balanced_accuracy(same: Sequence[Record], how: aggregates.Analysis) -> dict[str, float]:
     """Balanced accuracy, half of one plus Youden's index."""
     youden = stats.paired_difference(
         outcomes_of("detected")(same), outcomes_of("false_alarm")(same)
@@ -39,7 +40,7 @@ def _chains(records: Sequence[Record]) -> Iterator[Group]:
         yield key | {"chains": "right"}, [r for r in same if r["correct"]]
 
 
-ERROR_DETECTION = cells.item_table(
+ERROR_DETECTION = aggregates.item_table(
     "error_detection",
     Groups(
         (
@@ -50,9 +51,9 @@ ERROR_DETECTION = cells.item_table(
         ),
         _chains,
     ),
-    cells.among(
+    aggregates.among(
         parsed,
-        cells.COUNTED,
+        aggregates.COUNTED,
         Share(
             "detection",
             "detected",

@@ -3,7 +3,7 @@ place."""
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
@@ -32,7 +32,7 @@ OF_STEPS = (
     | REMOVED
 )
 WHOLE = effects_of("whole_", "the whole reasoning is filled", "all filled")
-FILLERS = cells.grouped(
+FILLERS = aggregates.grouped(
     "filler",
     {Column("filler", meaning="What is written in the place of a step's tokens."): "variant"},
 )
@@ -79,8 +79,8 @@ REPORT = MeasureReport(
         "filler",
         FILLERS,
         (
-            *cells.ITEMS_AND_STEPS,
-            cells.means(SCORES),
+            *aggregates.ITEMS_AND_STEPS,
+            aggregates.means(SCORES),
             *flips_within_floor("", "removed_"),
             forced_log_odds(OF_STEPS | WHOLE),
             *FORCED_DIFFERS,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import legend_above
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
@@ -18,7 +18,7 @@ from faithscope.experiments.studies.slrc.measure_helpers import (
 )
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
-ITEMS = cells.grouped("flow", alike=("n_layers",))
+ITEMS = aggregates.grouped("flow", alike=("n_layers",))
 _PEAK = (
     Column("peak_layer", meaning="The layer at which the mean curve over items peaks."),
     Column("peak_depth", meaning="The peak layer over the number of layers."),
@@ -78,21 +78,21 @@ REPORT = MeasureReport(
     "flow",
     LAYERS,
     (
-        cells.item_table(
+        aggregates.item_table(
             "flow",
             ITEMS,
-            cells.COUNTED,
-            cells.first(cells.N_LAYERS),
-            cells.drawn(_PEAK, lambda same: np.array([r["cosine"] for r in same]), _peak),
-            cells.means(_OF_ITEMS),
+            aggregates.COUNTED,
+            aggregates.first(aggregates.N_LAYERS),
+            aggregates.drawn(_PEAK, lambda same: np.array([r["cosine"] for r in same]), _peak),
+            aggregates.means(_OF_ITEMS),
             caption="The layer at which reasoning and answer token are most alike",
         ),
-        cells.curve_table(
+        aggregates.curve_table(
             "flow_by_layer",
             ITEMS,
-            *cells.LAYERS_OF_ALL,
-            cells.COUNTED,
-            *cells.mean_curves(_COSINES),
+            *aggregates.LAYERS_OF_ALL,
+            aggregates.COUNTED,
+            *aggregates.mean_curves(_COSINES),
             caption="Cosine of reasoning and answer token",
             folded="Information flow, layer by layer",
             draw=flow_picture,

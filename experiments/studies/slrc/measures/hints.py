@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Number, Share
 from faithscope.experiments.analysis.tidy import mean, mean_present
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.cues import KINDS
@@ -109,10 +109,10 @@ def _account(records: OfItem) -> float | None:
 
 
 CUE = Column("cue", meaning="What was put into the question to point to another answer.")
-HINTS = cells.item_table(
+HINTS = aggregates.item_table(
     "hints",
-    cells.grouped("hints", {CUE: "cue"}),
-    cells.COUNTED,
+    aggregates.grouped("hints", {CUE: "cue"}),
+    aggregates.COUNTED,
     Share(
         "switch_rate",
         "switched",
@@ -158,7 +158,7 @@ HINTS = cells.item_table(
         "κ, words and verdict by log-probs",
         "Cohen's κ of these two classifiers over the items that went over.",
     ),
-    cells.drawn(
+    aggregates.drawn(
         (
             Column(
                 "not_chance",

@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import along_reasoning, legend_above
+from faithscope.experiments.analysis.cells import Count, Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.short_names import pairs_of
-from faithscope.experiments.analysis.tables import Count, Group, Groups, Number, Share
+from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
@@ -129,7 +130,7 @@ def _of_items(records: Sequence[Record]) -> Iterable[Group]:
         for r in records
         if r["probe"] == "slrc" and r["variant"] == "prefix.scored" and not r.get("excluded")
     }
-    for key, same in cells.grouped("information").of(records):
+    for key, same in aggregates.grouped("information").of(records):
         yield key, [{**r, "slrc": beside.get(place_of(r))} for r in same]
 
 
@@ -265,7 +266,7 @@ REPORT = MeasureReport(
         "information",
         ITEMS,
         (
-            cells.COUNTED,
+            aggregates.COUNTED,
             Number(
                 "n_compared",
                 lambda same: sum(r["no_comparison"] is None for r in same),
@@ -278,11 +279,11 @@ REPORT = MeasureReport(
                 "items (steps)",
                 "Items with two answers or more.",
             ),
-            cells.means(PERPLEXITIES, then=math.exp),
-            cells.means(GAINS),
-            cells.among(
+            aggregates.means(PERPLEXITIES, then=math.exp),
+            aggregates.means(GAINS),
+            aggregates.among(
                 _told,
-                cells.means(
+                aggregates.means(
                     [
                         Column(
                             "mean_mi",
@@ -292,17 +293,19 @@ REPORT = MeasureReport(
                         )
                     ]
                 ),
-                cells.means(mean_steps({column: f"step_{column.name}" for column in OF_STEPS})),
-                cells.means(BOUNDS),
+                aggregates.means(
+                    mean_steps({column: f"step_{column.name}" for column in OF_STEPS})
+                ),
+                aggregates.means(BOUNDS),
             ),
-            cells.among(
+            aggregates.among(
                 _with_slrc,
                 Count(
                     "n_slrc",
                     label="items (SLRC)",
                     meaning="Items that SLRC measured too (prefix, scored).",
                 ),
-                cells.among(_slrc, NECESSITY, CAPACITY),
+                aggregates.among(_slrc, NECESSITY, CAPACITY),
                 Share(
                     "bound_held",
                     _bound_held,

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, unit_square
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import calls
@@ -56,7 +56,7 @@ def _beyond(r: Record) -> float | None:
     return mean_present([float(a) - float(b) for a, b in pairs])
 
 
-WINDOWS = cells.grouped(
+WINDOWS = aggregates.grouped(
     "knockout",
     _WINDOW,
     rank=_rank,
@@ -141,8 +141,8 @@ REPORT = MeasureReport(
         "knockout",
         WINDOWS,
         (
-            *cells.ITEMS_AND_STEPS,
-            cells.means(SCORES),
+            *aggregates.ITEMS_AND_STEPS,
+            aggregates.means(SCORES),
             *flips_within_floor("", "removed_"),
             forced_log_odds(MEASURES),
             *FORCED_DIFFERS,

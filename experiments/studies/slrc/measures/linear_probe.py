@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
@@ -38,10 +38,12 @@ from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
 """Targets of the classifiers: the model's own final answer, and the right answer."""
-ITEMS = cells.grouped("linear_probe")
+ITEMS = aggregates.grouped("linear_probe")
 
 
-def _classified(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
+def _classified(
+    records: Sequence[Record], analysis: aggregates.Analysis
+) -> Iterator[dict[str, Any]]:
     """Accuracy per position and layer; NaN with a reason where no classifier can be fitted.
 
     Raises:
@@ -186,15 +188,14 @@ def _state(record: Record, arrays: Mapping[str, Any]) -> Sequence[float]:
 
 LINEAR_PROBE = computed_table(
     "linear_probe",
-    cells.RECORDS,
     (
         SHARED["model"],
         SHARED["task"],
         Column("target", meaning="What is to be read: the model's own answer, or the right one."),
         Column("position", meaning="Place before, along and after the reasoning."),
         SHARED["layer"],
-        cells.DEPTH,
-        *cells.COUNTED.columns,
+        aggregates.DEPTH,
+        *aggregates.COUNTED.columns,
         Column("n_left_out", "items left out", "Their class is unknown or too rare."),
         Column("n_classes", "classes", "Different answers among the items that are not left out."),
         Column(
@@ -211,6 +212,7 @@ LINEAR_PROBE = computed_table(
         Column("decodable", meaning="Accuracy above the largest class, selectivity above 0."),
         SHARED["reason"],
     ),
+    aggregates.RECORDS,
     _classified,
     caption="Accuracy of a linear classifier of the answer",
     folded="Place by place, layer by layer",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import (
     BLUE,
     DARK_GREY,
@@ -18,13 +18,13 @@ from faithscope.experiments.analysis.axes import (
     Style,
     share_ticks,
 )
+from faithscope.experiments.analysis.cells import Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Share
 from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.measure_helpers import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
@@ -43,7 +43,7 @@ CURVES = {
     "plain_cued": Style(BLUE, "", "plain prompt, cued chain"),
     "cued_cued": Style(GREEN, "", "cued prompt, cued chain"),
 }
-ITEMS = cells.grouped(
+ITEMS = aggregates.grouped(
     "mediation",
     {Column("cue", meaning="What was put into the question to point to another answer."): "cue"},
 )
@@ -62,11 +62,11 @@ def _indirect_share(values: np.ndarray) -> np.ndarray:
     return stats.over(np.array([indirect]), np.array([total]))
 
 
-def _mean_curve(name: str, style: Style) -> cells.Curve:
+def _mean_curve(name: str, style: Style) -> aggregates.Curve:
     def known_mean(values: np.ndarray) -> np.ndarray:
         return stats.over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
-    return cells.curve(
+    return aggregates.curve(
         Column(name, style.label, "Log-odds of the cued option.", "nats"),
         lambda same: np.array([r[f"curve_{name}"] for r in same], dtype=float),
         known_mean,
@@ -133,18 +133,18 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        cells.item_table(
+        aggregates.item_table(
             "mediation",
             ITEMS,
-            cells.COUNTED,
+            aggregates.COUNTED,
             Share("switch_rate", "switched", meaning="Items whose answer becomes the cued option."),
             Share(
                 "same_chain",
                 "same_chain",
                 meaning="Items in which both prompts led to the same tokens.",
             ),
-            cells.means(EFFECTS),
-            cells.drawn(
+            aggregates.means(EFFECTS),
+            aggregates.drawn(
                 (
                     Column(
                         "indirect_share", meaning="Mean indirect effect over the mean total effect."
@@ -156,12 +156,12 @@ REPORT = MeasureReport(
             LABEL_MASS,
             caption="Direct and indirect effects of a cue",
         ),
-        cells.curve_table(
+        aggregates.curve_table(
             "mediation_by_cut",
             ITEMS,
             (Column("position", meaning="Share of the chain that is given, 0 to 1."),),
             lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
-            cells.COUNTED,
+            aggregates.COUNTED,
             *(_mean_curve(name, style) for name, style in CURVES.items()),
             caption="Log-odds of the cued option by prompt, chain and cut",
             folded="Transplant curve",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
@@ -32,7 +32,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, 
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.paraphrase import NONE_LEFT, STEP_REASONS
 
-WRITERS = cells.grouped(
+WRITERS = aggregates.grouped(
     "paraphrase",
     {Column("writer", meaning="Writer of the paraphrases: the model, or a rule."): ("variant")},
 )
@@ -111,10 +111,10 @@ REPORT = MeasureReport(
         "paraphrase",
         WRITERS,
         (
-            *cells.ITEMS_AND_STEPS,
-            cells.total("n_reworded", "paraphrased", "Number of paraphrased steps."),
+            *aggregates.ITEMS_AND_STEPS,
+            aggregates.total("n_reworded", "paraphrased", "Number of paraphrased steps."),
             *n_reasons({reason: N_REASONS[reason] for reason in STEP_REASONS}),
-            cells.means(SCORES | WHOLE),
+            aggregates.means(SCORES | WHOLE),
             *flips_within_floor("", "removed_"),
             forced_log_odds(OF_STEPS | WHOLE),
             *FORCED_DIFFERS,

@@ -15,14 +15,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Numbers
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pair_names, pairs_of
-from faithscope.experiments.analysis.tables import Group, Groups, Number, Numbers
+from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import mean, present, where
 from faithscope.experiments.studies.slrc.measure_helpers import PLACE, per_step, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
@@ -41,7 +42,7 @@ _SUMMARY = (
     ),
 )
 PEAK_DEPTH = Column("peak_depth", meaning="The peak layer over the number of layers.")
-N_PATCHED = cells.total(
+N_PATCHED = aggregates.total(
     "n_patched", "patched", "Steps whose corruption moved the answer: they were patched."
 )
 
@@ -56,7 +57,7 @@ def _rank(record: Record) -> tuple[int, int, int]:
     return one, two, three
 
 
-KINDS = cells.grouped(
+KINDS = aggregates.grouped(
     "patching",
     {
         Column("place", meaning="Whose tokens get the states: the step's, or the answer's."): (
@@ -78,9 +79,9 @@ KINDS = cells.grouped(
 def _at_places(records: Sequence[Record]) -> Iterator[Group]:
     """Groups by fifth of the reasoning: the patched steps of each item that lie in it."""
     for key, same in KINDS.of(records):
-        for part in range(cells.PLACES):
-            at = {"position": (part + 0.5) / cells.PLACES}
-            here = [(r, _patched(r, cells.steps_in(r["n_steps"], part))) for r in same]
+        for part in range(aggregates.PLACES):
+            at = {"position": (part + 0.5) / aggregates.PLACES}
+            here = [(r, _patched(r, aggregates.steps_in(r["n_steps"], part))) for r in same]
             items: list[Record] = [{**r, **at, "patched": steps} for r, steps in here if steps]
             if items:
                 yield key, items
@@ -111,7 +112,7 @@ def _shares(sums: np.ndarray) -> np.ndarray:
     return total[:-1] / total[-1] if total[-1] > 0 else np.full(len(total) - 1, np.nan)
 
 
-def _summary(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
+def _summary(same: Sequence[Record], how: aggregates.Analysis) -> dict[str, float]:
     """The greatest share over layers, its layer, and the mean share."""
     layers = same[0]["layers"]
 
@@ -121,7 +122,7 @@ def _summary(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
             return np.full(len(_SUMMARY), np.nan)
         return np.array([shares.max(), layers[int(shares.argmax())], shares.mean()])
 
-    row = cells.drawn(_SUMMARY, _sums, summary).of(same, how)
+    row = aggregates.drawn(_SUMMARY, _sums, summary).of(same, how)
     return {**row, PEAK_DEPTH.name: row["peak_layer"] / same[0]["n_layers"]}
 
 
@@ -129,7 +130,7 @@ def _moved(same: Sequence[Record]) -> list[float]:
     return [abs(d) for r in same for d in present(r["difference"])]
 
 
-SHARE = cells.curve(
+SHARE = aggregates.curve(
     Column("share", meaning="What patches move over the difference of the runs: sum over sum."),
     _sums,
     _shares,
@@ -257,10 +258,10 @@ REPORT = MeasureReport(
         "back, or takes away, of the difference between the runs in the answer's log-odds.",
     ),
     (
-        cells.item_table(
+        aggregates.item_table(
             "patching",
             KINDS,
-            *cells.ITEMS_AND_STEPS,
+            *aggregates.ITEMS_AND_STEPS,
             Number(
                 "n_corrupted",
                 lambda same: len(_moved(same)),
@@ -274,29 +275,29 @@ REPORT = MeasureReport(
                 meaning="Mean log-odds that a corruption moves.",
                 unit="nats",
             ),
-            Numbers((*cells.with_intervals(*_SUMMARY), PEAK_DEPTH), _summary),
-            cells.first(cells.N_LAYERS),
+            Numbers((*aggregates.with_intervals(*_SUMMARY), PEAK_DEPTH), _summary),
+            aggregates.first(aggregates.N_LAYERS),
             *FORCED_DIFFERS,
             caption="Activation patching, by place and site",
         ),
-        cells.curve_table(
+        aggregates.curve_table(
             "patching_by_layer",
             KINDS,
-            cells.LAYER_AND_DEPTH,
+            aggregates.LAYER_AND_DEPTH,
             _layers,
-            cells.COUNTED,
+            aggregates.COUNTED,
             N_PATCHED,
             SHARE,
             caption="Share by layer",
             folded="Layer by layer",
         ),
-        cells.curve_table(
+        aggregates.curve_table(
             "patching_map",
             Groups(KINDS.by, _at_places),
-            cells.LAYER_AND_DEPTH,
+            aggregates.LAYER_AND_DEPTH,
             _layers,
-            cells.first(cells.POSITION),
-            cells.COUNTED,
+            aggregates.first(aggregates.POSITION),
+            aggregates.COUNTED,
             replace(N_PATCHED, compute=lambda same: sum(len(r["patched"]) for r in same)),
             SHARE,
             caption="Share by layer and relative place of the step",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
@@ -25,7 +25,7 @@ from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureRep
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.resample import NO_ANSWER, NO_OTHER, NOTHING
 
-ITEMS = cells.grouped("resample")
+ITEMS = aggregates.grouped("resample")
 OF_STEPS = (
     Column("different", "draws with another step", "Or with none, of those before a step."),
     Column("importance", meaning="Total variation of answers, another step drawn or it kept."),
@@ -78,19 +78,19 @@ REPORT = MeasureReport(
         "resample",
         ITEMS,
         (
-            *cells.ITEMS_AND_STEPS,
+            *aggregates.ITEMS_AND_STEPS,
             *n_reasons(
                 {
                     NO_OTHER: ("no other step drawn", "Steps that every draw says again."),
                     NO_ANSWER: ("no answer", "Steps whose draws gave no answer to compare."),
                 }
             ),
-            cells.means(mean_steps(OF_STEPS)),
-            cells.means(
+            aggregates.means(mean_steps(OF_STEPS)),
+            aggregates.means(
                 [Column("own_share", "own answer kept", "Share of the own answer after all steps.")]
             ),
-            cells.total("n_calls", "continuations", "Texts that were drawn for the measure."),
-            cells.total(
+            aggregates.total("n_calls", "continuations", "Texts that were drawn for the measure."),
+            aggregates.total(
                 "n_written", "tokens written", "Tokens that the model wrote for the measure."
             ),
         ),

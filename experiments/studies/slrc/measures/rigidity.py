@@ -9,15 +9,14 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates, item_view
 from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
+from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison import details
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Number, Share
 from faithscope.experiments.analysis.tidy import columns, where
 from faithscope.experiments.studies.slrc.measure_helpers import (
     LAYERS,
@@ -45,7 +44,9 @@ STABLE_DEPTH = Column(
 MEDIAN_DEPTH = Column(
     "median_depth", meaning="Median over items of the stable layer over the number of layers."
 )
-LENSES = cells.grouped("rigidity", {LENS: "lens"}, rank=lambda r: r["lens"], alike=("n_layers",))
+LENSES = aggregates.grouped(
+    "rigidity", {LENS: "lens"}, rank=lambda r: r["lens"], alike=("n_layers",)
+)
 
 
 def _stable(name: str, same: Sequence[Record]) -> list[Any]:
@@ -66,17 +67,17 @@ def _stable_by(percent: int, same: Sequence[Record]) -> list[bool]:
     return [100 * layer <= percent * same[0]["n_layers"] for layer in layers]
 
 
-def _settled(column: Column, field: str) -> cells.Curve:
+def _settled(column: Column, field: str) -> aggregates.Curve:
     """Curve of the share of items that are stable by each layer."""
 
-    def of(same: Sequence[Record], how: cells.Analysis) -> list[dict[str, float]]:
+    def of(same: Sequence[Record], how: aggregates.Analysis) -> list[dict[str, float]]:
         layers, depth = _stable(field, same), same[0]["n_layers"]
         return [
             columns(column.name, stats.share([x <= at for x in layers]))
             for at in range(1, depth + 1)
         ]
 
-    return cells.Curve(cells.with_intervals(column), of)
+    return aggregates.Curve(aggregates.with_intervals(column), of)
 
 
 def newly_stable(by_layer: pd.DataFrame) -> pd.DataFrame:
@@ -117,10 +118,10 @@ rigidity_picture = picture(
 )
 
 
-def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[details.Curve]:
+def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[item_view.Curve]:
     if record.get("excluded"):
         return
-    yield details.Curve(
+    yield item_view.Curve(
         f"{record['lens'].capitalize()} lens: the final token {record['final_token']!r}, by layer",
         "layer",
         "log-prob, nats",
@@ -134,15 +135,15 @@ REPORT = MeasureReport(
     "rigidity",
     LAYERS,
     (
-        cells.item_table(
+        aggregates.item_table(
             "rigidity",
             LENSES,
-            cells.COUNTED,
-            cells.first(cells.N_LAYERS),
-            cells.means({STABLE_LAYER: "stable_layer"}),
-            cells.means({MEDIAN_LAYER: "stable_layer"}, median=True),
-            cells.means({STABLE_DEPTH: "depth"}),
-            cells.means({MEDIAN_DEPTH: "depth"}, median=True),
+            aggregates.COUNTED,
+            aggregates.first(aggregates.N_LAYERS),
+            aggregates.means({STABLE_LAYER: "stable_layer"}),
+            aggregates.means({MEDIAN_LAYER: "stable_layer"}, median=True),
+            aggregates.means({STABLE_DEPTH: "depth"}),
+            aggregates.means({MEDIAN_DEPTH: "depth"}, median=True),
             *(
                 Share(
                     f"stable_by_{percent}",
@@ -160,7 +161,7 @@ REPORT = MeasureReport(
                 "reasoning.",
             ),
             N_OPTIONS,
-            cells.means(
+            aggregates.means(
                 {
                     Column(
                         "option_layer",
@@ -177,16 +178,16 @@ REPORT = MeasureReport(
             ),
             caption="The layer from which the lens gives the model's own token",
         ),
-        cells.curve_table(
+        aggregates.curve_table(
             "rigidity_by_layer",
             LENSES,
-            *cells.LAYERS_OF_ALL,
-            cells.COUNTED,
+            *aggregates.LAYERS_OF_ALL,
+            aggregates.COUNTED,
             _settled(
                 Column("stable", meaning="Share of items that are stable from this layer on."),
                 "stable_layer",
             ),
-            *cells.mean_curves(
+            *aggregates.mean_curves(
                 {
                     Column(
                         "log_prob",

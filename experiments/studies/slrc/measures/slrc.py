@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from faithscope.experiments.analysis.cells import values_of
 from faithscope.experiments.analysis.measure import (
     Family,
     Measure,
@@ -17,7 +18,6 @@ from faithscope.experiments.analysis.measure import (
     mean_of,
 )
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tables import values_of
 from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
@@ -116,7 +116,8 @@ def _steps(record: Record) -> list[dict[str, Any]]:
     ]
 
 
-def _branches(record: Record) -> list[dict[str, Any]]:
+def branch_rows(record: Record) -> list[dict[str, Any]]:
+    """Rows of the frame `branches`: one for each branch of each edit."""
     if record.get("excluded"):
         return []
     return [
@@ -159,7 +160,7 @@ REPORT = MeasureReport(
             "branches",
             "A row per branch: the edit, its answer, and how far that is from the baseline's.",
             (*_READ, "edit", "position", "baseline", "answer", "flipped", *_GRADED),
-            _branches,
+            branch_rows,
         ),
     ),
     measures=OF_SLRC,

@@ -10,10 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.charts import field
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.comparison.details import HeatMap
+from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
@@ -27,9 +27,11 @@ from faithscope.experiments.studies.slrc.measure_helpers import (
 )
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
-ITEMS = cells.grouped("suppression", alike=("n_layers",))
+ITEMS = aggregates.grouped("suppression", alike=("n_layers",))
 ANSWER = "answer"
-KL = cells.means([Column("kl", "KL", "What a later step loses by a step being cut off.", "nats")])
+KL = aggregates.means(
+    [Column("kl", "KL", "What a later step loses by a step being cut off.", "nats")]
+)
 EFFECTS = (
     Column(
         "to_answer",
@@ -58,7 +60,9 @@ def _by_distance(records: Sequence[Record]) -> Iterator[Group]:
                 yield key | {"distance": d}, of
 
 
-def _by_places(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
+def _by_places(
+    records: Sequence[Record], analysis: aggregates.Analysis
+) -> Iterator[dict[str, Any]]:
     """Rows of mean KL over items by place of both steps, each item's pairs averaged first.
 
     Raises:
@@ -68,21 +72,23 @@ def _by_places(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[
     for key, same in ITEMS.of(records):
         if lost := [r["item"] for r in same if place_of(r) not in matrices]:
             raise ValueError(f"suppression of {key['model']}: no arrays of {lost[0]!r}")
-        for part in range(cells.PLACES):
-            for later in (*range(part, cells.PLACES), ANSWER):
+        for part in range(aggregates.PLACES):
+            for later in (*range(part, aggregates.PLACES), ANSWER):
                 pairs = [_pairs(matrices[place_of(r)], part, later) for r in same]
                 items: list[Record] = [{"kl": np.mean(c)} for c in pairs if len(c)]
-                to_position = later if later == ANSWER else f"{(later + 0.5) / cells.PLACES:.1f}"
-                at = {"position": (part + 0.5) / cells.PLACES, "to_position": to_position}
+                to_position = (
+                    later if later == ANSWER else f"{(later + 0.5) / aggregates.PLACES:.1f}"
+                )
+                at = {"position": (part + 0.5) / aggregates.PLACES, "to_position": to_position}
                 if items:
-                    numbers = (cell.of(items, analysis) for cell in (cells.COUNTED, KL))
+                    numbers = (cell.of(items, analysis) for cell in (aggregates.COUNTED, KL))
                     yield key | at | {n: x for of_cell in numbers for n, x in of_cell.items()}
 
 
 def _pairs(matrix: np.ndarray, part: int, later: int | str) -> np.ndarray:
     n = len(matrix)
-    to = [n] if isinstance(later, str) else cells.steps_in(n, later)
-    pairs = matrix[np.ix_(cells.steps_in(n, part), to)].ravel()
+    to = [n] if isinstance(later, str) else aggregates.steps_in(n, later)
+    pairs = matrix[np.ix_(aggregates.steps_in(n, part), to)].ravel()
     return pairs[~np.isnan(pairs)]
 
 
@@ -139,15 +145,15 @@ REPORT = MeasureReport(
         "elsewhere: the answer's column tells, the others do not.",
     ),
     (
-        cells.item_table(
+        aggregates.item_table(
             "suppression",
             ITEMS,
-            *cells.ITEMS_AND_STEPS,
-            cells.means(mean_steps(EFFECTS)),
-            cells.first(cells.N_LAYERS),
+            *aggregates.ITEMS_AND_STEPS,
+            aggregates.means(mean_steps(EFFECTS)),
+            aggregates.first(aggregates.N_LAYERS),
             caption="Steps that no later token can look at",
         ),
-        cells.item_table(
+        aggregates.item_table(
             "suppression_by_distance",
             Groups(
                 (
@@ -159,26 +165,26 @@ REPORT = MeasureReport(
                 ),
                 _by_distance,
             ),
-            cells.COUNTED,
+            aggregates.COUNTED,
             KL,
             caption="Effect of a step on a later one by how many steps they are apart",
             folded="By distance",
         ),
         computed_table(
             "suppression_map",
-            cells.RECORDS,
             (
                 SHARED["model"],
                 SHARED["task"],
-                cells.POSITION,
+                aggregates.POSITION,
                 Column(
                     "to_position",
                     "to",
                     "Middle of the fifth that the later step is of, or the answer.",
                 ),
-                *cells.COUNTED.columns,
+                *aggregates.COUNTED.columns,
                 *KL.columns,
             ),
+            aggregates.RECORDS,
             _by_places,
             caption="Effect of a step on later ones and on the answer by relative place",
             folded="By place of both steps",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Groups, Number, Numbers, Share
+from faithscope.experiments.analysis.tables import Groups
 from faithscope.experiments.analysis.tidy import columns, mean
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import within_floor
@@ -25,7 +26,7 @@ UNPARSED = "reply_unparsed"
 def asked(probe: str) -> Groups:
     """Groups of a probe's records by model, task and reading, replies that are neither yes nor no
     included."""
-    return cells.grouped(
+    return aggregates.grouped(
         probe,
         {"reading": "reading"},
         rank=lambda r: READINGS.index(r["reading"]),
@@ -44,7 +45,7 @@ def outcomes_of(field: str) -> Callable[[Sequence[Record]], list[bool]]:
 def difference(of: Column, one: str, other: str) -> Numbers:
     """Difference of two shares over the same items, with Newcombe's paired interval."""
     return Numbers(
-        cells.with_intervals(of),
+        aggregates.with_intervals(of),
         lambda same, how: columns(
             of.name, stats.paired_difference(outcomes_of(one)(same), outcomes_of(other)(same))
         ),
@@ -75,12 +76,12 @@ def unclear_replies(*messages: str) -> tuple[Number, Number]:
     )
 
 
-SYCOPHANCY = cells.item_table(
+SYCOPHANCY = aggregates.item_table(
     "sycophancy",
     asked("sycophancy"),
-    cells.among(
+    aggregates.among(
         parsed,
-        cells.COUNTED,
+        aggregates.COUNTED,
         Share(
             "sycophancy",
             "agrees_wrong",

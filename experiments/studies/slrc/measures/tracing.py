@@ -7,15 +7,15 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
+from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison.details import Curve
 from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.item_view import Curve
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tables import Number, Share
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.studies.slrc.measure_helpers import (
     forced_averages,
@@ -31,7 +31,7 @@ from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, PO
 _LINES = 5
 """Maximum number of answers drawn for one trace: its own, then those of the highest probability."""
 
-ITEMS = cells.grouped("tracing")
+ITEMS = aggregates.grouped("tracing")
 
 
 def _finish(ax: Axes) -> None:
@@ -172,11 +172,11 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        cells.item_table(
+        aggregates.item_table(
             "tracing",
             ITEMS,
-            cells.COUNTED,
-            cells.means(MEANS),
+            aggregates.COUNTED,
+            aggregates.means(MEANS),
             Share(
                 "settled_before",
                 lambda same: [r["early"] == 0 for r in same],
@@ -190,7 +190,7 @@ REPORT = MeasureReport(
                 meaning="Items of which no step moves p.",
             ),
             # Records of earlier versions lack these fields.
-            cells.means({column: lambda r, name=column.name: r.get(name) for column in GAP}),
+            aggregates.means({column: lambda r, name=column.name: r.get(name) for column in GAP}),
             Number(
                 "n_settled_first",
                 lambda same: sum(r.get("committed") == 0 for r in same),
@@ -205,19 +205,19 @@ REPORT = MeasureReport(
                 )
                 for reason, words in NO_GAP.items()
             ),
-            cells.N_STEPS,
+            aggregates.N_STEPS,
             forced_averages({c: c.name for c in map(of_forced_choice, MEANS)}),
             *FORCED_DIFFERS,
             LABEL_MASS,
             caption="Answer tracing",
         ),
-        cells.curve_table(
+        aggregates.curve_table(
             "tracing_by_position",
             ITEMS,
             (Column("position", meaning="Share of the reasoning that is given, 0 to 1."),),
             lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
-            cells.COUNTED,
-            *cells.mean_curves(
+            aggregates.COUNTED,
+            *aggregates.mean_curves(
                 {
                     Column(
                         "p",

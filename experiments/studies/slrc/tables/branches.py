@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record, Records, once
 from faithscope.experiments.analysis.statistics.stats import (
@@ -24,7 +25,6 @@ from faithscope.experiments.analysis.statistics.stats import (
     percentiles,
     resampled_totals,
 )
-from faithscope.experiments.analysis.tables import Number, Numbers, Share
 from faithscope.experiments.analysis.tidy import columns
 from faithscope.experiments.studies.slrc.tables.outcomes import ANSWERS, answers, flips, redundancy
 
@@ -178,7 +178,7 @@ def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
     return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
 
 
-def _capacity(same: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
+def _capacity(same: Sequence[Record], how: aggregates.Analysis) -> dict[str, float]:
     counts = step_counts(same)
     total = counts.sum(axis=0, keepdims=True)
     value, low, high = float(slrc_of_counts(total)[0]), math.nan, math.nan

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Group, Groups, Number, Numbers, Share
+from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import columns, mean
 from faithscope.experiments.studies.slrc.tables.branches import (
     Ragged,
@@ -129,7 +130,7 @@ _OUTCOMES = (
 )
 
 
-def _beyond(branches: Sequence[Record], how: cells.Analysis) -> dict[str, float]:
+def _beyond(branches: Sequence[Record], how: aggregates.Analysis) -> dict[str, float]:
     """Flip rate of `regenerate` minus that of `control` on the same steps; NaN without a
     control."""
     difference = stats.clustered_difference(
@@ -148,7 +149,7 @@ def _beyond_control(same: Sequence[Record], edit: str) -> np.ndarray:
     return np.stack([changed, per_record(other, record, len(same))[0], n], axis=1)
 
 
-EDITS_TABLE = cells.item_table(
+EDITS_TABLE = aggregates.item_table(
     "edits",
     Groups((*WAYS.by, EDIT), _of_edits),
     *_OUTCOMES,
@@ -167,7 +168,7 @@ EDITS_TABLE = cells.item_table(
     folded="Every edit, framing and reading",
 )
 """How often each edit changes the answer, and how far it moves the distribution."""
-EDITS_BY_STEP = cells.item_table(
+EDITS_BY_STEP = aggregates.item_table(
     "edits_by_step",
     Groups(
         (

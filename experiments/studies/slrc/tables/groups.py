@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
@@ -62,14 +62,14 @@ def _scores(totals: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.nd
 
 MODEL_GROUPS = computed_table(
     "model_groups",
-    cells.RECORDS,
     (
         Column("group", meaning="Name of the group in report.groups."),
         *(SHARED["task"], FRAMING, SHARED["reading"]),
         Column("n_models", "models", "Models of the group that were measured on the task."),
-        *cells.COUNTED.columns,
+        *aggregates.COUNTED.columns,
         *(c for cell in OF_GROUPS for c in cell.columns),
     ),
+    aggregates.RECORDS,
     _of_groups,
     caption="Groups of models, each model counting once",
 )

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.records import Record, place_of
@@ -37,7 +37,9 @@ LEAST_ITEMS = 5
 """Minimum number of items for a correlation."""
 
 
-def _means_of_measures(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
+def _means_of_measures(
+    records: Sequence[Record], how: aggregates.Analysis
+) -> Iterator[dict[str, Any]]:
     scores = all_scores(records)
     for pair in sorted(distinct(scores, "model", "task"), key=lambda p: (p["model"], p["task"])):
         of_pair = where(scores, **pair)
@@ -59,10 +61,9 @@ HIGHER_IS_FAITHFUL = Column(
 FORWARDS = Column("forwards", "calls", "Mean model calls of an item for this measure alone.")
 MEANS_OF_MEASURES = computed_table(
     "measures",
-    cells.RECORDS,
     (
         *(SHARED[name] for name in ("model", "task", "measure", "family")),
-        *cells.COUNTED.columns,
+        *aggregates.COUNTED.columns,
         Column(
             "score",
             meaning="Mean score over items as measured, whatever its direction.",
@@ -71,6 +72,7 @@ MEANS_OF_MEASURES = computed_table(
         HIGHER_IS_FAITHFUL,
         FORWARDS,
     ),
+    aggregates.RECORDS,
     _means_of_measures,
     caption="Mean score of every measure",
     folded="Mean of every measure",
@@ -79,7 +81,7 @@ MEANS_OF_MEASURES = computed_table(
 bootstrap intervals over items."""
 
 
-def _correlations(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
+def _correlations(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[dict[str, Any]]:
     scores = all_scores(records)
     for model in sorted(set(scores["model"])):
         wide = _by_item(where(scores, model=model))
@@ -95,8 +97,12 @@ def _correlations(records: Sequence[Record], how: cells.Analysis) -> Iterator[di
 SPEARMAN = Column("spearman", meaning="Rank correlation over the items that both have a score of.")
 MEASURE_CORRELATIONS = computed_table(
     "measure_correlations",
-    cells.RECORDS,
-    (*(SHARED[name] for name in ("model", "measure", "other")), *cells.COUNTED.columns, SPEARMAN),
+    (
+        *(SHARED[name] for name in ("model", "measure", "other")),
+        *aggregates.COUNTED.columns,
+        SPEARMAN,
+    ),
+    aggregates.RECORDS,
     _correlations,
 )
 """Spearman's rank correlation over items, one row per model and pair of measures.
@@ -210,7 +216,7 @@ Scores = dict[str, Score]
 """Item -> its score by one measure."""
 
 
-def _head_to_head(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
+def _head_to_head(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[dict[str, Any]]:
     scores = _scores([r for r in records if r["probe"] in _READ])
     for (model, task), by_measure in scores.items():
         for framing in FRAMINGS:
@@ -227,11 +233,10 @@ def _head_to_head(records: Sequence[Record], how: cells.Analysis) -> Iterator[di
 
 HEAD_TO_HEAD = computed_table(
     "head_to_head",
-    cells.RECORDS,
     (
         *(SHARED["model"], SHARED["task"], FRAMING, SHARED["measure"], SHARED["other"]),
-        *cells.COUNTED.columns,
-        *cells.with_intervals(
+        *aggregates.COUNTED.columns,
+        *aggregates.with_intervals(
             SPEARMAN,
             Column("kendall", meaning="Tau-b over the items; scores that agree to 3 decimals tie."),
         ),
@@ -255,6 +260,7 @@ HEAD_TO_HEAD = computed_table(
             interval=True,
         ),
     ),
+    aggregates.RECORDS,
     _head_to_head,
     caption="Measures head to head",
     folded="Every two measures, with intervals",
@@ -266,7 +272,7 @@ them are compared in its rows alone.
 """
 
 
-def _compared(one: Scores, other: Scores, analysis: cells.Analysis) -> dict[str, Any]:
+def _compared(one: Scores, other: Scores, analysis: aggregates.Analysis) -> dict[str, Any]:
     items = sorted(one.keys() & other.keys())
     x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
     within = [r for i in items if (r := _within(one[i], other[i])) is not None]

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats as scipy_stats
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
@@ -85,7 +85,7 @@ def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[st
         slrc.setdefault((r["model"], r["framing"], r["reading"]), []).append(r)
     asked: dict[tuple[str, str], list[Record]] = {}
     for probe in ("sycophancy", "error_detection", "direct"):
-        for _, same in cells.grouped(probe).of(records):
+        for _, same in aggregates.grouped(probe).of(records):
             for r in same:
                 if probe != "direct" or r["prompt"] == how.taxonomy.prompt:
                     asked.setdefault((r["model"], r["reading"]), []).append(r)
@@ -101,7 +101,6 @@ def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[st
 
 MODELS = computed_table(
     "models",
-    cells.RECORDS,
     (
         *(SHARED["model"], FRAMING, SHARED["reading"]),
         Column(
@@ -110,8 +109,8 @@ MODELS = computed_table(
             "Whether the weights are at hand; else it was asked over an API.",
         ),
         Column("n_tasks", "tasks", "Number of tasks that the means are over."),
-        *cells.COUNTED.columns,
-        *cells.with_intervals(*_SCORES),
+        *aggregates.COUNTED.columns,
+        *aggregates.with_intervals(*_SCORES),
         Column("tasks", meaning="Tasks with an SLRC."),
         N_DIRECT_UNPARSED,
         Column(
@@ -134,6 +133,7 @@ MODELS = computed_table(
         ),
         *SIZES,
     ),
+    aggregates.RECORDS,
     _of_models,
     dtypes={x.name: "Int64" for x in SIZES},
     caption="Scores of each model, means over its tasks",
@@ -154,7 +154,7 @@ def _rank(way: tuple[str, str, str]) -> tuple[str, int, int]:
     return model, FRAMINGS.index(framing), READINGS.index(reading)
 
 
-def _row(slrc: list[Record], asked: list[Record], how: cells.Analysis) -> dict[str, Any]:
+def _row(slrc: list[Record], asked: list[Record], how: aggregates.Analysis) -> dict[str, Any]:
     counts = dict(sorted(_counts([*slrc, *asked]).items()))
     of_tasks = list(counts.values())
     measured_on = {
@@ -271,7 +271,6 @@ def _correlated(models: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]
 
 MODEL_CORRELATIONS = computed_table(
     "model_correlations",
-    "models",
     (
         *(FRAMING, SHARED["reading"]),
         Column("x", meaning="The first of the two scores."),
@@ -284,6 +283,7 @@ MODEL_CORRELATIONS = computed_table(
             meaning="Why the correlation says little; empty where nothing speaks against it.",
         ),
     ),
+    "models",
     _correlated,
     caption="Correlations over models",
     folded="Over models, what goes with what",

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record, by_probe, place_of
 from faithscope.experiments.analysis.statistics.stats import mean_of_items
-from faithscope.experiments.analysis.tables import Number, Numbers, Share, computed_table
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, mean, present
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
@@ -126,9 +127,9 @@ FRAMING = Column(
     "a new prompt (reprompt).",
 )
 _WAY: dict[str | Column, str] = {FRAMING: "framing", "reading": "reading"}
-WAYS = cells.grouped("slrc", _WAY, rank=_rank)
+WAYS = aggregates.grouped("slrc", _WAY, rank=_rank)
 """Groups of SLRC records with a measurement, by model, task, framing and reading."""
-ALL_WAYS = cells.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
+ALL_WAYS = aggregates.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
 """Groups of all SLRC records, excluded ones included, by model, task, framing and reading."""
 
 
@@ -176,7 +177,7 @@ def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
     ]
 
 
-def _masses(records: Sequence[Record], how: cells.Analysis) -> Iterator[dict[str, Any]]:
+def _masses(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[dict[str, Any]]:
     of_probes = by_probe(records)
     scored = [r for name in SCORED for r in of_probes.get(name, ()) if _mass(r) is not None]
     scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
@@ -191,7 +192,6 @@ _LABEL_MASS = Column(
 )
 LABEL_MASSES = computed_table(
     "label_mass",
-    cells.RECORDS,
     (
         *(SHARED[name] for name in _OF_MASSES),
         Column("label_mass", meaning="Share of the model's probability on all labels."),
@@ -200,20 +200,21 @@ LABEL_MASSES = computed_table(
             meaning="Whether the record counts nowhere because its label mass is too low.",
         ),
     ),
+    aggregates.RECORDS,
     _masses,
 )
 """One row per scored record with its label mass: after the unedited reasoning, or for `direct`
 after its prompt. Items excluded for their label mass are included."""
 
 
-def _mass_of(same: Sequence[Record], how: cells.Analysis) -> dict[str, float | int]:
+def _mass_of(same: Sequence[Record], how: aggregates.Analysis) -> dict[str, float | int]:
     estimate = mean_of_items(map(_mass, same), seed=how.seed, resamples=how.resamples)
     return columns("label_mass", estimate) | {"label_mass_n": estimate.n}
 
 
 LABEL_MASS = Numbers(
     (
-        *cells.with_intervals(_LABEL_MASS),
+        *aggregates.with_intervals(_LABEL_MASS),
         Column("label_mass_n", meaning="Items in the mean label mass."),
     ),
     _mass_of,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
@@ -82,12 +82,11 @@ def _changes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str,
 
 PROMPT_INTERVENTIONS = computed_table(
     "prompt_interventions",
-    cells.RECORDS,
     (
         *(SHARED["model"], SHARED["task"]),
         Column("variant", meaning="The other prompt, by its name."),
         *(FRAMING, SHARED["reading"], SHARED["measure"]),
-        *cells.COUNTED.columns,
+        *aggregates.COUNTED.columns,
         Column("standard", meaning="The measure under the task's own prompt.", interval=True),
         Column("changed", meaning="The measure under the other prompt.", interval=True),
         Column(
@@ -101,6 +100,7 @@ PROMPT_INTERVENTIONS = computed_table(
             "other measures.",
         ),
     ),
+    aggregates.RECORDS,
     _changes,
     caption="What another prompt changes",
 )
@@ -124,13 +124,12 @@ def _of_pairs(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str
 
 MODEL_PAIRS = computed_table(
     "model_pairs",
-    cells.RECORDS,
     (
         Column("pair", meaning="Name of the pair in report.pairs, a lab for example."),
         SHARED["model"],
         Column("other", "other model", "The pair's second model."),
         *(SHARED["task"], FRAMING, SHARED["reading"], SHARED["measure"]),
-        *cells.COUNTED.columns,
+        *aggregates.COUNTED.columns,
         Column("first", meaning="The measure of the pair's first model.", interval=True),
         Column("second", meaning="The measure of the pair's second model.", interval=True),
         Column(
@@ -139,6 +138,7 @@ MODEL_PAIRS = computed_table(
             interval=True,
         ),
     ),
+    aggregates.RECORDS,
     _of_pairs,
     caption="Two models on the same items",
 )

@@ -27,7 +27,7 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
@@ -96,7 +96,9 @@ def has_planted_truth(records: Iterable[Record]) -> bool:
     )
 
 
-def _against_truth(records: Sequence[Record], analysis: cells.Analysis) -> Iterator[dict[str, Any]]:
+def _against_truth(
+    records: Sequence[Record], analysis: aggregates.Analysis
+) -> Iterator[dict[str, Any]]:
     how = {"seed": analysis.seed, "resamples": analysis.resamples}
     planted = [r for r in records if planted_variant(r["model"])]
     scores = all_scores(planted)
@@ -129,7 +131,6 @@ def _against_truth(records: Sequence[Record], analysis: cells.Analysis) -> Itera
 
 PLANTED = computed_table(
     "planted",
-    cells.RECORDS,
     (
         *(SHARED["measure"], SHARED["family"]),
         Column(
@@ -137,7 +138,7 @@ PLANTED = computed_table(
             meaning="Reliance: how much the answer depends on the text. Faithfulness: "
             "whether the text describes what the answer depends on.",
         ),
-        *cells.with_intervals(
+        *aggregates.with_intervals(
             *AGAINST,
             Column("spearman_p", "Spearman with p", "Over the items of the mixtures."),
             Column("step_hit_rate", "step hit rate", "The step credited most is the one it reads."),
@@ -147,6 +148,7 @@ PLANTED = computed_table(
         FORWARDS,
         Column("n", "items", "Items of `faithful` and `decorative` that have a score."),
     ),
+    aggregates.RECORDS,
     _against_truth,
     caption="Measures against the planted truth",
 )

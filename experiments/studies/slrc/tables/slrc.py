@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record, Records, has_tokens, once
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Group, Groups, Number, Share
+from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.analysis.traces.endings import came_to_no_end, is_cut, is_repeating
 from faithscope.experiments.studies.slrc.tables.branches import (
@@ -87,10 +88,10 @@ FLIPS_WITHIN_FLOOR = Number(
     lambda same: mean(_within_floor(same)),
     meaning="Share of the flips that are decided by no more than the noise floor.",
 )
-SLRC = cells.item_table(
+SLRC = aggregates.item_table(
     "slrc",
     WAYS,
-    cells.COUNTED,
+    aggregates.COUNTED,
     ACCURACY,
     Share(
         "accuracy_written",
@@ -100,7 +101,7 @@ SLRC = cells.item_table(
         "where it can be read.",
     ),
     *OF_EDITS,
-    cells.N_STEPS,
+    aggregates.N_STEPS,
     MEAN_STEPS,
     Number(
         "n_unparsed",
@@ -159,10 +160,10 @@ def _of_original(records: Sequence[Record]) -> Iterator[Group]:
             yield way, _held_against_original(known)
 
 
-SLRC_ORIGINAL = cells.item_table(
+SLRC_ORIGINAL = aggregates.item_table(
     "slrc_original",
     Groups(WAYS.by, _of_original),
-    cells.COUNTED,
+    aggregates.COUNTED,
     *OF_EDITS,
     caption="SLRC against the answer that the model itself wrote",
     folded="Held against the answer as written, as in the paper",
@@ -212,7 +213,7 @@ def _comparable(
 EDIT = Column(
     "edit", meaning="What was done to the reasoning: a step removed, kept alone, and so on."
 )
-AGREEMENT = cells.item_table(
+AGREEMENT = aggregates.item_table(
     "agreement",
     Groups(
         (
@@ -274,10 +275,10 @@ def _with_tokens(traces: Sequence[Record]) -> list[Record]:
     return [r for r in traces if has_tokens(r)]
 
 
-STEPS = cells.item_table(
+STEPS = aggregates.item_table(
     "steps",
-    cells.grouped("trace", counts=lambda r: True),
-    cells.COUNTED,
+    aggregates.grouped("trace", counts=lambda r: True),
+    aggregates.COUNTED,
     Share(
         "multi_step",
         lambda traces: [len(steps) >= 2 for steps in _counted(traces)],
@@ -301,7 +302,7 @@ STEPS = cells.item_table(
         "came to no end",
         "Share of the chains that were cut or repeat.",
     ),
-    replace(cells.N_STEPS, compute=lambda traces: sum(map(len, _counted(traces)))),
+    replace(aggregates.N_STEPS, compute=lambda traces: sum(map(len, _counted(traces)))),
     replace(MEAN_STEPS, compute=_of_numbers(np.mean)),
     Number(
         "sd_steps",

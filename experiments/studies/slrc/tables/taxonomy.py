@@ -16,11 +16,12 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis import cells
+from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Number, Share, computed_table
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
@@ -47,11 +48,11 @@ def _rank(record: Record) -> tuple[int, str, int]:
     return place, prompt, READINGS.index(reading)
 
 
-DIRECT = cells.grouped("direct", {"prompt": "prompt", "reading": "reading"}, rank=_rank)
-DIRECT_ACCURACY = cells.item_table(
+DIRECT = aggregates.grouped("direct", {"prompt": "prompt", "reading": "reading"}, rank=_rank)
+DIRECT_ACCURACY = aggregates.item_table(
     "direct",
     DIRECT,
-    cells.COUNTED,
+    aggregates.COUNTED,
     Share(
         "accuracy",
         lambda same: [bool(x) for r in same if (x := r["correct"]) is not None],
@@ -101,17 +102,16 @@ def _modes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, A
 
 TAXONOMY = computed_table(
     "taxonomy",
-    cells.RECORDS,
     (
         *(SHARED["model"], SHARED["task"], FRAMING, SHARED["reading"], SHARED["prompt"]),
-        *cells.COUNTED.columns,
+        *aggregates.COUNTED.columns,
         Column(
             "mode",
             meaning="Genuine, scaffolding, decorative or empty; no text where necessity or "
             "gap was not measured.",
         ),
         Column("settled", meaning="Neither interval, of gap or necessity, holds its threshold."),
-        *cells.with_intervals(
+        *aggregates.with_intervals(
             Column("direct_accuracy", "accuracy, direct", "Accuracy without reasoning."),
             Column(
                 "cot_accuracy", "accuracy, reasoned", "Accuracy of the same items with reasoning."
@@ -126,6 +126,7 @@ TAXONOMY = computed_table(
             "Items whose answer with reasoning could not be read: they count as not right.",
         ),
     ),
+    aggregates.RECORDS,
     _modes,
     caption="Mode of each model on each task",
 )
@@ -195,7 +196,6 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
 
 THRESHOLD_SENSITIVITY = computed_table(
     "threshold_sensitivity",
-    "taxonomy",
     (
         *(FRAMING, SHARED["reading"]),
         Column("tasks", meaning="All, or those of classification alone."),
@@ -234,6 +234,7 @@ THRESHOLD_SENSITIVITY = computed_table(
             for mode, words in MODES.items()
         ),
     ),
+    "taxonomy",
     lambda taxonomy, how: rows(threshold_sensitivity_table(taxonomy, how)),
     caption="Pairs that keep their mode under another threshold",
     folded="Under other necessity thresholds",

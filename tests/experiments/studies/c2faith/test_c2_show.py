@@ -12,19 +12,15 @@ from rich.console import Console
 
 import faithscope
 from faithscope.experiments.cli import execute
+from faithscope.experiments.cli.terminal import show_item
 from faithscope.experiments.studies.c2faith.results import results
-from faithscope.experiments.studies.c2faith.show import show_item
 
 
 def shown(run_dir: Path, item: str, colour: bool = False, **where: str) -> str:
     file = io.StringIO()
     system = "truecolor" if colour else None
-    show_item(
-        run_dir,
-        item,
-        console=Console(file=file, width=200, force_terminal=colour, color_system=system),
-        **where,
-    )
+    console = Console(file=file, width=200, force_terminal=colour, color_system=system)
+    show_item(console, run_dir, item, **where)
     return file.getvalue()
 
 
@@ -45,8 +41,9 @@ def test_an_item_is_shown_with_every_judgement_and_signal(
         head = " · ".join((row["judge"], row["form"], row["reading"], row["ask"]))
         assert text.count(f"{head}: ") == 1
         assert row["asked"].splitlines()[0] in text
-    assert f"was: {item.original}" in text
-    assert f"is: {item.replacement}" in text
+    for of, step in (("original", item.original), ("perturbed", item.replacement)):
+        said = text.partition(f"Step {item.target} of the {of} chain")[2]
+        assert said.split()[: len(step.split())] == step.split()
     assert f"right is {item.target}: step {item.target} is broken." in text
     assert "right is -1: no step is broken." in text
     assert text.count("of the model's probability") == 4

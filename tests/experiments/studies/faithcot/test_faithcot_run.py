@@ -149,7 +149,7 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
     item = load_run(run_dir).chains["item"].iloc[1]
     assert execute(["show", str(run_dir), "--item", item]) == 0
     out = capsys.readouterr().out
-    assert "Label: unfaithful (Step Skipping)" in out
+    assert "label: unfaithful (Step Skipping)" in out
     assert "Faithful judge" in out
 
 

@@ -225,6 +225,7 @@ def example(row: dict[str, Any], text: str = "") -> dict[str, Any]:
                 "text": f'{{"stance_analysis": "{condition}"}}{text}',
                 "thinking": f"Let me see.{text}",
                 "outcome": outcome_of,
+                **{"system": None, "requested": "", "problem": ""},
             }
     about = {"model": row["model"], "reader": row["reader"], "item": item, "row": row}
     return about | {"outputs": outputs, "judged": judged_of}

@@ -27,6 +27,7 @@ from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
@@ -175,7 +176,7 @@ def test_what_a_judge_was_sent_is_shown_word_for_word(
     assert len(sent) == 2
     opened = load_run(run_dir)
     assert set(opened.judgements["asked"]) == sent
-    assert {r["asked"] for r in results(run_dir).examples(1)[0]["judged"].values()} == sent
+    assert {as_sent(r) for r in results(run_dir).examples(1)[0]["judged"].values()} == sent
     assert execute(["show", str(run_dir), "--item", "0"]) == 0
     shown = "".join(capfd.readouterr().out.split())
     page = html.unescape((run_dir / "report.html").read_text())

@@ -16,13 +16,14 @@ from rf_frames import frame, judged, tables_of
 from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
 
-from faithscope.experiments.analysis.item_view import print_item
 from faithscope.experiments.analysis.page import render, write_page
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.cli.terminal import print_card, print_items
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.columns import COLUMNS
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
+from faithscope.experiments.studies.rfeval.item_views import ITEMS, WORDS, pair_view, pairs_of
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.page import page as page_of
@@ -33,7 +34,6 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     verdicts,
     waterfall_sentences,
 )
-from faithscope.experiments.studies.rfeval.show import WORDS, pair_block, show_pairs
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Call
@@ -155,7 +155,7 @@ def text_of(row: dict[str, Any], **without: str) -> str:
     for what, condition in without.items():
         del given[what][condition]
     console = Console(file=io.StringIO(), width=200)
-    print_item(console, pair_block(given))
+    print_card(console, pair_view(given).card())
     return console.file.getvalue()
 
 
@@ -211,7 +211,7 @@ def test_pairs_shown_are_of_all_kinds(found: FoundRun) -> None:
 def shown(run: FoundRun, *names: str | None) -> str:
     model, task, *_ = (*names[1:], None, None)
     console = Console(file=io.StringIO(), width=200)
-    show_pairs(run, str(names[0]), model, task, console)
+    print_items(console, ITEMS, pairs_of(run), str(names[0]), model, task)
     return console.file.getvalue()
 
 
@@ -222,8 +222,8 @@ def test_the_terminal_shows_a_pair_and_is_not_steered(found: FoundRun) -> None:
     assert not set(text) & {"\x1b", "\u202e", "\r", "\x07"}
     assert f"{row['item']} · {row['model']}: misled (read by {row['reader']})" in text
     for expected in (
-        *("The problem", "r′, put into the model’s mouth", "Its output with r′ put before it (o′)"),
-        *("✓ r′→r: the same stance", "What the judge thought", "The judge replied", "RF = 1"),
+        *("Is it so?", "r′, the injected reasoning", "Its output with r′ put before it (o′)"),
+        *("✓ r′→r: the same stance", "What the judge thought", "What the judge replied", "RF = 1"),
         *(WORDS["misled"], '{"stance_analysis": "intervened"}'),
     ):
         assert expected in text, expected
@@ -239,7 +239,7 @@ def test_pairs_are_found_by_item_model_and_task(found: FoundRun) -> None:
     with pytest.raises(UserError, match="no model 'x' among the pairs of this run"):
         shown(found, "3", "x")
     found_none = replace(found, tables={"rf_pairs": found.tables["rf_pairs"].iloc[:0]})
-    with pytest.raises(UserError, match="no outputs yet"):
+    with pytest.raises(UserError, match="holds no pairs yet"):
         shown(found_none, "3")
 
 

@@ -25,7 +25,7 @@ from sample_records import (
 )
 
 from faithscope.experiments.analysis.page import Page as PageData
-from faithscope.experiments.analysis.page import Paragraph, Step, Steps, write_page
+from faithscope.experiments.analysis.page import Paragraph, Step, write_page
 from faithscope.experiments.analysis.page import render as rendered
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
@@ -34,9 +34,9 @@ from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.engine.run import write_outputs
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.frames import Results
+from faithscope.experiments.studies.slrc.item_views import typical, view
 from faithscope.experiments.studies.slrc.page import page as page_of
 from faithscope.experiments.studies.slrc.page import waterfalls
-from faithscope.experiments.studies.slrc.show import trace_block, typical
 
 RUN = sample_run(8)
 
@@ -240,8 +240,7 @@ def test_an_item_whose_trace_is_gone_is_not_shown():
 
 
 def steps_of(records: list[dict]) -> Sequence[Step]:
-    (steps,) = (b.steps for b in trace_block(records).blocks if isinstance(b, Steps))
-    return steps
+    return view(records).steps
 
 
 def test_a_step_is_marked_by_the_readings_in_which_it_is_necessary():

@@ -20,7 +20,7 @@ from sample_records import (
     write_run,
 )
 
-from faithscope.experiments.studies.slrc.show import show_item
+from faithscope.experiments.cli.terminal import show_item
 from faithscope.interp.errors import UserError
 
 ITEM = chain_sample("faithful", 2).item
@@ -35,7 +35,7 @@ def shown(run_dir, item: str, width: int = 120, colour: bool = False, **where) -
     file = io.StringIO()
     system = "truecolor" if colour else None
     console = Console(file=file, width=width, force_terminal=colour, color_system=system)
-    show_item(run_dir, item, console=console, **where)
+    show_item(console, run_dir, item, **where)
     return file.getvalue()
 
 

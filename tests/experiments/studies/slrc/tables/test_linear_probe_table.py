@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from faithscope import interp
-from faithscope.experiments.analysis.cells import Analysis
+from faithscope.experiments.analysis.aggregates import Analysis
 from faithscope.experiments.analysis.statistics.classifiers import (
     ONE_CLASS,
     TOO_FEW,

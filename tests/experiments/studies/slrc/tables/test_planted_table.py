@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from faithscope.experiments.analysis.cells import Analysis
+from faithscope.experiments.analysis.aggregates import Analysis
 from faithscope.experiments.data.planted.questions import named_step
 from faithscope.experiments.studies.slrc.tables.measures import (
     MEANS_OF_MEASURES,

@@ -1,66 +1,31 @@
-"""One pair of outputs as the page and the terminal show it: problem, r′, both outputs part by part,
-what the judge said of them, and what follows by the definitions.
-"""
+"""Pairs of outputs as items: problem, r′, both outputs part by part, what the judge said of them,
+and what follows by the definitions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
-from rich.console import Console
 
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.item_view import Names, narrowed, print_item
-from faithscope.experiments.analysis.page import (
-    Block,
-    Box,
-    Bullets,
-    Fold,
-    Heading,
-    Paragraph,
-    Verbatim,
+from faithscope.experiments.analysis.item_view import (
+    Item,
+    Items,
+    ItemView,
+    Part,
+    judgement_card,
+    text_blocks,
 )
+from faithscope.experiments.analysis.page import Block, Box, Bullets, Fold, Heading, Verbatim
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.rfeval.items import CONDITIONS, Item
+from faithscope.experiments.studies.rfeval import items as data
 from faithscope.experiments.studies.rfeval.metrics.chains import LINKS, chain
 from faithscope.experiments.studies.rfeval.report.paper import LINK_NAMES
-from faithscope.experiments.studies.rfeval.results import RfResults, results
-from faithscope.interp.errors import UserError
-
-
-def show_item(
-    run_dir: Path, item: str, model: str | None, task: str | None, console: Console
-) -> None:
-    """Print every pair of an item that a run folder holds, as every reader judged it.
-
-    Args:
-        item: the id, `legal_decision/12`, or its row alone, `12`, of whatever task.
-        model, task: only pairs of these.
-
-    Raises:
-        UserError: no such item, model or task in the run, with what was probably meant; or the
-            run holds no outputs yet.
-    """
-    show_pairs(results(run_dir), item, model, task, console)
-
-
-def show_pairs(
-    run: RfResults, item: str, model: str | None, task: str | None, console: Console
-) -> None:
-    """Prints the pairs of an item from results that are read already; see `show_item`."""
-    pairs = rows(run.tables["rf_pairs"])
-    if not pairs:
-        raise UserError("the run holds no outputs yet; start it again with `faithscope run`")
-
-    def names(pair: Mapping[str, Any]) -> Names:
-        return [pair["model"]], [pair["task"]], [pair["item"], pair["item"].rpartition("/")[2]]
-
-    for pair in narrowed(pairs, "pairs", item, model, task, names):
-        print_item(console, pair_block(run.example(pair), run.config.paper_compat))
-
+from faithscope.experiments.studies.rfeval.results import RfResults
+from faithscope.experiments.studies.rfeval.scores import place
 
 HEADS = {"baseline": "Its own output (o)", "intervened": "Its output with r′ put before it (o′)"}
 PARTS = {"r_prime": "r′", "r": "reasoning r", "e": "explanation e", "a": "answer a"}
@@ -85,39 +50,58 @@ LEFT_OUT = {
 }
 
 
-def pair_block(example: Mapping[str, Any], paper_compat: bool = False) -> Fold:
-    """A pair, closed: the problem, r′, and both outputs beside each other.
+def pairs_of(results: RfResults) -> Iterator[Item]:
+    """Every pair of outputs, as every reader judged it.
+
+    A pair is found by its item, `legal_decision/12`, or by the item's row alone, `12`, of whatever
+    task.
+    """
+    for pair in rows(results.tables["rf_pairs"]):
+        names = (pair["item"], pair["item"].rpartition("/")[2])
+        key = (pair["model"], pair["item"])
+        yield Item(
+            lambda pair=pair: pair_view(results.example(pair), results.config.paper_compat),
+            [Part(pair["model"], pair["task"], names)],
+            partial(place, results, key),
+        )
+
+
+ITEMS = Items("pairs", lambda run: pairs_of(run.once(RfResults)))
+
+
+def pair_view(example: Mapping[str, Any], paper_compat: bool = False) -> ItemView:
+    """A pair: the problem, r′, and both outputs beside each other.
 
     Args:
         example: `item` (`Item`), `model`, `reader`; `outputs`, condition -> `reasoning`,
-            `explanation`, `answer`, `outcome`, `text`; `judged`, condition -> `asked`, `text`,
-            perhaps `thinking`; `row`, the pair's row of the table `rf_pairs`. A condition that was
-            not generated or not judged is missing.
+            `explanation`, `answer`, `outcome`, `text`; `judged`, condition -> the record of the
+            judgement; `row`, the pair's row of the table `rf_pairs`. A condition that was not
+            generated or not judged is missing.
         paper_compat: how the run's chains were scored (`metrics.chains.chain`).
     """
-    item: Item = example["item"]
-    row = example["row"]
+    item: data.Item = example["item"]
+    row, own = example["row"], example["outputs"].get("baseline", {})
     tags = [
         markup('<span class="tag">{} = {}</span>', symbol, _number(row[name]))
         for symbol, name in NUMBERS.items()
     ]
-    context = [Fold("What it is asked of", [Verbatim(item.context)])] if item.context else []
-    blocks: list[Block] = [
-        markup("<strong>{}</strong> {}", _summary(row), Markup(" ").join(tags)),
-        Heading("The problem"),
-        Paragraph(f"{_spaced(item.task)}, {item.source}", "quiet"),
-        Verbatim(item.question),
-        *context,
-        *([Verbatim(item.lettered)] if item.lettered else []),
-        *([f"Right: {item.gold}"] if item.gold else []),
-        Heading("r′, put into the model’s mouth"),
-        Verbatim(item.r_prime),
-        *([Paragraph(f"Its flaw: {item.explanation}", "quiet")] if item.explanation else []),
-        Box([Box(_output(c, example, paper_compat)) for c in CONDITIONS], "beside"),
-    ]
     outcome = _spaced(row["behaviour"] or row["exclusion"])
-    summary = f"{item.id} · {example['model']}: {outcome} (read by {example['reader']})"
-    return Fold(summary, blocks, "printed trace")
+    right = [markup("right answer <strong>{}</strong>", item.gold)] if item.gold else []
+    context = [Fold("What it is asked of", [Verbatim(item.context)])] if item.context else []
+    return ItemView(
+        f"{item.id} · {example['model']}: {outcome} (read by {example['reader']})",
+        "\n".join(filter(None, (item.question, item.lettered))),
+        own.get("answer"),
+        item.gold,
+        [f"{_spaced(item.task)}, {item.source}", *right],
+        above=context,
+        texts={"r′, the injected reasoning": item.r_prime, "Flaw of r′": item.explanation},
+        below=[
+            markup("<strong>{}</strong> {}", _summary(row), Markup(" ").join(tags)),
+            Box([Box(_output(c, example, paper_compat)) for c in data.CONDITIONS], "beside"),
+        ],
+        chain=[own["reasoning"]] if own.get("reasoning") else [],
+    )
 
 
 def _output(condition: str, example: Mapping[str, Any], paper_compat: bool) -> list[Block]:
@@ -129,13 +113,9 @@ def _output(condition: str, example: Mapping[str, Any], paper_compat: bool) -> l
     if output:
         blocks.append(Bullets(_stances(condition, row, paper_compat), "chain"))
         texts = {PARTS[part]: output[name] for part, name in TEXTS.items() if output[name]}
-        for name, text in (texts or {"As written": output["text"]}).items():
-            blocks += [Heading(name, 4), Verbatim(text)] if text else []
-    if judged and judged.get("text"):
-        blocks.append(Fold("What the judge was asked", [Verbatim(judged["asked"])]))
-        if judged.get("thinking"):
-            blocks.append(Fold("What the judge thought", [Verbatim(judged["thinking"])]))
-        blocks += [Heading("The judge replied", 4), Verbatim(judged["text"])]
+        blocks += text_blocks(texts or {"As written": output["text"]})
+    if judged:
+        blocks.append(judgement_card(judged, [f"read by {example['reader']}"]))
     return blocks
 
 
