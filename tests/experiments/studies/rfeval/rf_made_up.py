@@ -193,6 +193,10 @@ def _labels(
                 for person in range(people):
                     label = truth if rng.random() < 0.85 else rng.choice(values)
                     labels.append(key | {"annotator": f"p{person}", "label": label})
+            review = {"item": f"{task}/{i}", "component": "r_prime", "decision": "valid"}
+            for person in range(people):
+                label = str((i + person) % 5 != 0)
+                labels.append(review | {"annotator": f"p{person}", "label": label})
     return pd.DataFrame(labels), pd.DataFrame(evaluator)
 
 
