@@ -16,6 +16,7 @@ from sample_records import Sample, records_of, sentiment_sample, write_run
 
 from faithscope.experiments.analysis.published.runs import papers
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.models.needs import needs
 
 GPT = "api:openai/gpt-5.4"
 
@@ -177,6 +178,19 @@ def test_list_has_every_table_with_what_it_needs() -> None:
     assert "access to api:openai/gpt-5.4: LACKING: model 'openai/gpt-5.4' needs" in said.out
     of_one = said_by("reproduce", "list", "slrc").out
     assert len([line for line in of_one.splitlines() if line.startswith("slrc.ed3 ")]) == 1
+
+
+def test_needs_name_files_that_are_not_here(tmp_path: Path) -> None:
+    config = tmp_path / "x.yaml"
+    values = {"name": "x", "probes": ["slrc"], "model": {"name": "planted:hint"}}
+    config.write_text(yaml.safe_dump(values | {"traces": {"path": "no/such.jsonl"}}))
+    (need,) = needs(load_config(config, at_hand=False))
+    assert (need.what, need.lacking) == (
+        "what traces.path names",
+        "'no/such.jsonl' is not here; name the file or folder: --set traces.path=…",
+    )
+    config.write_text(yaml.safe_dump(values | {"tasks": ["planted"]}))
+    assert needs(load_config(config, at_hand=False)) == []
 
 
 @pytest.mark.parametrize(

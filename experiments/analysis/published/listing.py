@@ -36,10 +36,13 @@ def listed(papers: Sequence[Paper], tables: Sequence[Beside]) -> Iterator[str]:
         yield ""
         yield f"{config} ({', '.join(of_config)}{'; one run' if of_config[1:] else ''}) needs"
         yield from (f"  {n.what}: {f'LACKING: {n.lacking}' if n.lacking else 'here'}" for n in of)
+    sources: dict[str, list[str]] = {}
     for table in tables:
         for name in ("hours", "dollars"):
             if source := getattr(table.published, f"{name}_from"):
-                yield f"{table.name}: {name}: {source}"
+                sources.setdefault(f"{name}: {source}", []).append(table.name)
+    yield ""
+    yield from (f"{', '.join(names)}: {source}" for source, names in sources.items())
     yield ""
     yield from (_count(paper, tables, here) for paper in papers)
 

@@ -88,18 +88,18 @@ def _counted(of_papers: Mapping[str, Sequence[Beside]]) -> str:
 
 def _summary(of_papers: Mapping[str, Sequence[Beside]]) -> list[Block]:
     """The counts of cells by paper."""
-    heading = ["paper", "tables", "cells", *UNMEASURED]
-    heading += ["measured", "within", "wide", "outside", "not comparable"]
+    heading = ["paper", "tables", "cells", "measured", "within", "wide", "outside"]
+    heading += ["not comparable", *UNMEASURED]
     every = [table for of in of_papers.values() for table in of]
     lines = [*of_papers.items(), *([("all", every)] if len(of_papers) > 1 else [])]
     body = []
     for title, of in lines:
         counts = score(of)
-        numbers = [len(of), counts.cells]
+        numbers = [len(of), counts.cells, counts.measured, counts.within, counts.wide]
+        numbers += [counts.outside, counts.incomparable]
         numbers += [counts.reasons.get(reason, 0) for reason in UNMEASURED]
-        numbers += [counts.measured, counts.within, counts.wide, counts.outside]
-        numbers += [counts.incomparable]
-        body.append([Cell(title, title), *(Cell(f"{n:,}", str(n)) for n in numbers)])
+        name = title if title == "all" else of[0].paper.name
+        body.append([Cell(name, name), *(Cell(f"{n:,}", str(n)) for n in numbers)])
     return [
         Grid(HtmlTable(heading, [False, *[True] * (len(heading) - 1)], body), "Cells by paper"),
         Paragraph(

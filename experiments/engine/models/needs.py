@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import FolderConfig
@@ -46,6 +47,13 @@ def _needs(config: FolderConfig) -> Iterator[Need]:
         yield _package("bitsandbytes", "quant")
     if any(key[-1] == "backend" and value == "vllm" for key, value in settings):
         yield _package("vllm", "vllm")
+    for name, value in ((".".join(key), value) for key, value in settings if "path" in key):
+        absent = f"{value!r} is not here; name the file or folder: --set {name}=…"
+        if isinstance(value, str):
+            there = Path(value).expanduser().exists()
+            yield Need(f"what {name} names", "" if there else absent)
+        elif name == "traces.path" and not getattr(config, "tasks", None):
+            yield Need("chains that were written elsewhere", f"none are named: --set {name}=…")
     if _of_hub(config) and (("data", "path"), None) in settings:
         problem = hub.unreachable()
         more = "; copies in its cache are read, or give files: --set data.path=…"
