@@ -60,7 +60,7 @@ def test_a_stored_run_gives_exact_cells(tmp_path: Path) -> None:
     assert said.out.splitlines()[-1] == str(path)
     cell = cells(path)["GPT-5.4", "SST-2", "", "Nec%"]
     assert float(cell["ours"]) == pytest.approx(100 * necessity(of), abs=1e-4)
-    assert (float(cell["published"]), cell["n"], cell["run"]) == (0.1, "30.000000", str(run))
+    assert (float(cell["published"]), cell["n"], cell["run"]) == (0.1, "30", str(run))
     assert (cell["verdict"], cell["rule"]) == ("outside", "our interval")
     assert float(cell["difference"]) == pytest.approx(100 * necessity(of) - 0.1, abs=1e-4)
     assert cells(path)["GPT-5.4", "GSM8K", "", "Nec%"]["ours"] == ""
@@ -91,6 +91,15 @@ def test_no_cell_looks_reproduced_where_the_run_deviates(tmp_path: Path, setting
     assert {(c["verdict"], c["reason"]) for c in measured} == {
         ("not comparable", "the run deviates")
     }
+
+
+def test_data_from_a_file_that_nothing_checks_is_said_with_the_verdict(tmp_path: Path) -> None:
+    run = stored(tmp_path / "gpt", samples(GPT), "paper/slrc", "data.path=sst2.jsonl")
+    said = said_by("reproduce", "slrc.table1", "--from", str(run))
+    assert "outside (unchecked data), n 30" in said.out
+    assert "data.path: paper: null, run: sst2.jsonl (a copy of the data here" in said.out
+    page = Page((run / "reproduced" / "slrc_table1.html").read_text()).text
+    assert "outside, unchecked data" in page
 
 
 def test_the_same_model_of_another_service_counts_and_another_model_does_not(

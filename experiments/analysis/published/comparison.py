@@ -43,16 +43,19 @@ RULE = (
     "contradict the paper, no more: a run of few cases has wide ranges, which meet much."
 )
 """The rule of the verdicts, as every output states it."""
+UNCHECKED = "unchecked data"
+"""Says of a number that its run read data from a file that nothing compares with the paper's."""
 SUBJECTS = ("model", "judge")
 """Our key columns that name who is measured."""
 MEASURED = (
     *("unit", "published", "ours", "low", "high", "range_low", "range_high", "difference"),
     *("n", "planned", "published_n", "verdict", "reason", "why", "rule", "meets_others"),
+    "data",
     *("decimals", "section", "run"),
 )
 """Columns of the comparison after table, keys and heading. Numbers stand in the printed unit.
 `meets_others` is the share of the other printed numbers under the same heading that our range
-meets, too: where it is high, `within` tells little."""
+meets, too: where it is high, `within` tells little. `data` is empty or `UNCHECKED`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,8 @@ def beside(
         line["meets_others"] = _meets_others(line, cell, of_table)
     lines += [line for index in indices for line in index.others(of_table)]
     keys = list(dict.fromkeys(key for cell in of_table for key in cell.keys))
-    return pd.DataFrame(lines, columns=["table", *keys, "column", *MEASURED])
+    table = pd.DataFrame(lines, columns=["table", *keys, "column", *MEASURED])
+    return table.astype(dict.fromkeys(("n", "planned", "published_n", "decimals"), "Int64"))
 
 
 def verdict(
@@ -300,7 +304,8 @@ def _numbers(index: _Index, cell: Cell, ours: Ours, row: Mapping[str, Any]) -> d
     n = row.get(ours.n or index.published.n)
     planned = (index.run.planned or {}).get((str(row.get("model")), str(row.get("task"))))
     line: dict[str, Any] = {"n": None if _is_missing(n) else int(n or 0), "planned": planned}
-    line |= {"run": index.run.run}
+    unchecked = any(d.key.startswith("data.path") for d in index.run.deviations)
+    line |= {"run": index.run.run, "data": UNCHECKED if unchecked else ""}
     if cell.unit == "word":
         word = None if _is_missing(value) else ours.words.get(str(value), str(value))
         return line | {"ours": word or None, "low": math.nan, "high": math.nan}

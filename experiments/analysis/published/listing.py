@@ -34,7 +34,7 @@ def listed(papers: Sequence[Paper], tables: Sequence[Beside]) -> Iterator[str]:
             t.name for t in tables if (t.published.config, t.published.sets) == (config, sets)
         ]
         yield ""
-        yield f"{config} ({', '.join(of_config)}) needs"
+        yield f"{config} ({', '.join(of_config)}{'; one run' if of_config[1:] else ''}) needs"
         yield from (f"  {n.what}: {f'LACKING: {n.lacking}' if n.lacking else 'here'}" for n in of)
     for table in tables:
         for name in ("hours", "dollars"):

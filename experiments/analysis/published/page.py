@@ -29,9 +29,9 @@ from faithscope.experiments.analysis.published.sheet import (
     CASES,
     UNMEASURED,
     cases,
+    doubts,
     in_layout,
     is_printed,
-    is_wide,
     notes,
     ours_text,
     published_text,
@@ -72,7 +72,7 @@ def write_page(
             for title, of in of_papers.items()
         ),
     ]
-    name = "Published numbers and ours"
+    name = tables[0].name if len(tables) == 1 else "Published numbers and ours"
     page = Page(path.parent, "are the papers' numbers measured again?", LEAD, sections, {}, {}, {})
     write_atomically(make_folder(path.parent) / path.name, rendered(page, name, account))
     return path
@@ -81,7 +81,7 @@ def write_page(
 def _counted(of_papers: Mapping[str, Sequence[Beside]]) -> str:
     tables = [table for of in of_papers.values() for table in of]
     if len(tables) == 1:
-        return f"{tables[0].name}: {tables[0].published.title}"
+        return f"{tables[0].name}: {tables[0].published.title.removesuffix('.')}"
     papers = f"{len(of_papers)} {'paper' if len(of_papers) == 1 else 'papers'}"
     return f"{len(tables)} tables of {papers}"
 
@@ -167,10 +167,9 @@ def _cell(line: Mapping[str, Any]) -> Cell:
 def _word(line: Mapping[str, Any]) -> Markup:
     if not is_printed(line):
         return markup("<span class='tag'>{}</span>", "not in the paper")
-    if line["verdict"] == WITHIN:
-        return markup(
-            "<span class='word good'>{}</span>", "within, wide" if is_wide(line) else WITHIN
-        )
-    if line["verdict"] == OUTSIDE:
-        return markup("<span class='word bad'>{}</span>", OUTSIDE)
+    if line["verdict"] in (WITHIN, OUTSIDE):
+        words = doubts(line)
+        css = "bad" if line["verdict"] == OUTSIDE else "few" if words else "good"
+        said = ", ".join([line["verdict"], *words])
+        return markup("<span class='word {}'>{}</span>", css, said)
     return markup("<span class='tag' title='{}'>{}</span>", line["why"], line["reason"])

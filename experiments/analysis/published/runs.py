@@ -18,7 +18,6 @@ from faithscope.experiments.config.study import STUDIES, study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import run_folder, stored_config
 from faithscope.experiments.engine.tallies.tally import tally_of_run
-from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError, did_you_mean
 
 
@@ -157,13 +156,13 @@ def _numbers_of(run: Run, paper: Paper, published: Published) -> NumbersOfRun | 
     """The numbers of a run for a printed table, or why it has none."""
     try:
         table = numbers_for(published, run.tables)
-    except StoreError as error:
+        ours = run.config.model_dump(mode="json")
+    except UserError as error:
         return str(error)
     if table is None:
         if isinstance(published.of, str) and published.of not in run.tables:
             return f"has no table {published.of!r}; its tables: {', '.join(run.tables)}"
         return "has no row that was measured as in the paper"
-    ours = run.config.model_dump(mode="json")
     differing = deviations(paper, published, ours, paper_config(published))
     stored = planfile.read(run.path)
     planned = Counter((item.model, item.task) for item in stored.items) if stored else None

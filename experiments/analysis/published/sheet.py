@@ -17,6 +17,7 @@ from faithscope.experiments.analysis.published.comparison import (
     OUTSIDE,
     POOLED,
     RULE,
+    UNCHECKED,
     WITHIN,
 )
 from faithscope.experiments.analysis.published.runs import Beside
@@ -41,6 +42,8 @@ class Score(NamedTuple):
     wide: int
     """Cells within whose range also meets `WIDE` or more of the others under the same heading."""
     outside: int
+    unchecked: int
+    """Cells within whose run read data from a file that nothing checks."""
     reasons: Mapping[str, int]
     """Reason why cells are not comparable -> their number."""
 
@@ -55,11 +58,11 @@ class Score(NamedTuple):
         missing = [f"{n:,} {why}" for why, n in self.reasons.items() if why in UNMEASURED]
         others = [f"{n:,} {why}" for why, n in self.reasons.items() if why not in UNMEASURED]
         first = f"{self.measured:,} of {self.cells:,} published cells measured"
-        wide = (
-            f" ({self.wide:,} by a range so wide that it meets half or more of the other numbers "
-        )
-        wide += "under the same heading)"
-        second = f"{self.within:,} within{wide if self.wide else ''}, {self.outside:,} outside, "
+        wide = f"{self.wide:,} by a range so wide that it meets half or more of the other numbers "
+        but = [f"{wide}under the same heading"] if self.wide else []
+        but += [f"{self.unchecked:,} on {UNCHECKED}"] if self.unchecked else []
+        doubts = f" ({'; '.join(but)})" if but else ""
+        second = f"{self.within:,} within{doubts}, {self.outside:,} outside, "
         second += f"{self.incomparable:,} not comparable"
         second += f" ({', '.join(others)})" if others else ""
         first += f"; the others: {', '.join(missing)}" if missing else ""
@@ -77,6 +80,7 @@ def score(tables: Iterable[Beside]) -> Score:
         verdicts[WITHIN],
         sum(is_wide(line) for line in lines),
         verdicts[OUTSIDE],
+        sum((line["verdict"], line["data"]) == (WITHIN, UNCHECKED) for line in lines),
         dict(reasons.most_common()),
     )
 
@@ -89,6 +93,12 @@ def is_printed(line: Mapping[str, Any]) -> bool:
 def is_wide(line: Mapping[str, Any]) -> bool:
     """Whether a cell is within by a range that meets much else, too."""
     return line["verdict"] == WITHIN and line["meets_others"] >= WIDE
+
+
+def doubts(line: Mapping[str, Any]) -> list[str]:
+    """Words beside `within` or `outside`: a wide range, and data that nothing checks."""
+    words = ["wide" if is_wide(line) else "", line["data"]]
+    return [word for word in words if isinstance(word, str) and word]
 
 
 def in_layout(table: Beside, say: Callable[[Mapping[str, Any]], Any] | None = None) -> pd.DataFrame:
@@ -126,8 +136,8 @@ def text(line: Mapping[str, Any]) -> str:
     said = line["verdict"] if is_printed(line) else ""
     if said == NOT_COMPARABLE:
         said = f"{said} ({line['reason']})"
-    elif is_wide(line):
-        said = f"{said} (wide)"
+    elif said and (words := doubts(line)):
+        said = f"{said} ({', '.join(words)})"
     spread = range_text(line)
     beside = f"{ours}{f' [{spread}]' if spread else ''}{f' {said}' if said else ''}"
     return f"{printed} | {beside}{cases(line)}"
