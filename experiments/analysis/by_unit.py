@@ -86,8 +86,10 @@ def told_apart(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     for name, table in tables.items():
         named = table
         if "unit" in table.columns and len(table):
-            column = next((c for c in ("task", "model", "measure") if c in table.columns), None)
-            if column == "task":
+            of_pairs = set(_PLACE) <= set(table.columns)
+            names = ("task",) if of_pairs else ("model", "measure")
+            column = next((c for c in names if c in table.columns), None)
+            if of_pairs:
                 several = [
                     pair in apart for pair in zip(table["model"], table["task"], strict=True)
                 ]

@@ -3,13 +3,18 @@ models in Table 1."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from layer_tables import layer_tables
 from printed_cells import printed
 from probe_records import bare_trace, slrc_outcome
+from sample_records import sample_run, write_run
 
 from faithscope.experiments.analysis.paper_table import PaperTable
+from faithscope.experiments.studies.slrc import STUDY
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
@@ -89,3 +94,16 @@ def test_section_2_7_leaves_out_attention_that_is_of_several_units():
     found = {t.name: t for t in paper_tables(tables)}
     (line,) = found["paper_section2_7"].printed.to_dict("records")
     assert (line["CoT"], line["Question"], line["Stable layer"]) == ("—", "—", "7.0")
+
+
+def test_groups_and_pairs_of_the_config_are_on_the_page_of_a_run(tmp_path: Path) -> None:
+    run_dir = write_run(tmp_path / "run", sample_run())
+    config = json.loads((run_dir / "config.yaml").read_text("utf-8"))
+    models = config["model"]["name"]
+    config["report"] = {"groups": {"Twins": models[:2]}, "pairs": {"twins": models[-2:]}}
+    config["report"] |= {"bootstrap": 10}
+    (run_dir / "config.yaml").write_text(json.dumps(config), "utf-8")
+    STUDY.report().write(run_dir)
+    for name in ("model_groups", "model_pairs", "paper_section3_2"):
+        assert (run_dir / "tables" / f"{name}.csv").read_text("utf-8").count("\n") > 1, name
+    assert "Groups and pairs of models" in (run_dir / "report.html").read_text("utf-8")
