@@ -22,7 +22,7 @@ BUDGETS = {
     "experiments/data": 7_950,
     "experiments/engine": 7_450,
     "experiments/studies": 37_300,
-    "experiments/studies/c2faith": 7_550,
+    "experiments/studies/c2faith": 7_600,
     "experiments/studies/compare": 2_050,
     "experiments/studies/faithcot": 3_650,
     "experiments/studies/judge": 1_650,

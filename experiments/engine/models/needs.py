@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import FolderConfig
@@ -50,6 +51,10 @@ def _needs(config: FolderConfig) -> Iterator[Need]:
         problem = hub.unreachable()
         more = "; copies in its cache are read, or give files: --set data.path=…"
         yield Need("data sets of the hub", f"{problem}{more}" if problem else "")
+    if path := dict(settings).get(("traces", "path")):
+        there = Path(str(path)).expanduser().exists()
+        why = f"there is no {str(path)!r} here; name it: --set traces.path=FOLDER"
+        yield Need("the chains that it reads", "" if there else why)
 
 
 def _of_hub(config: FolderConfig) -> bool:
