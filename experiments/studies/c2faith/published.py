@@ -15,8 +15,22 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
+<<<<<<< HEAD
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, with_interval
+=======
+from faithscope.experiments.analysis.statistics.stats import FEWEST, wilson
+from faithscope.experiments.analysis.tables import rows_with
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    groups,
+    keep,
+    numbers,
+    only,
+    rows,
+    with_interval,
+)
+>>>>>>> pubc2
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES
 from faithscope.experiments.studies.c2faith.metrics.coverage import COVERAGE, SCORES
@@ -108,7 +122,7 @@ def scored(tables: Tables) -> pd.DataFrame | None:
         # of the delta method: Var(s) is (μ₄ − σ⁴) / 4 σ² n
         spread = max(0.0, (squares**2 * share).sum() - variance**2)
         n = float(of["n"].iloc[0])
-        error = np.sqrt(spread / (4 * variance * n)) if variance > 0 else np.nan
+        error = np.sqrt(spread / (4 * variance * n)) if variance > 0 and n >= FEWEST else np.nan
         half[tuple(key.values())] = NORMAL * error
     ends = np.array([half.get(tuple(row), np.nan) for row in only(table, keys).to_numpy()])
     return table.assign(sd_low=table["sd"] - ends, sd_high=table["sd"] + ends)
@@ -120,8 +134,10 @@ def with_intervals_of_shares(tables: Tables) -> pd.DataFrame | None:
     if table is None:
         return None
     known = keep(table, table["share"].notna().to_numpy())
-    ends = [wilson(round(r["share"] * r["n"]), int(r["n"])) for r in rows(known)]
-    return known.assign(share_low=[e.low for e in ends], share_high=[e.high for e in ends])
+    shares = (wilson(round(r["share"] * r["n"]), int(r["n"])) for r in rows(known))
+    return known.assign(
+        **pd.DataFrame([columns("share", share) for share in shares], index=known.index)
+    )
 
 
 def across_tasks(tables: Tables) -> pd.DataFrame | None:

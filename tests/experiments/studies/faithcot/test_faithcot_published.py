@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from faithcot_printed import GEMINI, LLAMA, labels, verdicts
@@ -16,6 +18,8 @@ from faithscope.experiments.analysis.published.comparison import (
 )
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.models.needs import needs
 from faithscope.experiments.studies.faithcot.published import PAPER
 from faithscope.experiments.studies.faithcot.tables import DETECTED, OF_LABELS
 
@@ -124,3 +128,16 @@ def test_another_count_is_outside() -> None:
     assert lines.loc[("GPT-4o-mini", "correct-faithful"), "verdict"] == WITHIN
     whole = compared("figure6a", fewer).set_index("column")
     assert OUTSIDE in set(whole["verdict"])
+
+
+def test_the_archive_is_among_what_the_config_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sets = list(PAPER.table("figure9").sets)
+    config = load_config("paper/fine_cot", sets, at_hand=False)
+    (need,) = needs(config)
+    assert need.lacking == "there is no 'faithcot' here; name it: --set traces.path=FOLDER"
+    (tmp_path / "faithcot").mkdir()
+    (need,) = needs(config)
+    assert (need.what, need.lacking) == ("the chains that it reads", "")
