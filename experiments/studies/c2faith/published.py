@@ -15,12 +15,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-<<<<<<< HEAD
-from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, with_interval
-=======
 from faithscope.experiments.analysis.statistics.stats import FEWEST, wilson
-from faithscope.experiments.analysis.tables import rows_with
 from faithscope.experiments.analysis.tidy import (
     columns,
     groups,
@@ -30,7 +25,6 @@ from faithscope.experiments.analysis.tidy import (
     rows,
     with_interval,
 )
->>>>>>> pubc2
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES
 from faithscope.experiments.studies.c2faith.metrics.coverage import COVERAGE, SCORES
