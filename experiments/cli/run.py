@@ -76,6 +76,11 @@ def run(
     return _carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
 
 
+commands.command("train", help="Train adapters as a config of train/ says: `run` by another name.")(
+    run
+)
+
+
 @commands.command()
 def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
     """Prepare inputs before sharding: run this once before the shards.

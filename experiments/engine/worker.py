@@ -98,6 +98,11 @@ class Worker(ABC, Generic[Item]):
         """Name of a stage of an item on the progress bar."""
         return stage.partition(".")[0].replace("_", " ")
 
+    def weight(self, stage: str) -> int:
+        """Number of progress units that a stage of one item is; its subclass advances the meter by
+        all but the last one."""
+        return 1
+
     def stages_of(self, model: str) -> Sequence[str]:
         """The stages that one model does."""
         return self.stages
@@ -168,6 +173,7 @@ class Worker(ABC, Generic[Item]):
             for stage in self.stages_of(model):
                 labels = Counter(self.label(i, stage) for i in self.lacking(model, stage))
                 for label, n in labels.items():
+                    n *= self.weight(stage)
                     handle = self.meter.expect(f"{short} · {label}", n, stage, tiny)
                     self._handles[model, label] = handle
 
