@@ -8,6 +8,7 @@ weights it stays a module of its own.
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +42,7 @@ def base_of(folder: Path) -> str:
         raise UserError(f"{folder / FILE} cannot be read ({error}); get the file again") from error
     base = config.get(BASE) if isinstance(config, dict) else None
     if not isinstance(base, str) or not base:
-        raise UserError(
-            f"{folder / FILE} names no base model; write its name under the key {BASE}"
-        )
+        raise UserError(f"{folder / FILE} names no base model; write its name under the key {BASE}")
     if adapter_folder(base) is not None:
         raise UserError(
             f"{folder / FILE}: the base model {base!r} is itself an adapter; merge that one into "
@@ -60,7 +59,10 @@ def put_on(hf: PreTrainedModel, folder: Path) -> PreTrainedModel:
     """
     peft = import_peft(f"model {str(folder)!r} is an adapter, which")
     try:
-        adapted = peft.PeftModel.from_pretrained(hf, str(folder))
+        with warnings.catch_warnings():
+            # those that PEFT and transformers have for each other
+            warnings.simplefilter("ignore", FutureWarning)
+            adapted = peft.PeftModel.from_pretrained(hf, str(folder))
     except Exception as error:  # PEFT, safetensors and torch have errors of their own
         reason = " ".join(str(error).split())[:400]
         raise UserError(

@@ -53,8 +53,7 @@ def displacement(optimizer: Optimizer) -> list[Tensor]:
 
 
 def inverse_metric(optimizer: Optimizer) -> list[Tensor]:
-    """The diagonal of M⁻¹ per parameter, for Adam: rate / (√v̂ + ε); the rate for other optimisers.
-    """
+    """The diagonal of M⁻¹ per parameter: rate / (√v̂ + ε) for Adam, else the rate."""
     diagonal = []
     for group in optimizer.param_groups:
         for p in group["params"]:

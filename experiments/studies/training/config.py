@@ -41,7 +41,8 @@ def method_problem(name: str) -> str | None:
     """Why `name` is no method; None if it is one."""
     if name in METHODS:
         return None
-    return f"unknown method {name!r}{did_you_mean(name, METHODS) or '; known: ' + ', '.join(METHODS)}"
+    guess = did_you_mean(name, METHODS) or f"; known: {', '.join(METHODS)}"
+    return f"unknown method {name!r}{guess}"
 
 
 MethodName = Annotated[StrictStr, known(method_problem)]
@@ -86,8 +87,8 @@ class OptimizerConfig(Section):
     """What the policy's loss is a mean of: rollouts, each the mean of its tokens, or all tokens."""
     scaled: StrictBool = True
     """Whether advantages are divided by the standard deviation of their group."""
-    weight: StrictFloat = Field(default=1.0, ge=0)
-    """Weight of an objective's loss beside the policy's."""
+    weight: StrictFloat = 1.0
+    """Weight of an objective's loss beside the policy's; a negative one teaches the opposite."""
     tokens: StrictInt = Field(default=8192, ge=64)
     """Most tokens of rollouts in one forward with gradient; more are taken in turn."""
 
@@ -106,6 +107,9 @@ class Rewards(Section):
     and does not say what it is for; 0 counts it without rewarding it."""
     npo_beta: StrictFloat = Field(default=0.1, gt=0)
     """Inverse temperature of FARL's unlearning (NPO)."""
+    distance: Literal["log_prob", "log_odds"] = "log_prob"
+    """Scale of `cosr_differentiable`: the answer's log-probability, or its log-odds against all
+    other answers. A model that is certain of its answer has next to no gradient of the first."""
     most: StrictFloat = Field(default=5.0, gt=0)
     """Nats beyond which a larger distance between two answer distributions earns nothing more."""
 
@@ -117,6 +121,9 @@ class BoundConfig(Section):
     """How far V may fall below its value before training."""
     chains: StrictInt = Field(default=8, ge=1)
     """Number of chains of the fixed batch; their questions are not trained on."""
+    holds: Literal["by_method", "always", "never"] = "by_method"
+    """Whether steps are projected so that the bound holds: as the method says (`lc_cosr` alone
+    does), always, or never. Violations are counted either way."""
 
 
 class TrainingReport(Section):

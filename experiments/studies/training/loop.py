@@ -86,7 +86,8 @@ class Training:
             self.policy.parameters, lr=config.optimizer.rate, weight_decay=0.0
         )
         self.rows: list[Row] = []
-        self.bound = Bound(math.nan, objective.bounded)
+        holds = {"always": True, "never": False}.get(config.bound.holds, objective.bounded)
+        self.bound = Bound(math.nan, holds)
         self.chains = self._chains()
         if not self.chains:
             raise UserError(
@@ -114,7 +115,7 @@ class Training:
         rewards = self._rewards(rollouts, seed)
         advantage = advantages(rewards, [r.group for r in rollouts], scaled=o.scaled)
         self.optimizer.zero_grad(set_to_none=True)
-        loss = sum(self._backward(rollouts, advantage))
+        loss, taught = self._backward(rollouts, advantage)
         norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters, o.clip))
         if not math.isfinite(norm):
             raise FloatingPointError(
@@ -123,7 +124,8 @@ class Training:
         value = step(self.optimizer, self.bound, self.value, self._value_and_gradient)
         told = self._told(rollouts, rewards, value)
         took = {"seconds": time.perf_counter() - began}
-        return {"step": number, "loss": loss, "gradient_norm": norm} | told | took
+        about = {"step": number, "loss": loss, "gradient_norm": norm, "n_taught": taught}
+        return about | told | took
 
     def value(self) -> float:
         """V(θ): mean total variation of the answer's distribution when a step is dropped, over all
@@ -163,7 +165,11 @@ class Training:
         asking = asking_for(self.model, task, trace)
         edited = [trace, *(remove_step(trace, s.index) for s in trace.counted_steps)]
         prefixes = [prefix_ids(self.model, asking, of) for of in edited]
-        return prefixes, label_ids(self.model, asking, "prefix"), [name for name, _ in asking.labels]
+        return (
+            prefixes,
+            label_ids(self.model, asking, "prefix"),
+            [name for name, _ in asking.labels],
+        )
 
     def _questions(self, number: int) -> list[Asked]:
         """The questions of a step: all are taken once, in a drawn order, before any is again."""
@@ -205,9 +211,10 @@ class Training:
                 rewards[i] = of
         return torch.tensor(rewards)
 
-    def _backward(self, rollouts: Sequence[Rollout], advantage: Tensor) -> Iterator[float]:
-        """Adds up the gradient of the whole loss; yields the loss of each part."""
-        o = self.config.optimizer
+    def _backward(self, rollouts: Sequence[Rollout], advantage: Tensor) -> tuple[float, int]:
+        """Adds up the gradient of the whole loss; returns it, and the number of rollouts with a
+        loss beside the policy's."""
+        o, whole, taught = self.config.optimizer, 0.0, 0
         texts = [r.text() for r in rollouts]
         weights = token_weights([t.learned for t in texts], advantage, o.per)
         total = max(1, sum(t.learned for t in texts))
@@ -224,7 +231,7 @@ class Training:
                 drifts = [drift(of, ref) for of, ref in zip(log_probs, before, strict=True)]
                 loss = loss + o.kl / total * torch.stack(drifts).sum()
             loss.backward()
-            yield float(loss.detach())
+            whole += float(loss.detach())
         rewarded = [r for r in rollouts if not r.excluded]
         for rollout in rewarded if self.objective.loss else ():
             assert self.objective.loss is not None
@@ -232,7 +239,9 @@ class Training:
             if own is not None:
                 loss = o.weight / len(rewarded) * own
                 loss.backward()
-                yield float(loss.detach())
+                whole += float(loss.detach())
+                taught += 1
+        return whole, taught
 
     def _told(self, rollouts: Sequence[Rollout], rewards: Tensor, value: float) -> Row:
         """What a reader needs to see of a step, what guards against hacked rewards among it."""

@@ -97,3 +97,9 @@ def divergence(of: Tensor, other: Tensor) -> Tensor:
 def variation(of: Tensor, other: Tensor) -> Tensor:
     """Total variation of two (L,) log distributions over the same labels, in [0, 1]."""
     return 0.5 * (of.exp() - other.exp()).abs().sum()
+
+
+def log_odds(of: Tensor, at: int) -> Tensor:
+    """Log-odds of one of the (L,) labels of a log distribution against all others together."""
+    others = torch.cat([of[:at], of[at + 1 :]])
+    return of[at] - others.logsumexp(0)

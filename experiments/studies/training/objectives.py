@@ -2,8 +2,9 @@
 
 SLRC (arXiv 2603.22816, section 3.3, Table 6) names five: GRPO, CSR, FARL, CoSR and LC-CoSR; it
 leaves rewards, weights and most settings open (docs/deviations.md). `update_mask` and
-`gradient_mask` are the rivals of arXiv 2605.24286. `follow` is ours: it pays when the answer follows
-a corrupted step that the model itself writes onward from, which tripping over a gap cannot earn.
+`gradient_mask` are the rivals of arXiv 2605.24286. `follow` is ours: it pays when the answer
+follows a corrupted step that the model itself writes onward from, which tripping over a gap cannot
+earn.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from faithscope.experiments.studies.training.config import Rewards
-from faithscope.experiments.studies.training.losses import divergence, forgetting
+from faithscope.experiments.studies.training.losses import divergence, forgetting, log_odds
 from faithscope.experiments.studies.training.policy import Policy, Sight, Text
 from faithscope.experiments.studies.training.rollouts import FULL, Arm, Rollout
 from faithscope.interventions import truncate_after_token
@@ -102,13 +103,14 @@ def unforgotten(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | 
 
 def dependence(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
     """CoSR, differentiable: minus log p(a | all steps) − log p(a | one step dropped) of the
-    rollout's answer, at most `most` nats."""
+    rollout's answer, at most `most` nats; or the same of log-odds."""
     names = rollout.asking.answers
     if "dropped" not in rollout.edited or rollout.answer not in names:
         return None
-    full, dropped = _after(policy, rollout, FULL, "dropped")
+    scale = log_odds if rewards.distance == "log_odds" else Tensor.__getitem__
     at = names.index(rollout.answer)
-    return -(full[at] - dropped[at]).clamp(max=rewards.most)
+    full, dropped = (scale(of, at) for of in _after(policy, rollout, FULL, "dropped"))
+    return -(full - dropped).clamp(max=rewards.most)
 
 
 def following(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:

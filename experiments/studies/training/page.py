@@ -58,9 +58,8 @@ def reading(row: Mapping[str, Any]) -> str:
         return "it came to use its steps"
     if rose["necessity"] and not rose["regenerated"] and not rose["right_despite_hint"]:
         return "it came to trip over missing steps, and uses them no more than before (sham)"
-    if any(rose.values()):
-        return "some measures rose and others did not: " + ", ".join(n for n, up in rose.items() if up)
-    return "no measure of use rose"
+    up = [name for name, did in rose.items() if did]
+    return f"only some measures rose: {', '.join(up)}" if up else "no measure of use rose"
 
 
 def pictures(results: Results) -> list[Picture]:
@@ -125,9 +124,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
                 f"{r['n_truncated']}, no answer: {r['n_unanswered']}, too few steps: "
                 f"{r['n_too_few_steps']})."
             )
-    found = Section(
-        "found", "What came out", blocks=[Bullets(list(_found(results)))], always=True
-    )
+    found = Section("found", "What came out", blocks=[Bullets(list(_found(results)))], always=True)
     failures = spent_and_failed([], "answer", run.failures)
     ends = [Section("failures", "Failures", blocks=failures)] if failures else []
     tables = {name: table for name, table in results.tables.items() if len(table)}

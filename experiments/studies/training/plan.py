@@ -74,8 +74,8 @@ class TrainPlan(RunPlan[TrainConfig, Adapter]):
         config, s = self.config, self.config.sampling
         yield f"methods     {', '.join(config.methods)}"
         yield (
-            f"each        {config.updates} steps of {s.questions} questions with {s.group} rollouts "
-            f"of at most {s.max_new_tokens} tokens"
+            f"each        {config.updates} steps of {s.questions} questions with {s.group} "
+            f"rollouts of at most {s.max_new_tokens} tokens"
         )
         yield ""
         header = ("model", "method", "adapters", "steps left")
@@ -84,10 +84,10 @@ class TrainPlan(RunPlan[TrainConfig, Adapter]):
             return config.updates if TRAINING in item.units else 0
 
         yield from self.table(index, header, steps)
-        rollouts = s.questions * s.group * config.updates
         left = sum(TRAINING in i.units and not is_finished(index, i) for i in self.items)
+        rollouts = left * s.questions * s.group * config.updates
         yield ""
-        yield f"at most {left * rollouts:,} rollouts and {left * rollouts * s.max_new_tokens:,} tokens"
+        yield f"at most {rollouts:,} rollouts and {rollouts * s.max_new_tokens:,} tokens"
 
     def work(self, store: Store, shard: Shard) -> TrainWork:
         # The module imports torch, which a dry run does without.

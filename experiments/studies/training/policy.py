@@ -6,6 +6,7 @@ here, by plain batched forwards over token ids.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class Policy:
             r=rank, lora_alpha=alpha, target_modules=targets, lora_dropout=0.0
         )
         settings.base_model_name_or_path = model.name
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(), _without_deprecations():
             torch.manual_seed(seed)
             try:
                 self.hf.add_adapter(settings)
@@ -80,7 +81,8 @@ class Policy:
 
     def save(self, folder: Path) -> None:
         """Write the adapter as PEFT does, into a folder that `faithscope.load` opens."""
-        self.hf.save_pretrained(folder)
+        with _without_deprecations():
+            self.hf.save_pretrained(folder)
         settings = import_peft("training").LoraConfig.from_pretrained(folder)
         setattr(settings, BASE, self.model.name)
         settings.save_pretrained(folder)
@@ -135,6 +137,14 @@ class Policy:
         return _of(logits, text)
 
 
+@contextmanager
+def _without_deprecations() -> Iterator[None]:
+    """A context without the warnings that PEFT and transformers have for each other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
 def _of(logits: Tensor, text: Text) -> Tensor:
     """The log-probabilities of the ids of a text that are learned from."""
     start = len(text.ids) - text.learned
@@ -144,8 +154,7 @@ def _of(logits: Tensor, text: Text) -> Tensor:
 
 
 class _Sight:
-    """Attention of one text in which the answer does not see the prompt, or sends it no gradient.
-    """
+    """Attention of a text whose answer does not see the prompt, or sends it no gradient."""
 
     def __init__(self, text: Text, sight: Sight, reaches: Mapping[int, Reach | None]) -> None:
         self.text, self.sight, self.reaches = text, sight, reaches
@@ -166,7 +175,9 @@ class _Sight:
         kernel: Callable[..., Any] = attention.kernel(module)
         out, _ = kernel(module, query, key, value, mask, **kwargs)
         if self.sight == "gradient_mask" and first < n:
-            apart = [torch.cat([x[:, :, :prompt].detach(), x[:, :, prompt:]], 2) for x in (key, value)]
-            of_answer, _ = kernel(module, query, *apart, mask, **kwargs)
+            key, value = (
+                torch.cat([x[:, :, :prompt].detach(), x[:, :, prompt:]], 2) for x in (key, value)
+            )
+            of_answer, _ = kernel(module, query, key, value, mask, **kwargs)
             out = torch.cat([out[:, :first], of_answer[:, first:]], 1)
         return out

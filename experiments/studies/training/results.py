@@ -81,6 +81,8 @@ class Results:
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     place = {method: i for i, method in enumerate(METHODS)}
     key = frame["method"].map(place)
-    return frame.assign(_place=key).sort_values(["model", "_place", "seed"], kind="stable").drop(
-        columns="_place"
+    return (
+        frame.assign(_place=key)
+        .sort_values(["model", "_place", "seed"], kind="stable")
+        .drop(columns="_place")
     )

@@ -1,8 +1,8 @@
-"""Rollouts: chains that the model samples while it is trained, and the answers after edits of them.
-"""
+"""Rollouts: chains that the model samples while it is trained, and the answers after edits."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Rollout:
     excluded: str | None
     """Why the rollout is not rewarded; None if it is."""
     edited: dict[str, Trace] = field(default_factory=dict)
-    """Arm -> edited trace, with `full` for the rollout itself; lacks an arm without such an edit."""
+    """Arm -> edited trace, with `full` for the rollout itself; an edit that is impossible lacks."""
     answers: dict[str, str | None] = field(default_factory=dict)
     """Arm -> answer after it; None if none could be read."""
     step: Step | None = None
@@ -152,10 +152,9 @@ def _edits(
     if "dropped" in arms:
         yield "dropped", remove_step(trace, at)
     if "shuffled" in arms:
-        try:
+        # steps that all read alike have no other order
+        with contextlib.suppress(ValueError):
             yield "shuffled", shuffle_steps(trace, seed)
-        except ValueError:  # all steps read alike: there is no other order
-            pass
     if "rewritten" in arms:
         try:
             corrupted = corrupt_step(trace, at, seed, model.encode, model.pieces)

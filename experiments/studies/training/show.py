@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.tidy import where
 from faithscope.interp.errors import UserError, did_you_mean
 
 
@@ -33,9 +34,8 @@ def show_item(
         known = sorted(set(names))
         guess = did_you_mean(item, known) or f"; it has {', '.join(known)}"
         raise UserError(f"{run_dir}: no training {item!r}{guess}")
-    columns = ["model", "method", "seed", "step", "reward", "accuracy", "changed", "followed", "value"]
+    columns = ["model", "method", "seed", "step", "reward", "accuracy", "changed", "value"]
     console.print(of[columns].to_string(index=False), markup=False, highlight=False)
-    measured = run.battery
-    measured = measured[measured["method"].isin(set(of["method"]))]
+    measured = where(run.battery, method=set(of["method"]))
     if len(measured):
         console.print(measured.to_string(index=False), markup=False, highlight=False)

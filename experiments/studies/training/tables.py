@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Column, described
 from faithscope.experiments.analysis.paper_table import or_dash
 from faithscope.experiments.analysis.tables import Boot, Count, Kept, Number, Table, declared
+from faithscope.experiments.analysis.tidy import keep, numbers, rows, where
+from faithscope.experiments.studies.training.config import START
 
 METHOD = Column("method", meaning="What the model was trained for; `start` is before training.")
 SEED = Column("seed", meaning="Seed of the training.")
@@ -58,6 +62,7 @@ COUNTED = described(
         "Questions all of whose rollouts have one reward: nothing is learnt from them.",
     ),
     n_groups=("questions", "Questions of the step."),
+    n_taught=("taught", "Rollouts with a loss beside the policy's; 0 for methods without one."),
 )
 BOUND = described(
     projections="Steps that were projected so that V keeps its bound, so far.",
@@ -67,13 +72,17 @@ BOUND = described(
 )
 
 
-def _last(frame: pd.DataFrame) -> pd.DataFrame:
-    """The last rows of each training: a tenth of its steps, at least one."""
-    of_each = frame.groupby(["model", "method", "seed"], sort=False)
-    steps = of_each["step"].transform("max")
-    return frame[frame["step"] > steps - ((steps + 1) // 10).clip(lower=1)]
+def at_the_end(steps: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the last tenth of the steps of each training, at least of one step."""
+    if steps.empty:
+        return steps
+    number = steps["step"]
+    of_each = [steps[name] for name in ("model", "method", "seed")]
+    n_steps = number.groupby(of_each).transform("max") + 1
+    return keep(steps, number >= n_steps - (n_steps // 10).clip(lower=1))
 
 
+AT_THE_END = "The last tenth of the steps of all seeds."
 HISTORY = Table(
     "training_history",
     "training",
@@ -83,55 +92,69 @@ HISTORY = Table(
 """Every step of every training."""
 
 
-def _ends(history: pd.DataFrame) -> pd.DataFrame:
-    return _last(history) if len(history) else history
-
-
 TRAININGS = Table(
     "training",
     "training",
     ("model", METHOD),
     (
-        Number("n_seeds", lambda rows: rows["seed"].nunique(), "seeds", "Trainings, one per seed."),
-        Number("n_steps", lambda rows: rows["step"].max() + 1, "steps", "Steps of each training."),
+        Number("n_seeds", lambda of: of["seed"].nunique(), "seeds", "Trainings, one per seed."),
+        Number("n_steps", lambda of: of["step"].max() + 1, "steps", "Steps of each training."),
         *(
-            Boot(c.name, c.name, "seed", label=c.label, meaning=f"{c.meaning} The last tenth of steps.")
+            Boot(
+                c.name,
+                c.name,
+                "seed",
+                label=c.label,
+                meaning=f"{c.meaning} {AT_THE_END}",
+            )
             for c in STEP
             if c.name not in ("gradient_norm", "least_value", "seconds")
         ),
         *(
             Number(
                 c.name,
-                lambda rows, name=c.name: int(rows[name].sum()),
+                lambda of, name=c.name: int(of[name].sum()),
                 c.label,
-                f"{c.meaning} All seeds, the last tenth of steps.",
+                f"{c.meaning} {AT_THE_END}",
             )
             for c in COUNTED
         ),
         *(
             Number(
                 c.name,
-                lambda rows, name=c.name: int(rows.groupby("seed")[name].max().sum()),
+                lambda of, name=c.name: int(of.groupby("seed")[name].max().sum()),
                 c.label,
                 c.meaning.replace(", so far", ", over the whole of all trainings"),
             )
             for c in BOUND
         ),
     ),
-    prepare=_ends,
+    prepare=at_the_end,
     caption="What training paid at its end, and what it might have been paid for instead.",
 )
 """Rewards and guards at the end of training, by method."""
 
 
+GAINS = {
+    "necessity": "Necessity by removal",
+    "regenerated": "Change by regeneration",
+    "frozen_last": "Change by corruption of the last step",
+    "right_despite_hint": "Right where the hint is wrong",
+    "hint_changed": "Change by another hint",
+}
+"""Column of the battery -> what it is called where it is compared with the start."""
+
+
 def _beside_start(battery: pd.DataFrame) -> pd.DataFrame:
     """The battery's rows with the difference from the model before training."""
-    before = battery[battery["method"] == "start"].drop_duplicates("model").set_index("model")
-    rows = battery.copy()
-    for name in ("necessity", "regenerated", "frozen_last", "right_despite_hint", "hint_changed"):
-        start = rows["model"].map(before[name]) if len(before) else float("nan")
-        rows[f"{name}_gain"] = rows[name] - start
-    return rows
+    before = {row["model"]: row for row in rows(where(battery, method=START))}
+    gains = {
+        f"{name}_gain": [
+            row[name] - before.get(row["model"], {}).get(name, math.nan) for row in rows(battery)
+        ]
+        for name in GAINS
+    }
+    return battery.assign(**gains)
 
 
 def _gain(name: str, of: str) -> Boot:
@@ -146,11 +169,7 @@ PLANTED = Table(
     (
         Count("n_seeds", label="seeds", meaning="Trainings, one per seed."),
         *(Boot(c.name, c.name, "seed", label=c.label, meaning=c.meaning) for c in MEASURED),
-        _gain("necessity", "Necessity by removal"),
-        _gain("regenerated", "Change by regeneration"),
-        _gain("frozen_last", "Change by corruption of the last step"),
-        _gain("right_despite_hint", "Right where the hint is wrong"),
-        _gain("hint_changed", "Change by another hint"),
+        *(_gain(name, of) for name, of in GAINS.items()),
     ),
     prepare=_beside_start,
     caption="What the answer follows after training, by an exact battery of edits.",
@@ -173,16 +192,15 @@ NAMES = {
 """Methods of the paper's Table 6 -> name, signal and guarantee as printed there."""
 
 
-def _cosr_reward(rows: pd.DataFrame) -> float:
+def _cosr_reward(steps: pd.DataFrame) -> float:
     """CoSR's reward, by which the paper's table scores all five methods: 1 for a changed answer and
     −1 for one that stayed, a mean over the last tenth of steps."""
-    return 2 * rows["changed"].mean() - 1
+    return 2 * float(numbers(at_the_end(steps)["changed"]).mean()) - 1
 
 
 def _as_printed(table: pd.DataFrame) -> pd.DataFrame:
-    known = table[table["method"].isin(NAMES)]
     lines = []
-    for r in known.to_dict("records"):
+    for r in rows(where(table, method=set(NAMES))):
         name, signal, guarantee = NAMES[r["method"]]
         lines.append(
             {
@@ -205,19 +223,19 @@ TABLE_6 = Table(
     (
         Number(
             "reward",
-            lambda rows: _cosr_reward(_last(rows)),
+            _cosr_reward,
             meaning="CoSR's reward of the last tenth of steps: 1 for a changed answer, −1 else.",
         ),
         Number(
             "hours",
-            lambda rows: rows.groupby("seed")["seconds"].sum().mean() / 3600,
+            lambda of: of.groupby("seed")["seconds"].sum().mean() / 3600,
             "time",
             "Wall time of one training.",
             "h",
         ),
         Number(
             "projections",
-            lambda rows: int(rows.groupby("seed")["projections"].max().sum()),
+            lambda of: int(of.groupby("seed")["projections"].max().sum()),
             meaning="Steps that were projected so that V keeps its bound.",
         ),
     ),
@@ -226,4 +244,3 @@ TABLE_6 = Table(
 """SLRC's Table 6: the reward can only be CoSR's own for all five methods (docs/deviations.md)."""
 TABLES = (TRAININGS, PLANTED, SEEDS, HISTORY, TABLE_6)
 COLUMNS, OF_TABLES = declared(TABLES)
-

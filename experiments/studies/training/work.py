@@ -34,9 +34,7 @@ class TrainWork(Worker[Adapter]):
         batches: Mapping[str, Sequence[Sequence[Adapter]]],
         store: Store,
     ) -> None:
-        super().__init__(
-            batches, (TRAINING, BATTERY), SpendConfig(), config.token_budget, store
-        )
+        super().__init__(batches, (TRAINING, BATTERY), SpendConfig(), config.token_budget, store)
         self.config = config
 
     def asked(self) -> Mapping[str, ApiSection]:
