@@ -44,6 +44,7 @@ STEP = described(
     mean_tokens=("tokens", "Mean number of tokens of a rollout."),
     value=("V", "V(θ) after the step: mean total variation when a step is dropped."),
     least_value=("bound of V", "V(θ₀) − ε, below which V must not fall."),
+    loss="The whole loss.",
     gradient_norm="Norm of the gradient before it is clipped.",
     seconds=("time", "Wall time of the step.", "s"),
 )
@@ -108,7 +109,7 @@ TRAININGS = Table(
                 meaning=f"{c.meaning} {AT_THE_END}",
             )
             for c in STEP
-            if c.name not in ("gradient_norm", "least_value", "seconds")
+            if c.name not in ("loss", "gradient_norm", "least_value", "seconds")
         ),
         *(
             Number(

@@ -16,6 +16,7 @@ import faithscope
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.data.planted.data import DIGITS
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.training import loop
 from faithscope.experiments.studies.training.config import METHODS, START
@@ -95,7 +96,7 @@ def test_an_adapter_is_a_models_name(everything):
     model = faithscope.load(str(folder))
     assert model.name == str(folder)
     question = "Compute 3 + 4 - 2 + 9 mod 10 . Hint : 4 ."
-    trace = faithscope.make_trace(model, question, "label", task="planted")
+    trace = faithscope.make_trace(model, question, "label", DIGITS, task="planted")
     assert len(trace.counted_steps) == 3
 
 
@@ -121,7 +122,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(load_config(config(tmp_path_factory.mktemp("whole"), "whole"), [])).run_dir
 
 
-@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize(
+    "at", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_a_killed_training_ends_in_the_same_weights(whole, tmp_path, monkeypatch, at):
     update = loop.Training.update
 
@@ -172,10 +175,10 @@ def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
     """A negative weight teaches the model to depend on its steps less: V falls below its bound,
     unless steps are projected."""
     how = {
-        "model": {"name": ["planted:faithful"]},
-        "updates": 12,
-        "optimizer": {"rate": 0.01, "weight": -1.0},
-        "bound": {"chains": 4, "epsilon": 0.02},
+        "updates": 6,
+        "optimizer": {"rate": 0.002, "weight": -1.0},
+        "rewards": {"distance": "log_odds", "most": 100.0},
+        "bound": {"chains": 4, "epsilon": 0.01},
     }
     free = run(load_config(config(tmp_path, "free", **how), []))
     held = run(
@@ -211,7 +214,7 @@ def test_too_few_questions_name_the_remedy(tmp_path, capsys):
 
 
 def test_rollouts_that_are_cut_off_are_counted_and_not_rewarded(tmp_path):
-    short = SMALL["sampling"] | {"max_new_tokens": 5}
+    short = SMALL["sampling"] | {"max_new_tokens": 20}
     ended = run(load_config(config(tmp_path, sampling=short, updates=1), []))
     row = faithscope.load_run(ended.run_dir).training.iloc[0]
     assert row["n_truncated"] == row["n_rollouts"]
