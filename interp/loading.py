@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from faithscope.interp import attention, hub, prompts, sources, template_checks, verify
+from faithscope.interp import adapters, attention, hub, prompts, sources, template_checks, verify
 from faithscope.interp.checkpoint import bounded_building, check_counts, check_unused
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
@@ -50,11 +51,12 @@ def load(
     """Load `name` and check that it behaves.
 
     Args:
-        name: a hub id (`Qwen/Qwen3-8B`), a local folder, a GGUF file, `bundled:NAME`, or
-            another registered scheme (`planted:faithful`).
+        name: a hub id (`Qwen/Qwen3-8B`), a local folder, the folder of a PEFT adapter, a GGUF
+            file, `bundled:NAME`, or another registered scheme (`planted:faithful`).
         dtype: `auto` is float32 on a CPU and bfloat16 on an accelerator.
         device: `auto` takes cuda, then mps, then cpu.
-        revision: revision of a hub repository; a commit hash is reproducible, a branch may move.
+        revision: revision of a hub repository; a commit hash is reproducible, a branch may move. Of
+            an adapter it is the base model's.
         quantize: 8- or 4-bit weights through bitsandbytes (extra `quant`).
         device_map: `auto` lets accelerate spread layers over the devices there are, and keep what
             does not fit in the CPU's memory or on disk; also any other value that transformers
@@ -67,6 +69,20 @@ def load(
         UserError: the weights cannot be found, read, placed as asked, or run there; config.json
             describes another model than the files hold; or a check fails.
     """
+    if (folder := adapters.adapter_folder(name)) is not None:
+        base = load(
+            adapters.base_of(folder),
+            dtype=dtype,
+            device=device,
+            revision=revision,
+            quantize=quantize,
+            device_map=device_map,
+            trust_remote_code=trust_remote_code,
+            verify_model=False,
+        )
+        attention.hand_back(base.hf)
+        adapted = adapters.put_on(base.hf, folder)
+        return wrap(adapted, base.tokenizer, name=name, marks=marks, verify_model=verify_model)
     source = _source(name, revision)
     where = str(source.location)
     at = _device(device)
@@ -130,6 +146,12 @@ def load_language(
     Raises:
         UserError: the files cannot be found or read, or the chat template does not hold a question.
     """
+    if (folder := adapters.adapter_folder(name)) is not None:
+        base = adapters.base_of(folder)
+        language = load_language(
+            base, revision=revision, trust_remote_code=trust_remote_code, marks=marks
+        )
+        return replace(language, name=name)
     source = _source(name, revision)
     where = str(source.location)
     options: dict[str, Any] = {

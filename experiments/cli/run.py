@@ -77,6 +77,11 @@ def run(
     return carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
 
 
+commands.command("train", help="Train adapters as a config of train/ says: `run` by another name.")(
+    run
+)
+
+
 @commands.command()
 def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
     """Prepare inputs once, before the work is sharded.

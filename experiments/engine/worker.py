@@ -98,6 +98,11 @@ class Worker(ABC, Generic[Item]):
         """Name of a stage of an item on the progress bar."""
         return stage.partition(".")[0].replace("_", " ")
 
+    def weight(self, stage: str) -> int:
+        """Number of progress units that a stage of one item is; its subclass advances the meter by
+        all but the last one."""
+        return 1
+
     def stages_of(self, model: str) -> Sequence[str]:
         """The stages that one model does."""
         return self.stages
@@ -169,6 +174,7 @@ class Worker(ABC, Generic[Item]):
                 lacking = self.lacking(model, stage)
                 seconds = max((i.declared(stage).seconds for i in lacking), default=0.0)
                 for label, n in Counter(self.label(i, stage) for i in lacking).items():
+                    n *= self.weight(stage)
                     handle = self.meter.expect(f"{short} · {label}", n, seconds, tiny)
                     self._handles[model, label] = handle
 

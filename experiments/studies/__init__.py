@@ -4,7 +4,15 @@ Each declares itself as `STUDY`; a study of a user's own is `register`ed in the 
 """
 
 from faithscope.experiments.config.study import register
-from faithscope.experiments.studies import c2faith, compare, faithcot, judge, rfeval, slrc
+from faithscope.experiments.studies import (
+    c2faith,
+    compare,
+    faithcot,
+    judge,
+    rfeval,
+    slrc,
+    training,
+)
 
-for study in (slrc, c2faith, rfeval, judge, faithcot, compare):
+for study in (slrc, c2faith, rfeval, judge, faithcot, training, compare):
     register(study.STUDY)

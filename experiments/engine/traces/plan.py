@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
@@ -32,6 +32,7 @@ from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, unread_text
+from faithscope.experiments.engine.traces.sections import DataConfig
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, unanswerable, words
 from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, versions
 from faithscope.interventions.segment import LEAST_STEPS, SEGMENTATION
@@ -175,7 +176,7 @@ def plan(config: TracesConfig) -> TracePlan:
     if config.traces.path is not None:
         return _given(config)
     cuts: list[Cut] = []
-    questions = {task: _questions(config, get_task(task), cuts) for task in config.tasks}
+    questions = {task: questions_of(config, get_task(task), cuts) for task in config.tasks}
     names = {model: _Names(config, model) for model in config.model.name}
     items = [
         names[model].item(get_task(task), question)
@@ -244,8 +245,21 @@ def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     return steps | {"held": held, "seed": config.seed} | written
 
 
-def _questions(config: TracesConfig, task: Task, cuts: list[Cut]) -> list[Question]:
-    """The questions of a task; the rows that a limit leaves out are reported in `cuts`."""
+class AsksTasks(Protocol):
+    """A config of a run that asks the questions of tasks."""
+
+    @property
+    def data(self) -> DataConfig: ...
+    @property
+    def seed(self) -> int: ...
+
+
+def questions_of(config: AsksTasks, task: Task, cuts: list[Cut]) -> list[Question]:
+    """The questions of a task; the rows that a limit leaves out are reported in `cuts`.
+
+    Raises:
+        ConfigError: the data cannot be read, holds no question, or holds one id twice.
+    """
     settings = LoadSettings(
         path=config.data.path_of(task.name),
         limit=config.data.limit_of(task.name),

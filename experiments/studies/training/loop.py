@@ -1,0 +1,328 @@
+"""The training loop: sample, edit, reward, update, bound; resumable after every step.
+
+Everything random in a step is drawn from the seed and the number of the step, so that a training
+that was killed and resumed ends, on a CPU, in the same weights as one that was not.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from faithscope.experiments.data.tasks import Task
+from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion, make_traces
+from faithscope.experiments.files import make_folder
+from faithscope.experiments.studies.training.bound import Bound, move_to, step
+from faithscope.experiments.studies.training.config import TrainConfig
+from faithscope.experiments.studies.training.losses import (
+    advantages,
+    drift,
+    token_weights,
+    variation,
+)
+from faithscope.experiments.studies.training.objectives import Objective
+from faithscope.experiments.studies.training.policy import Policy
+from faithscope.experiments.studies.training.rollouts import (
+    TRUNCATED,
+    UNANSWERED,
+    Rollout,
+    ask_after_edits,
+    sample,
+)
+from faithscope.interp.errors import UserError
+from faithscope.interp.model import Model
+from faithscope.interventions import Question, Trace, remove_step
+from faithscope.probes.framing import label_ids, prefix_ids
+
+Asked = tuple[Task, Question]
+Row = dict[str, Any]
+STATE = "state.pt"
+"""File of a training's parameters, optimiser and rows after its last whole step."""
+
+
+class Training:
+    """The training of one adapter."""
+
+    def __init__(
+        self,
+        model: Model,
+        asked: Sequence[Asked],
+        config: TrainConfig,
+        objective: Objective,
+        seed: int,
+        folder: Path,
+    ) -> None:
+        """
+        Args:
+            model: the model as it is before training; an adapter is put over it.
+            asked: the questions; the last ones (`bound.chains`) are kept for the bound.
+            folder: folder of the state, which is this training's alone.
+
+        Raises:
+            UserError: there are too few questions, or PEFT is missing.
+        """
+        kept = config.bound.chains
+        if len(asked) < kept + config.sampling.questions:
+            raise UserError(
+                f"{model.name}: {len(asked)} questions are too few for {kept} chains of the bound "
+                f"and {config.sampling.questions} questions per step; raise data.limit"
+            )
+        self.config, self.objective, self.seed, self.folder = config, objective, seed, folder
+        self.trained, self.held = asked[:-kept], asked[-kept:]
+        self.model = model
+        a = config.adapter
+        self.policy = Policy(model, a.rank, a.alpha, a.targets, seed)
+        self.optimizer = torch.optim.AdamW(
+            self.policy.parameters, lr=config.optimizer.rate, weight_decay=0.0
+        )
+        self.rows: list[Row] = []
+        holds = {"always": True, "never": False}.get(config.bound.holds, objective.bounded)
+        self.bound = Bound(math.nan, holds)
+        self.chains = self._chains()
+        if not self.chains:
+            raise UserError(
+                f"{model.name}: none of the {kept} chains of the bound has two steps and a set of "
+                "answers to weigh; take other tasks, or raise bound.chains"
+            )
+        self.bound.least = self.value() - config.bound.epsilon
+        self._resume()
+
+    def run(self, on_step: Callable[[Row], None] = lambda row: None) -> list[Row]:
+        """Do every step that is missing; returns a row per step."""
+        while len(self.rows) < self.config.updates:
+            self.rows.append(self.update(len(self.rows)))
+            self._keep()
+            on_step(self.rows[-1])
+        return self.rows
+
+    def update(self, number: int) -> Row:
+        """One step; returns what happened in it."""
+        began = time.perf_counter()
+        s, o = self.config.sampling, self.config.optimizer
+        seed = f"{self.config.seed}-{self.seed}-{number}"
+        rollouts = sample(self.model, self._questions(number), s.group, self._sampling(seed))
+        ask_after_edits(self.model, rollouts, self.objective.arms, seed, s.answer_tokens)
+        rewards = self._rewards(rollouts, seed)
+        advantage = advantages(rewards, [r.group for r in rollouts], scaled=o.scaled)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss, taught = self._backward(rollouts, advantage)
+        norm = float(torch.nn.utils.clip_grad_norm_(self.policy.parameters, o.clip))
+        if not math.isfinite(norm):
+            raise FloatingPointError(
+                f"step {number}: the gradient is not finite; lower optimizer.rate, or take float32"
+            )
+        value = step(self.optimizer, self.bound, self.value, self._value_and_gradient)
+        told = self._told(rollouts, rewards, value)
+        took = {"seconds": time.perf_counter() - began}
+        about = {"step": number, "loss": loss, "gradient_norm": norm, "n_taught": taught}
+        return about | told | took
+
+    def value(self) -> float:
+        """V(θ): mean total variation of the answer's distribution when a step is dropped, over all
+        steps of the bound's chains."""
+        with torch.no_grad():
+            return statistics.fmean(float(of) for of in self._values())
+
+    def _value_and_gradient(self) -> tuple[float, list[Tensor]]:
+        self.optimizer.zero_grad(set_to_none=True)
+        total = 0.0
+        for of in self._values():
+            (of / len(self.chains)).backward()
+            total += float(of.detach()) / len(self.chains)
+        parameters = self.policy.parameters
+        gradient = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
+        return total, gradient
+
+    def _values(self) -> Iterator[Tensor]:
+        """Yields the mean total variation over the steps of each chain of the bound."""
+        for prefixes, labels, names in self.chains:
+            full, *dropped = self.policy.answers(prefixes, labels, names)
+            yield torch.stack([variation(full, of) for of in dropped]).mean()
+
+    def _chains(self) -> list[tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[str]]]:
+        """Per chain of the bound: prefixes with all steps and without each, and answer labels."""
+        most = self.config.sampling.max_new_tokens
+        traces = make_traces(self.model, self.held, self._settings(most, 0.0, 0))
+        return [
+            self._branches(task, trace)
+            for (task, _), trace in zip(self.held, traces, strict=True)
+            if exclusion(trace) is None and len(asking_for(self.model, task, trace).answers) > 1
+        ]
+
+    def _branches(
+        self, task: Task, trace: Trace
+    ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[str]]:
+        asking = asking_for(self.model, task, trace)
+        edited = [trace, *(remove_step(trace, s.index) for s in trace.counted_steps)]
+        prefixes = [prefix_ids(self.model, asking, of) for of in edited]
+        return (
+            prefixes,
+            label_ids(self.model, asking, "prefix"),
+            [name for name, _ in asking.labels],
+        )
+
+    def _questions(self, number: int) -> list[Asked]:
+        """The questions of a step: all are taken once, in a drawn order, before any is again."""
+        n = self.config.sampling.questions
+        per_pass = len(self.trained) // n
+        order = list(range(len(self.trained)))
+        random.Random(f"{self.config.seed}-{self.seed}-pass-{number // per_pass}").shuffle(order)
+        start = number % per_pass * n
+        return [self.trained[i] for i in order[start : start + n]]
+
+    def _sampling(self, seed: str) -> TraceSettings:
+        s = self.config.sampling
+        return self._settings(s.max_new_tokens, s.temperature, random.Random(seed).randrange(2**31))
+
+    def _settings(self, most: int, temperature: float, seed: int) -> TraceSettings:
+        steps, s = self.config.steps, self.config.sampling
+        return TraceSettings(
+            max_new_tokens=most,
+            temperature=temperature,
+            seed=seed,
+            batch_size=s.questions * s.group,
+            thinking=self.config.model.thinking,
+            segmentation=steps.segmentation,
+            min_step_chars=steps.min_chars,
+            conclusion=steps.conclusion,
+        )
+
+    def _rewards(self, rollouts: Sequence[Rollout], seed: str) -> Tensor:
+        """(N,) rewards, NaN for rollouts that are not rewarded."""
+        rewards = [
+            math.nan if r.excluded else self.objective.reward(r, self.config.rewards)
+            for r in rollouts
+        ]
+        if self.objective.shuffles_rewards:
+            paid = [i for i, of in enumerate(rewards) if not math.isnan(of)]
+            dealt = [rewards[i] for i in paid]
+            random.Random(f"{seed}-deal").shuffle(dealt)
+            for i, of in zip(paid, dealt, strict=True):
+                rewards[i] = of
+        return torch.tensor(rewards)
+
+    def _backward(self, rollouts: Sequence[Rollout], advantage: Tensor) -> tuple[float, int]:
+        """Adds up the gradient of the whole loss; returns it, and the number of rollouts with a
+        loss beside the policy's."""
+        o, whole, taught = self.config.optimizer, 0.0, 0
+        texts = [r.text() for r in rollouts]
+        weights = token_weights([t.learned for t in texts], advantage, o.per)
+        total = max(1, sum(t.learned for t in texts))
+        counted = [i for i, w in enumerate(weights) if w != 0 or (o.kl and texts[i].learned)]
+        for part in _parts(counted, [len(t.ids) for t in texts], o.tokens):
+            of_part = [texts[i] for i in part]
+            log_probs = self.policy.log_probs(of_part, self.objective.sight)
+            loss = -torch.stack(
+                [weights[i] * of.sum() for i, of in zip(part, log_probs, strict=True)]
+            ).sum()
+            if o.kl:
+                with torch.no_grad(), self.policy.reference():
+                    before = self.policy.log_probs(of_part)
+                drifts = [drift(of, ref) for of, ref in zip(log_probs, before, strict=True)]
+                loss = loss + o.kl / total * torch.stack(drifts).sum()
+            loss.backward()
+            whole += float(loss.detach())
+        rewarded = [r for r in rollouts if not r.excluded]
+        for rollout in rewarded if self.objective.loss else ():
+            assert self.objective.loss is not None
+            own = self.objective.loss(self.policy, rollout, self.config.rewards)
+            if own is not None:
+                loss = o.weight / len(rewarded) * own
+                loss.backward()
+                whole += float(loss.detach())
+                taught += 1
+        return whole, taught
+
+    def _told(self, rollouts: Sequence[Rollout], rewards: Tensor, value: float) -> Row:
+        """What a reader needs to see of a step, what guards against hacked rewards among it."""
+        reasons = Counter(r.excluded for r in rollouts)
+        paid = ~rewards.isnan()
+        by_group: dict[int, list[float]] = {}
+        for rollout, reward in zip(rollouts, rewards.tolist(), strict=True):
+            if not math.isnan(reward):
+                by_group.setdefault(rollout.group, []).append(reward)
+        asked = [r for r in rollouts if not r.excluded]
+        dropped = [r for r in asked if r.changed("dropped") is not None]
+        before_last = [r for r in dropped if not r.drops_last]
+        return {
+            "n_rollouts": len(rollouts),
+            "n_rewarded": int(paid.sum()),
+            "n_truncated": reasons[TRUNCATED],
+            "n_unanswered": reasons[UNANSWERED],
+            "n_too_few_steps": sum(reasons.values())
+            - reasons[None]
+            - reasons[TRUNCATED]
+            - reasons[UNANSWERED],
+            "n_unparsed_after": sum(r.answers["dropped"] is None for r in dropped),
+            "n_equal_groups": sum(len(set(of)) < 2 for of in by_group.values()),
+            "n_groups": len({r.group for r in rollouts}),
+            "reward": _mean(rewards[paid].tolist()),
+            "accuracy": _mean(r.correct for r in rollouts),
+            "changed": _mean(r.changed("dropped") for r in asked),
+            "changed_before_last": _mean(r.changed("dropped") for r in before_last),
+            "changed_shuffled": _mean(r.changed("shuffled") for r in asked),
+            "followed": _mean(r.answers["rewritten"] == r.claimed for r in asked if r.claimed),
+            "mean_steps": _mean(len(r.trace.counted_steps) for r in rollouts),
+            "mean_tokens": _mean(r.text().learned for r in rollouts),
+            "value": value,
+            "least_value": self.bound.least,
+            "projections": self.bound.projections,
+            "halvings": self.bound.halvings,
+            "given_up": self.bound.given_up,
+            "violations": self.bound.violations,
+        }
+
+    def _keep(self) -> None:
+        """Store the state after a whole step; a kill leaves this state or the one before."""
+        make_folder(self.folder)
+        state = {
+            "parameters": [p.detach() for p in self.policy.parameters],
+            "optimizer": self.optimizer.state_dict(),
+            "bound": vars(self.bound),
+            "rows": self.rows,
+        }
+        part = self.folder / f"{STATE}.part"
+        with part.open("wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.folder / STATE)
+
+    def _resume(self) -> None:
+        path = self.folder / STATE
+        if not path.is_file():
+            return
+        state = torch.load(path, map_location=self.model.device, weights_only=True)
+        move_to(self.policy.parameters, state["parameters"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.bound = Bound(**state["bound"])
+        self.rows = state["rows"]
+
+
+def _parts(numbers: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Yields parts of texts that hold at most `most` tokens each once they are padded."""
+    part: list[int] = []
+    for i in numbers:
+        longest = max([lengths[i], *(lengths[j] for j in part)])
+        if part and longest * (len(part) + 1) > most:
+            yield part
+            part = []
+        part.append(i)
+    if part:
+        yield part
+
+
+def _mean(values: Any) -> float | None:
+    """The mean of the values that are known; None without any."""
+    known = [float(v) for v in values if v is not None]
+    return statistics.fmean(known) if known else None

@@ -1,0 +1,182 @@
+"""The page of a training run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
+from faithscope.experiments.analysis.charts import curve, dot_rows, dots_of, panels
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.page import Bullets, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.studies.training.config import START
+from faithscope.experiments.studies.training.results import Results
+from faithscope.experiments.studies.training.tables import COLUMNS, OF_TABLES
+
+FEWEST_SEEDS = 3
+"""Number of seeds below which no sentence is said about a method."""
+SECTIONS = (
+    Section(
+        "planted",
+        "What the answer follows after training",
+        "Planted models have a known mechanism, so that an exact battery of edits can say what "
+        "training did to it. A model that came to use its steps follows a corrupted step through "
+        "the text that it writes onward, and is right where the hint is wrong. A model that only "
+        "came to trip over gaps changes its answer when a step is removed, and does neither.",
+        figures=("training_planted",),
+        tables=("training_planted", "training_seeds"),
+    ),
+    Section(
+        "rewards",
+        "Rewards, and what they might have been paid for instead",
+        "Rewards of the last tenth of steps. Beside them stand the guards: rollouts that the limit "
+        "cut off or that state no answer are not rewarded; an answer that cannot be read after a "
+        "removal is no change; in equal groups all rollouts earn the same, and nothing is learnt.",
+        figures=("training_history",),
+        tables=("training", "training_history"),
+    ),
+)
+
+
+def gains(row: Mapping[str, Any]) -> dict[str, bool]:
+    """Name of a gain -> whether its interval lies above zero."""
+    names = ("necessity", "regenerated", "frozen_last", "right_despite_hint")
+    return {name: row[f"{name}_gain_low"] > 0 for name in names}
+
+
+def reading(row: Mapping[str, Any]) -> str:
+    """What training did to one model, in words, by rules that were fixed before any training:
+
+    true use: changes by regeneration rise, and answers are right more often where the hint is
+    wrong. Sham: changes by removal rise, and neither of these two does.
+    """
+    rose = gains(row)
+    if rose["regenerated"] and rose["right_despite_hint"]:
+        return "it came to use its steps"
+    if rose["necessity"] and not rose["regenerated"] and not rose["right_despite_hint"]:
+        return "it came to trip over missing steps, and uses them no more than before (sham)"
+    up = [name for name, did in rose.items() if did]
+    return f"only some measures rose: {', '.join(up)}" if up else "no measure of use rose"
+
+
+def pictures(results: Results) -> list[Picture]:
+    """The figures of a training run."""
+    planted, history = results.tables["training_planted"], results.tables["training_history"]
+    shown = {
+        "necessity": Style(ORANGE, "o", "removal changes the answer"),
+        "regenerated": Style(BLUE, "s", "corruption, written onward, changes the answer"),
+        "right_despite_hint": Style(BLUE, "^", "right where the hint is wrong"),
+    }
+    names = {(r["model"], r["method"]): f"{r['model']} · {r['method']}" for r in rows(planted)}
+    dots = list(dots_of(planted, shown, ("model", "method")))
+    figure = dot_rows({"": dots}, names, label="share")
+    caption = "Means over seeds with bootstrap intervals; a planted model's row before training is "
+    before = f"called {START}."
+    keys = list(dict.fromkeys(history["model"]))
+
+    def draw(ax: Any, model: str) -> None:
+        of_model = where(history, model=model)
+        for i, method in enumerate(dict.fromkeys(of_model["method"])):
+            line = where(of_model, method=method).groupby("step", as_index=False)["reward"].mean()
+            curve(ax, line, "step", "reward", Style(f"C{i}", "", method), interval="")
+
+    of_steps = panels(keys, draw, keys, labels=("step", "mean reward")) if len(history) else None
+    return [
+        Picture(
+            "training_planted",
+            "Did training make the answer follow the steps?",
+            caption + before,
+            planted,
+            figure if len(planted) else None,
+            "No planted model was measured.",
+        ),
+        Picture(
+            "training_history",
+            "What was earned as training went on?",
+            "Mean reward of each step, over seeds. Rewards of two methods are not on one scale.",
+            history[["model", "method", "seed", "step", "reward"]],
+            of_steps,
+            "Nothing was trained.",
+        ),
+    ]
+
+
+def page(results: Results, drawn: Sequence[Picture]) -> Page:
+    """The page of a training run."""
+    config, run = results.config, results.run
+    warnings = []
+    n = len(config.seeds)
+    if n < FEWEST_SEEDS:
+        are = "1 seed" if n == 1 else f"{n} seeds"
+        warnings.append(
+            f"Each method was trained with {are}: differences between methods may be chance, and "
+            "nothing is concluded from them."
+        )
+    trained = results.tables["training"]
+    for r in rows(trained):
+        if r["n_rewarded"] < 0.5 * r["n_rollouts"]:
+            warnings.append(
+                f"{r['model']}, {r['method']}: {r['n_rollouts'] - r['n_rewarded']} of "
+                f"{r['n_rollouts']} rollouts at the end are not rewarded (cut off: "
+                f"{r['n_truncated']}, no answer: {r['n_unanswered']}, too few steps: "
+                f"{r['n_too_few_steps']})."
+            )
+    found = Section("found", "What came out", blocks=[Bullets(list(_found(results)))], always=True)
+    failures = spent_and_failed([], "answer", run.failures)
+    ends = [Section("failures", "Failures", blocks=failures)] if failures else []
+    tables = {name: table for name, table in results.tables.items() if len(table)}
+    return Page(
+        run.path,
+        "does training make a model use its steps?",
+        f"{', '.join(config.methods)}: {config.updates} steps each, {n} seed(s).",
+        [found, *SECTIONS, _adapters(results), *ends],
+        tables,
+        {picture.name: picture for picture in drawn},
+        COLUMNS,
+        OF_TABLES,
+        prefix="training_",
+        order=model_order,
+        most_rows=200,
+        warnings=warnings,
+    )
+
+
+def _found(results: Results) -> Iterator[str]:
+    """Yields a sentence per model and method."""
+    trained, planted = results.tables["training"], results.tables["training_planted"]
+    for r in rows(planted):
+        if r["method"] == START:
+            continue
+        said = (
+            reading(r)
+            if r["n_seeds"] >= FEWEST_SEEDS
+            else f"{r['n_seeds']} seed(s), too few for a sentence"
+        )
+        yield markup("<strong>{}</strong>, trained by {}: {}.", r["model"], r["method"], said)
+    for r in rows(trained):
+        if r["n_equal_groups"] == r["n_groups"]:
+            yield markup(
+                "<strong>{}</strong>, {}: at the end all rollouts of every question earn the same, "
+                "so that the policy’s loss teaches nothing.",
+                *(r["model"], r["method"]),
+            )
+        if r["violations"]:
+            yield markup(
+                "<strong>{}</strong>, {}: V fell below its bound after {} steps.",
+                *(r["model"], r["method"], r["violations"]),
+            )
+
+
+def _adapters(results: Results) -> Section:
+    adapters = results.adapters
+    names = [markup("<code>{}</code>", name) for name in adapters]
+    text = (
+        "Every adapter is a model’s name for any run, for example "
+        f"faithscope run slrc --set 'model.name=[{adapters[0]}]'."
+        if adapters
+        else "No adapter is finished."
+    )
+    return Section("adapters", "Adapters", text, blocks=[Bullets(names)], always=True)

@@ -1,0 +1,151 @@
+"""The plan of a training run: an adapter per model, method and seed; reads no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.answers import ANSWERS
+from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.data.tasks import Task, get_task
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.fingerprint import fingerprint
+from faithscope.experiments.engine.plan import RunPlan
+from faithscope.experiments.engine.planfile import Planned, is_finished
+from faithscope.experiments.engine.tallies.intake import Cut, Intake
+from faithscope.experiments.engine.traces.config import fits
+from faithscope.experiments.engine.traces.plan import questions_of
+from faithscope.experiments.engine.units import UnitIds, versions
+from faithscope.experiments.studies.training.config import START, TrainConfig
+from faithscope.experiments.studies.training.stages import BATTERY, STAGES, TRAINING
+from faithscope.interventions.segment import SEGMENTATION
+from faithscope.interventions.trace import Question
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.planfile import Shard
+    from faithscope.experiments.engine.store import Store
+    from faithscope.experiments.studies.training.work import TrainWork
+
+VERSION = 1
+"""Raised when a change gives other adapters from the same config."""
+ADAPTERS = "adapters"
+"""Folder, below the run folder, of the finished adapters."""
+
+
+@dataclass(frozen=True)
+class Adapter(Planned):
+    """One adapter: a model trained by one method with one seed; or the model before training."""
+
+    model: str
+    method: str
+    seed: int
+    units: dict[str, str]
+    asked: tuple[tuple[Task, Question], ...]
+    """The questions that it is trained on."""
+    stages = STAGES
+
+    @property
+    def task(self) -> str:
+        return self.method
+
+    @property
+    def item(self) -> str:
+        return str(self.seed)
+
+    def folder(self, run_dir: Path) -> Path:
+        """Folder of the finished adapter, which `faithscope.load` opens."""
+        name = self.model.rpartition("/")[2].replace(":", "-")
+        return run_dir / ADAPTERS / name / f"{self.method}-{self.seed}"
+
+
+@dataclass(frozen=True)
+class TrainPlan(RunPlan[TrainConfig, Adapter]):
+    """Every adapter of a run, in working order."""
+
+    @property
+    def batch_size(self) -> int:
+        return 1
+
+    def lines(self, index: Index) -> Iterator[str]:
+        config, s = self.config, self.config.sampling
+        yield f"methods     {', '.join(config.methods)}"
+        yield (
+            f"each        {config.updates} steps of {s.questions} questions with {s.group} "
+            f"rollouts of at most {s.max_new_tokens} tokens"
+        )
+        yield ""
+        header = ("model", "method", "adapters", "steps left")
+
+        def steps(item: Adapter) -> int:
+            return config.updates if TRAINING in item.units else 0
+
+        yield from self.table(index, header, steps)
+        left = sum(TRAINING in i.units and not is_finished(index, i) for i in self.items)
+        rollouts = left * s.questions * s.group * config.updates
+        yield ""
+        yield f"at most {rollouts:,} rollouts and {rollouts * s.max_new_tokens:,} tokens"
+
+    def work(self, store: Store, shard: Shard) -> TrainWork:
+        # The module imports torch, which a dry run does without.
+        from faithscope.experiments.studies.training.work import TrainWork
+
+        return TrainWork(self.config, self.batches(self.config.model.name, shard), store)
+
+
+def plan(config: TrainConfig) -> TrainPlan:
+    """Plans a training run: loads the questions and names every adapter.
+
+    Raises:
+        ConfigError: data cannot be read; or there is nothing to train or to measure.
+    """
+    cuts: list[Cut] = []
+    questions = {task: questions_of(config, get_task(task), cuts) for task in config.tasks}
+    items = [
+        item
+        for model in config.model.name
+        for item in _adapters(
+            config,
+            model,
+            [(get_task(t), q) for t, of in questions.items() if fits(model, t) for q in of],
+        )
+    ]
+    if not items:
+        raise ConfigError(
+            [
+                f"methods: {START} alone measures planted models, and none of "
+                f"{', '.join(config.model.name)} is one; name an objective"
+            ]
+        )
+    return TrainPlan(config, tuple(items), intake=Intake(tuple(cuts)))
+
+
+def _adapters(
+    config: TrainConfig, model: str, asked: list[tuple[Task, Question]]
+) -> Iterator[Adapter]:
+    """Yields the adapters of one model. The model before training stands once for every seed."""
+    variant = planted_variant(model)
+    measured = variant is not None and PLANTS[variant].follows != "named"
+    weights = fingerprint(model, config.model.revision)
+    decides = config.model_dump(
+        include={"updates", "sampling", "adapter", "optimizer", "rewards", "bound", "seed", "steps"}
+    )
+    del decides["optimizer"]["tokens"]
+    held = config.model.model_dump(exclude={"name"})
+    shared: dict[str, Any] = {"model": model, "weights": weights, "held": held}
+    shared |= versions(training=VERSION, answers=ANSWERS, steps=SEGMENTATION)
+    of_training = UnitIds(**shared, **decides, questions=[vars(q) for _, q in asked])
+    for method in config.methods:
+        for seed in config.seeds[:1] if method == START else config.seeds:
+            units = {}
+            if method != START:
+                units[TRAINING] = of_training.of(method=method, seed=seed)
+            if measured:
+                trained = units.get(TRAINING)
+                ids = UnitIds(**shared)
+                units[BATTERY] = ids.of(battery=variant, n=config.measured_on, of=trained)
+            if units:
+                yield Adapter(model, method, seed, units, tuple(asked))

@@ -1,0 +1,183 @@
+"""The model that is trained: an adapter over frozen weights, and its forwards with gradient.
+
+Rollouts and branches are read by `interp`, without gradient. What is differentiated is computed
+here, by plain batched forwards over token ids.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from faithscope.interp import attention
+from faithscope.interp.adapters import BASE, import_peft
+from faithscope.interp.errors import UserError
+from faithscope.interp.masks import EVERYTHING, Reach
+from faithscope.interp.model import Model
+
+Sight = Literal["all", "update_mask", "gradient_mask"]
+"""What the answer's tokens see of the prompt while the policy is updated (arXiv 2605.24286).
+`update_mask`: nothing. `gradient_mask`: all of it, but no gradient flows back that way."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A sequence of token ids of which a part is learned from."""
+
+    ids: tuple[int, ...]
+    learned: int
+    """Number of ids at the end whose log-probability is wanted."""
+    prompt: int = 0
+    """Number of ids at the beginning that are the prompt."""
+    answer: int = 0
+    """Number of ids at the end that state the answer."""
+
+
+class Policy:
+    """A loaded model with an adapter that is trained."""
+
+    def __init__(self, model: Model, rank: int, alpha: int, targets: str | list[str], seed: int):
+        """
+        Args:
+            model: the model, whose own weights stay as they are.
+            rank: rank of the adapter's matrices (LoRA, arXiv 2106.09685).
+            alpha: the adapter's update is multiplied by alpha / rank.
+            targets: names of the linear modules that are adapted, or `all-linear`.
+            seed: seed of the adapter's first weights; the adapter then still changes nothing.
+
+        Raises:
+            UserError: PEFT is missing, or the model has none of the targets.
+        """
+        peft = import_peft("training")
+        self.model, self.hf = model, model.hf
+        settings = peft.LoraConfig(
+            r=rank, lora_alpha=alpha, target_modules=targets, lora_dropout=0.0
+        )
+        settings.base_model_name_or_path = model.name
+        with torch.random.fork_rng(), _without_deprecations():
+            torch.manual_seed(seed)
+            try:
+                self.hf.add_adapter(settings)
+            except ValueError as error:
+                raise UserError(f"adapter.targets: {error}") from error
+        self.hf.eval()
+        self.parameters = [p for p in self.hf.parameters() if p.requires_grad]
+
+    @contextmanager
+    def reference(self) -> Iterator[None]:
+        """A context in which the model is the one that training began with."""
+        self.hf.disable_adapters()
+        try:
+            yield
+        finally:
+            self.hf.enable_adapters()
+
+    def save(self, folder: Path) -> None:
+        """Write the adapter as PEFT does, into a folder that `faithscope.load` opens."""
+        with _without_deprecations():
+            self.hf.save_pretrained(folder)
+        settings = import_peft("training").LoraConfig.from_pretrained(folder)
+        setattr(settings, BASE, self.model.name)
+        settings.save_pretrained(folder)
+
+    def log_probs(self, texts: Sequence[Text], sight: Sight = "all") -> list[Tensor]:
+        """Per text, the (learned,) log-probabilities of its last ids, in nats, with gradient."""
+        if sight != "all":
+            return [self._seen(text, sight) for text in texts]
+        logits = self._logits([text.ids for text in texts])
+        return [_of(row, text) for row, text in zip(logits, texts, strict=True)]
+
+    def answers(
+        self, prefixes: Sequence[Sequence[int]], labels: Sequence[Sequence[int]], names: list[str]
+    ) -> list[Tensor]:
+        """Per prefix, the log distribution over answers after it, (A,), normalised over labels.
+
+        Args:
+            labels: ids of each label.
+            names: the answer that each label stands for; labels of one answer add up.
+        """
+        one = all(len(label) == 1 for label in labels)
+        if one:
+            rows = self._logits([tuple(prefix) for prefix in prefixes])
+            last = [row[len(p) - 1] for row, p in zip(rows, prefixes, strict=True)]
+            scores = [x.float().log_softmax(-1)[[label[0] for label in labels]] for x in last]
+        else:
+            texts = [Text((*p, *label), len(label)) for p in prefixes for label in labels]
+            sums = [of.sum() for of in self.log_probs(texts)]
+            n = len(labels)
+            scores = [torch.stack(sums[i : i + n]) for i in range(0, len(sums), n)]
+        answers = list(dict.fromkeys(names))
+        members = [[i for i, name in enumerate(names) if name == a] for a in answers]
+        grouped = [torch.stack([s[of].logsumexp(0) for of in members]) for s in scores]
+        return [x.log_softmax(-1) for x in grouped]
+
+    def _logits(self, texts: Sequence[tuple[int, ...]]) -> list[Tensor]:
+        """Per text, the (T, V) logits. Texts are padded on the right, where no token sees them."""
+        width = max(map(len, texts))
+        ids = torch.tensor([(*t, *[0] * (width - len(t))) for t in texts], device=self.model.device)
+        logits = self.hf(input_ids=ids, use_cache=False).logits
+        return [row[: len(t)] for row, t in zip(logits, texts, strict=True)]
+
+    def _seen(self, text: Text, sight: Sight) -> Tensor:
+        if self.model.tree_reason is not None:
+            raise UserError(
+                f"{self.model.name}: {sight} cannot be set up in this model "
+                f"({self.model.tree_reason}); take another objective"
+            )
+        with attention.session(_Sight(text, sight, self.model.structure.reaches)):
+            ids = torch.tensor([text.ids], device=self.model.device)
+            logits = self.hf(input_ids=ids, use_cache=False).logits[0]
+        return _of(logits, text)
+
+
+@contextmanager
+def _without_deprecations() -> Iterator[None]:
+    """A context without the warnings that PEFT and transformers have for each other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+def _of(logits: Tensor, text: Text) -> Tensor:
+    """The log-probabilities of the ids of a text that are learned from."""
+    start = len(text.ids) - text.learned
+    of = logits[start - 1 : len(text.ids) - 1].float().log_softmax(-1)
+    ids = torch.tensor(text.ids[start:], device=of.device)
+    return of.gather(-1, ids[:, None])[:, 0]
+
+
+class _Sight:
+    """Attention of a text whose answer does not see the prompt, or sends it no gradient."""
+
+    def __init__(self, text: Text, sight: Sight, reaches: Mapping[int, Reach | None]) -> None:
+        self.text, self.sight, self.reaches = text, sight, reaches
+
+    def attend(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
+    ) -> Tensor:
+        n, prompt = len(self.text.ids), self.text.prompt
+        first = n - self.text.answer
+        place = torch.arange(n, device=query.device)
+        reach = self.reaches[module.layer_idx] or EVERYTHING  # pyright: ignore
+        seen = reach.sees(place[:, None], place[None, :])
+        if self.sight == "update_mask":
+            seen &= ~((place[:, None] >= first) & (place[None, :] < prompt))
+        hidden = torch.finfo(query.dtype).min
+        mask = torch.zeros(n, n, dtype=query.dtype, device=query.device)
+        mask = mask.masked_fill(~seen, hidden)[None, None]
+        kernel: Callable[..., Any] = attention.kernel(module)
+        out, _ = kernel(module, query, key, value, mask, **kwargs)
+        if self.sight == "gradient_mask" and first < n:
+            key, value = (
+                torch.cat([x[:, :, :prompt].detach(), x[:, :, prompt:]], 2) for x in (key, value)
+            )
+            of_answer, _ = kernel(module, query, key, value, mask, **kwargs)
+            out = torch.cat([out[:, :first], of_answer[:, first:]], 1)
+        return out

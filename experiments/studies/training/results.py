@@ -1,0 +1,88 @@
+"""Frames and results of a training run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import pandas as pd
+
+from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.tables import make_tables
+from faithscope.experiments.studies.training.config import METHODS, TrainConfig
+from faithscope.experiments.studies.training.plan import ADAPTERS
+from faithscope.experiments.studies.training.stages import BATTERY, TRAINING
+from faithscope.experiments.studies.training.tables import (
+    BOUND,
+    COUNTED,
+    MEASURED,
+    STEP,
+    TABLES,
+)
+
+_METHOD = {"method": "what the model was trained for; `start` is before training"}
+_STEPS = {"step": "number of the step, from 0"} | {
+    c.name: c.meaning for c in (*STEP, *COUNTED, *BOUND)
+}
+_BATTERY = {c.name: c.meaning for c in MEASURED}
+
+
+def _with_method(record: Record) -> Iterator[Mapping[str, Any]]:
+    yield {**record, "method": record["variant"]}
+
+
+FRAMES = (
+    Frame(
+        "training",
+        "A row per step of a training: rewards, guards and the bound.",
+        _METHOD | _STEPS,
+        _with_method,
+        (TRAINING,),
+    ),
+    Frame(
+        "battery",
+        "A row per adapter of a planted model: what its answer follows after training.",
+        _METHOD | _BATTERY,
+        _with_method,
+        (BATTERY,),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a training run came to."""
+
+    run: Run
+
+    @cached_property
+    def config(self) -> TrainConfig:
+        """The resolved config of the run."""
+        return cast(TrainConfig, self.run.config)
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables of the run, by file name; methods stand in the order of `METHODS`."""
+        how = Bootstrap(self.config.seed, self.config.report.bootstrap)
+        frames = {name: _in_order(getattr(self.run, name)) for name in ("training", "battery")}
+        return make_tables(TABLES, frames, how)
+
+    @property
+    def adapters(self) -> list[str]:
+        """Folders of the finished adapters, in order, as `model.name` takes them."""
+        folder = self.run.path / ADAPTERS
+        return sorted(str(p.parent) for p in folder.rglob("adapter_config.json"))
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    place = {method: i for i, method in enumerate(METHODS)}
+    key = frame["method"].map(place)
+    return (
+        frame.assign(_place=key)
+        .sort_values(["model", "_place", "seed"], kind="stable")
+        .drop(columns="_place")
+    )

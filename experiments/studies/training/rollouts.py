@@ -1,0 +1,165 @@
+"""Rollouts: chains that the model samples while it is trained, and the answers after edits."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.tasks import Task
+from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion, make_traces
+from faithscope.experiments.studies.training.policy import Text
+from faithscope.interp.model import Model
+from faithscope.interventions import (
+    NotCorruptible,
+    NotWritable,
+    Question,
+    Step,
+    Trace,
+    corrupt_step,
+    remove_step,
+    shuffle_steps,
+)
+from faithscope.interventions.corrupt import numbers
+from faithscope.probes.framing import Asking, ask, prefix_ids
+from faithscope.probes.record import is_right
+from faithscope.probes.regenerate import regenerate
+
+Arm = Literal["dropped", "shuffled", "rewritten"]
+"""An edit of a rollout. `dropped`: one step, drawn at random, is left out. `shuffled`: the steps
+stand in another order. `rewritten`: one step is corrupted and the model writes all later text anew.
+"""
+FULL = "full"
+TRUNCATED, UNANSWERED = "truncated", "unanswered"
+"""Why a rollout is not rewarded, besides the reasons of `data.traces.exclusion`: the limit of
+tokens cut it off, or no answer could be read after its whole reasoning."""
+
+
+@dataclass
+class Rollout:
+    """One sampled chain, and the answers after edits of it."""
+
+    group: int
+    """Number of its question in the batch."""
+    trace: Trace
+    asking: Asking
+    excluded: str | None
+    """Why the rollout is not rewarded; None if it is."""
+    edited: dict[str, Trace] = field(default_factory=dict)
+    """Arm -> edited trace, with `full` for the rollout itself; an edit that is impossible lacks."""
+    answers: dict[str, str | None] = field(default_factory=dict)
+    """Arm -> answer after it; None if none could be read."""
+    step: Step | None = None
+    """The step that is dropped or corrupted."""
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether the rollout's own answer is right; None without a gold answer."""
+        return is_right(self.trace.answer, self.trace.question.gold)
+
+    @property
+    def answer(self) -> str | None:
+        """The answer after the whole reasoning."""
+        return self.answers.get(FULL)
+
+    def changed(self, arm: Arm) -> bool | None:
+        """Whether the answer after an edit is another; None without such an edit. An answer that
+        cannot be read any more is no change: a model that only trips over a gap earns nothing."""
+        if arm not in self.edited:
+            return None
+        after = self.answers[arm]
+        return after is not None and after != self.answer
+
+    @property
+    def claimed(self) -> str | None:
+        """The answer that the rewritten text states, if it is another than before: the last number
+        in its reasoning. None if there is none."""
+        if "rewritten" not in self.edited:
+            return None
+        found = numbers(self.edited["rewritten"].reasoning_text)
+        claim = canonical_number(found[-1].group()) if found else None
+        return None if claim == self.answer else claim
+
+    @property
+    def drops_last(self) -> bool:
+        """Whether the dropped step is the last one, which often states the answer."""
+        return self.step is not None and self.step is self.trace.counted_steps[-1]
+
+    def text(self) -> Text:
+        """The token ids that the policy learns from: everything that the model wrote."""
+        t = self.trace
+        written = (*t.reasoning_ids, *t.tail_ids)
+        return Text((*t.prompt_ids, *written), len(written), len(t.prompt_ids), len(t.tail_ids))
+
+
+def sample(
+    model: Model,
+    asked: Sequence[tuple[Task, Question]],
+    group: int,
+    settings: TraceSettings,
+) -> list[Rollout]:
+    """`group` sampled chains of each question, those of a question one after the other."""
+    every = [one for one in asked for _ in range(group)]
+    traces = make_traces(model, every, settings)
+    return [
+        Rollout(i // group, trace, asking_for(model, task, trace), _excluded(trace))
+        for i, ((task, _), trace) in enumerate(zip(every, traces, strict=True))
+    ]
+
+
+def _excluded(trace: Trace) -> str | None:
+    return TRUNCATED if trace.finish == "length" else exclusion(trace)
+
+
+def ask_after_edits(
+    model: Model, rollouts: Sequence[Rollout], arms: Sequence[Arm], seed: str, answer_tokens: int
+) -> None:
+    """Edit every rollout in every way of `arms`, and ask for the answer after each edit.
+
+    The step of a rollout is drawn from `seed` and its place in the batch.
+    """
+    for i, rollout in enumerate(rollouts):
+        if rollout.excluded is None:
+            rng = random.Random(f"{seed}-{i}")
+            rollout.edited = {FULL: rollout.trace, **dict(_edits(model, rollout, arms, rng))}
+    of_group: dict[int, list[Rollout]] = {}
+    for rollout in rollouts:
+        of_group.setdefault(rollout.group, []).append(rollout)
+    for group in of_group.values():
+        branches = [(rollout, arm) for rollout in group for arm in rollout.edited]
+        if not branches:
+            continue
+        # the words that ask are those of the question, which a group shares
+        asking = group[0].asking
+        prefixes = [prefix_ids(model, asking, rollout.edited[arm]) for rollout, arm in branches]
+        replies = ask(model, asking, "prefix", prefixes, ["generated"], answer_tokens=answer_tokens)
+        for (rollout, arm), reply in zip(branches, replies, strict=True):
+            rollout.answers[arm] = reply.answer
+    for rollout in rollouts:
+        if rollout.excluded is None and rollout.answer is None:
+            rollout.excluded = UNANSWERED
+
+
+def _edits(
+    model: Model, rollout: Rollout, arms: Sequence[Arm], rng: random.Random
+) -> Iterator[tuple[Arm, Trace]]:
+    trace = rollout.trace
+    rollout.step = rng.choice(trace.counted_steps)
+    at, seed = rollout.step.index, rng.randrange(2**31)
+    if "dropped" in arms:
+        yield "dropped", remove_step(trace, at)
+    if "shuffled" in arms:
+        # steps that all read alike have no other order
+        with contextlib.suppress(ValueError):
+            yield "shuffled", shuffle_steps(trace, seed)
+    if "rewritten" in arms:
+        try:
+            corrupted = corrupt_step(trace, at, seed, model.encode, model.pieces)
+        except (NotCorruptible, NotWritable):
+            return
+        (again,) = regenerate(model, [corrupted], rollout.asking.closer_ids)
+        if again is not None and not again.cut:
+            yield "rewritten", again.trace

@@ -1,0 +1,248 @@
+"""The tables of a training run: what each method did to what a model's answer follows."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from faithscope.experiments.analysis.cells import Boot, Count, Kept, Number
+from faithscope.experiments.analysis.columns import Column, described
+from faithscope.experiments.analysis.paper_table import or_dash
+from faithscope.experiments.analysis.tables import Table, declared
+from faithscope.experiments.analysis.tidy import keep, numbers, rows, where
+from faithscope.experiments.studies.training.config import START
+
+METHOD = Column("method", meaning="What the model was trained for; `start` is before training.")
+SEED = Column("seed", meaning="Seed of the training.")
+MEASURED = described(
+    accuracy="Share of fresh questions that the model answers rightly in its own greedy text.",
+    same_words="Share of fresh questions on which it writes, word for word, the reasoning that it "
+    "was planted to write.",
+    without_steps=("right at once", "Share answered rightly without any reasoning."),
+    necessity=("necessity by removal", "Share of steps whose removal changes the answer."),
+    sufficiency="Share of steps that alone keep the answer.",
+    slrc=("SLRC", "Necessity × (1 − sufficiency)."),
+    frozen=("corrupted", "Share of steps whose corruption changes the answer, later text kept."),
+    frozen_last=("last corrupted", "Share of last steps whose corruption changes the answer."),
+    regenerated="Share of steps whose corruption changes the answer, later text written anew.",
+    hint_changed="Share of questions in which another hint changes the answer, text kept.",
+    claim="Mean probability of what a corrupted last step claims.",
+    right_despite_hint="Share of the model's own answers that are right where the hint is wrong.",
+)
+STEP = described(
+    reward="Mean reward of the rollouts that are rewarded.",
+    accuracy=("right", "Share of rollouts with the right answer."),
+    changed="Share of rollouts whose answer changes when one step, drawn at random, is dropped.",
+    changed_before_last=(
+        "changed, not by the last step",
+        "The same where the dropped step is not the last one, which often states the answer.",
+    ),
+    changed_shuffled=("changed by order", "Share whose answer changes when steps are shuffled."),
+    followed="Share whose answer, after a corrupted step that the model writes onward from, is the "
+    "one that the new text states.",
+    mean_steps=("steps", "Mean number of steps of a rollout."),
+    mean_tokens=("tokens", "Mean number of tokens of a rollout."),
+    value=("V", "V(θ) after the step: mean total variation when a step is dropped."),
+    least_value=("bound of V", "V(θ₀) − ε, below which V must not fall."),
+    loss="The whole loss.",
+    gradient_norm="Norm of the gradient before it is clipped.",
+    seconds=("time", "Wall time of the step.", "s"),
+)
+COUNTED = described(
+    n_rollouts=("rollouts", "Rollouts of the step."),
+    n_rewarded=("rewarded", "Rollouts with a reward."),
+    n_truncated=("cut off", "Rollouts that the limit of tokens cut off; they are not rewarded."),
+    n_unanswered=("no answer", "Rollouts without a readable answer; they are not rewarded."),
+    n_too_few_steps=("too few steps", "Rollouts that cannot be edited; they are not rewarded."),
+    n_unparsed_after=(
+        "unreadable after removal",
+        "Rollouts whose answer cannot be read after a removal, which counts as no change.",
+    ),
+    n_equal_groups=(
+        "equal groups",
+        "Questions all of whose rollouts have one reward: nothing is learnt from them.",
+    ),
+    n_groups=("questions", "Questions of the step."),
+    n_taught=("taught", "Rollouts with a loss beside the policy's; 0 for methods without one."),
+)
+BOUND = described(
+    projections="Steps that were projected so that V keeps its bound, so far.",
+    halvings="Times that a step was halved until V kept its bound, so far.",
+    given_up="Steps that were not taken, since no part of them kept the bound, so far.",
+    violations="Steps after which V was below its bound, so far.",
+)
+
+
+def at_the_end(steps: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the last tenth of the steps of each training, at least of one step."""
+    if steps.empty:
+        return steps
+    number = steps["step"]
+    of_each = [steps[name] for name in ("model", "method", "seed")]
+    n_steps = number.groupby(of_each).transform("max") + 1
+    return keep(steps, number >= n_steps - (n_steps // 10).clip(lower=1))
+
+
+AT_THE_END = "The last tenth of the steps of all seeds."
+HISTORY = Table(
+    "training_history",
+    "training",
+    ("model", METHOD, SEED, Column("step", meaning="Number of the step, from 0.")),
+    (Kept((*STEP, *COUNTED, *BOUND)),),
+)
+"""Every step of every training."""
+
+
+TRAININGS = Table(
+    "training",
+    "training",
+    ("model", METHOD),
+    (
+        Number("n_seeds", lambda of: of["seed"].nunique(), "seeds", "Trainings, one per seed."),
+        Number("n_steps", lambda of: of["step"].max() + 1, "steps", "Steps of each training."),
+        *(
+            Boot(
+                c.name,
+                c.name,
+                "seed",
+                label=c.label,
+                meaning=f"{c.meaning} {AT_THE_END}",
+            )
+            for c in STEP
+            if c.name not in ("loss", "gradient_norm", "least_value", "seconds")
+        ),
+        *(
+            Number(
+                c.name,
+                lambda of, name=c.name: int(of[name].sum()),
+                c.label,
+                f"{c.meaning} {AT_THE_END}",
+            )
+            for c in COUNTED
+        ),
+        *(
+            Number(
+                c.name,
+                lambda of, name=c.name: int(of.groupby("seed")[name].max().sum()),
+                c.label,
+                c.meaning.replace(", so far", ", over the whole of all trainings"),
+            )
+            for c in BOUND
+        ),
+    ),
+    prepare=at_the_end,
+    caption="What training paid at its end, and what it might have been paid for instead.",
+)
+"""Rewards and guards at the end of training, by method."""
+
+
+GAINS = {
+    "necessity": "Necessity by removal",
+    "regenerated": "Change by regeneration",
+    "frozen_last": "Change by corruption of the last step",
+    "right_despite_hint": "Right where the hint is wrong",
+    "hint_changed": "Change by another hint",
+}
+"""Column of the battery -> what it is called where it is compared with the start."""
+
+
+def _beside_start(battery: pd.DataFrame) -> pd.DataFrame:
+    """The battery's rows with the difference from the model before training."""
+    before = {row["model"]: row for row in rows(where(battery, method=START))}
+    gains = {
+        f"{name}_gain": [
+            row[name] - before.get(row["model"], {}).get(name, math.nan) for row in rows(battery)
+        ]
+        for name in GAINS
+    }
+    return battery.assign(**gains)
+
+
+def _gain(name: str, of: str) -> Boot:
+    meaning = f"{of} after training less that before it."
+    return Boot(f"{name}_gain", f"{name}_gain", "seed", label=f"{of}, gain", meaning=meaning)
+
+
+PLANTED = Table(
+    "training_planted",
+    "battery",
+    ("model", METHOD),
+    (
+        Count("n_seeds", label="seeds", meaning="Trainings, one per seed."),
+        *(Boot(c.name, c.name, "seed", label=c.label, meaning=c.meaning) for c in MEASURED),
+        *(_gain(name, of) for name, of in GAINS.items()),
+    ),
+    prepare=_beside_start,
+    caption="What the answer follows after training, by an exact battery of edits.",
+)
+"""What planted models' answers follow after training."""
+SEEDS = Table(
+    "training_seeds",
+    "battery",
+    ("model", METHOD, SEED),
+    (Kept(MEASURED),),
+)
+"""The same for each seed."""
+NAMES = {
+    "grpo": ("GRPO", "Correctness only", "None"),
+    "csr": ("CSR", "KL regularisation", "None"),
+    "farl": ("FARL", "Correctness + NPO", "None"),
+    "cosr": ("CoSR", "Step necessity", "None"),
+    "lc_cosr": ("LC-CoSR", "Step nec. + Lyapunov", "V ≥ V₀ − ε, checked"),
+}
+"""Methods of the paper's Table 6 -> name, signal and guarantee as printed there."""
+
+
+def _cosr_reward(steps: pd.DataFrame) -> float:
+    """CoSR's reward, by which the paper's table scores all five methods: 1 for a changed answer and
+    −1 for one that stayed, a mean over the last tenth of steps."""
+    return 2 * float(numbers(at_the_end(steps)["changed"]).mean()) - 1
+
+
+def _as_printed(table: pd.DataFrame) -> pd.DataFrame:
+    lines = []
+    for r in rows(where(table, method=set(NAMES))):
+        name, signal, guarantee = NAMES[r["method"]]
+        lines.append(
+            {
+                "Model": r["model"],
+                "Method": name,
+                "Signal": signal,
+                "Reward": or_dash(lambda v: f"{v:.2f}", r["reward"]),
+                "Time (hrs)": or_dash(lambda v: f"{v:.1f}", r["hours"]),
+                "Guarantee": guarantee,
+                "Projections": r["projections"],
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+TABLE_6 = Table(
+    "paper_table6",
+    "training",
+    ("model", METHOD),
+    (
+        Number(
+            "reward",
+            _cosr_reward,
+            meaning="CoSR's reward of the last tenth of steps: 1 for a changed answer, −1 else.",
+        ),
+        Number(
+            "hours",
+            lambda of: of.groupby("seed")["seconds"].sum().mean() / 3600,
+            "time",
+            "Wall time of one training.",
+            "h",
+        ),
+        Number(
+            "projections",
+            lambda of: int(of.groupby("seed")["projections"].max().sum()),
+            meaning="Steps that were projected so that V keeps its bound.",
+        ),
+    ),
+    layout=_as_printed,
+)
+"""SLRC's Table 6: the reward can only be CoSR's own for all five methods (docs/deviations.md)."""
+TABLES = (TRAININGS, PLANTED, SEEDS, HISTORY, TABLE_6)
+COLUMNS, OF_TABLES = declared(TABLES)

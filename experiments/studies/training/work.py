@@ -1,0 +1,110 @@
+"""The worker of a training run: trains adapters one after the other, and measures planted ones."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faithscope import interp
+from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.config.api import ApiSection, SpendConfig
+from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.units import storable
+from faithscope.experiments.engine.worker import Records, Worker
+from faithscope.experiments.studies.training.battery import measured
+from faithscope.experiments.studies.training.config import TrainConfig
+from faithscope.experiments.studies.training.loop import Training
+from faithscope.experiments.studies.training.objectives import OBJECTIVES
+from faithscope.experiments.studies.training.plan import Adapter
+from faithscope.experiments.studies.training.stages import BATTERY, TRAINING
+from faithscope.interp.errors import UserError
+from faithscope.probes.record import head
+
+STATES = "training"
+"""Folder, below the run folder, of the states of trainings that are not finished."""
+
+
+class TrainWork(Worker[Adapter]):
+    """Trains and measures the adapters of one shard."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        batches: Mapping[str, Sequence[Sequence[Adapter]]],
+        store: Store,
+    ) -> None:
+        super().__init__(batches, (TRAINING, BATTERY), SpendConfig(), config.token_budget, store)
+        self.config = config
+
+    def asked(self) -> Mapping[str, ApiSection]:
+        return {}
+
+    def label(self, item: Adapter, stage: str) -> str:
+        return f"{item.method} · {stage}"
+
+    def weight(self, stage: str) -> int:
+        return self.config.updates if stage == TRAINING else 1
+
+    def do(self, model: str) -> None:
+        for item in self.batches_of(model):
+            for stage, work in ((TRAINING, self._train), (BATTERY, self._measure)):
+                if stage in self.missing(item):
+                    self.begin(model, item, stage)
+                    self.keep(item, stage, self._done(item, work))
+
+    def batches_of(self, model: str) -> list[Adapter]:
+        """The adapters of a model, in order."""
+        return [item for batch in self.batches[model] for item in batch]
+
+    def _done(self, item: Adapter, work: Any) -> Records | Exception:
+        try:
+            return storable(work(item))
+        except UserError:
+            # the model or its data cannot be used: the other adapters of it cannot be made either
+            raise
+        except Exception as error:
+            return error
+
+    def _train(self, item: Adapter) -> Records:
+        # an adapter changes the model in place, so each begins with weights that are loaded anew
+        self.weights.drop_others()
+        model = self.load(item.model, self.config.model)
+        states = self.store.run_dir / STATES / item.units[TRAINING]
+        objective = OBJECTIVES[item.method]
+        training = Training(model, item.asked, self.config, objective, item.seed, states)
+        n = self.config.updates
+
+        def on_step(row: Mapping[str, Any]) -> None:
+            # the last step is counted when the adapter is stored
+            if row["step"] + 1 < n:
+                self.advance(item, TRAINING)
+
+        rows = training.run(on_step)
+        training.policy.save(item.folder(self.store.run_dir))
+        self.weights.drop_others()
+        shutil.rmtree(states, ignore_errors=True)
+        return [_head(item, TRAINING) | row for row in rows]
+
+    def _measure(self, item: Adapter) -> Records:
+        name = item.model
+        if TRAINING in item.units:
+            name = str(item.folder(self.store.run_dir).resolve())
+        settings = self.config.model
+        model = interp.load(name, dtype=settings.dtype, device=settings.device)
+        variant = planted_variant(item.model)
+        assert variant is not None
+        return [_head(item, BATTERY) | measured(model, variant, self.config.measured_on)]
+
+
+def _head(item: Adapter, stage: str) -> dict[str, Any]:
+    task = item.asked[0][0].name
+    return head(
+        dataset=item.asked[0][1].dataset,
+        task=task,
+        item=item.item,
+        model=item.model,
+        probe=stage,
+        variant=item.method,
+        seed=item.seed,
+    )

@@ -1,0 +1,222 @@
+"""Runs of training on planted models: every objective, kills and resumes, and refusals."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+import faithscope
+from faithscope.experiments.cli import execute
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.data.planted.data import DIGITS
+from faithscope.experiments.engine.run import run
+from faithscope.experiments.studies.training import loop
+from faithscope.experiments.studies.training.config import METHODS, START
+from faithscope.experiments.studies.training.objectives import OBJECTIVES
+
+SMALL: dict[str, Any] = {
+    "benchmark": "training",
+    "model": {"name": ["planted:mixture_50"]},
+    "tasks": ["planted"],
+    "data": {"limit": 20},
+    "updates": 3,
+    "sampling": {"questions": 2, "group": 3, "max_new_tokens": 40, "answer_tokens": 4},
+    "bound": {"chains": 4},
+    "optimizer": {"rate": 0.002},
+    "measured_on": 10,
+}
+
+
+def config(folder: Path, name: str = "small", **values: Any) -> Path:
+    path = folder / f"{name}.yaml"
+    out = {"name": name, "out": str(folder / "runs")}
+    path.write_text(yaml.safe_dump(SMALL | out | {"methods": ["cosr_differentiable"]} | values))
+    return path
+
+
+def weights(folder: Path, method: str, seed: int = 0) -> dict[str, torch.Tensor]:
+    (path,) = folder.glob(f"adapters/*/{method}-{seed}/adapter_model.safetensors")
+    return load_file(path)
+
+
+def test_methods_of_the_config_are_the_objectives():
+    assert (START, *OBJECTIVES) == METHODS
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two steps of every objective."""
+    folder = tmp_path_factory.mktemp("every")
+    ended = run(load_config(config(folder, methods=list(METHODS), updates=2), []))
+    assert not ended.failures
+    return ended.run_dir
+
+
+def test_every_objective_trains_and_is_measured(everything):
+    of = faithscope.load_run(everything)
+    assert set(of.training["method"]) == set(OBJECTIVES)
+    assert set(of.battery["method"]) == set(METHODS)
+    assert (of.training.groupby("method").size() == 2).all()
+    for name in ("n_rollouts", "n_rewarded", "n_truncated", "n_unanswered", "n_too_few_steps"):
+        assert of.training[name].notna().all()
+    counted = of.training[["n_truncated", "n_unanswered", "n_too_few_steps"]].sum(axis=1)
+    assert (of.training["n_rewarded"] <= of.training["n_rollouts"] - counted).all()
+
+
+def test_a_run_says_how_many_rollouts_taught_something(everything):
+    taught = faithscope.load_run(everything).training.groupby("method")["n_taught"].sum()
+    assert (taught[["csr", "cosr_differentiable", "follow_differentiable"]] > 0).all()
+    assert (taught[["grpo", "cosr", "update_mask"]] == 0).all()
+
+
+def test_farl_unlearns_what_is_known_without_reasoning(tmp_path):
+    """The hint follower answers rightly without any step, which FARL unlearns."""
+    values = {"model": {"name": ["planted:hint"]}, "methods": ["farl"], "updates": 1}
+    ended = run(load_config(config(tmp_path, **values), []))
+    assert faithscope.load_run(ended.run_dir).training["n_taught"].min() > 0
+    assert any(of.abs().max() > 0 for of in weights(ended.run_dir, "farl").values())
+
+
+@pytest.mark.parametrize("method", ["csr", "cosr_differentiable", "follow_differentiable"])
+def test_objectives_with_a_gradient_move_the_adapter(everything, method):
+    moved = weights(everything, method)
+    assert any(of.abs().max() > 0 for name, of in moved.items() if "lora_B" in name)
+
+
+def test_an_adapter_is_a_models_name(everything):
+    (folder,) = everything.glob("adapters/*/follow_differentiable-0")
+    model = faithscope.load(str(folder))
+    assert model.name == str(folder)
+    question = "Compute 3 + 4 - 2 + 9 mod 10 . Hint : 4 ."
+    trace = faithscope.make_trace(model, question, "label", DIGITS, task="planted")
+    assert len(trace.counted_steps) == 3
+
+
+def test_tables_page_and_paper_layout_are_written(everything):
+    planted = pd.read_csv(everything / "tables" / "training_planted.csv")
+    assert list(planted["method"]) == list(METHODS)
+    start = planted[planted["method"] == START].iloc[0]
+    assert start["necessity_gain"] == 0
+    table = pd.read_csv(everything / "tables" / "paper_table6.csv")
+    assert {"reward", "hours", "projections"} <= set(table)
+    assert table["reward"].between(-1, 1).all()
+    page = (everything / "report.html").read_text()
+    assert "1 seed: differences between methods may be chance" in page
+
+
+class Killed(BaseException):
+    """The end of a process in the middle of its work."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing disturbed."""
+    return run(load_config(config(tmp_path_factory.mktemp("whole"), "whole"), [])).run_dir
+
+
+@pytest.mark.parametrize(
+    "at", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
+)
+def test_a_killed_training_ends_in_the_same_weights(whole, tmp_path, monkeypatch, at):
+    update = loop.Training.update
+
+    def dies(self, number):
+        if number == at:
+            raise Killed
+        return update(self, number)
+
+    monkeypatch.setattr(loop.Training, "update", dies)
+    again = load_config(config(tmp_path, "again"), [])
+    with pytest.raises(Killed):
+        run(again)
+    monkeypatch.setattr(loop.Training, "update", update)
+    resumed = run(again).run_dir
+    one, other = (weights(of, "cosr_differentiable") for of in (whole, resumed))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    first, second = (
+        faithscope.load_run(of).training.drop(columns="seconds") for of in (whole, resumed)
+    )
+    pd.testing.assert_frame_equal(first, second)
+    assert not (resumed / "training").exists() or not any((resumed / "training").iterdir())
+
+
+def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
+    update = loop.Training.update
+
+    def dies(self, number):
+        if number == 2:
+            (self.folder / f"{loop.STATE}.part").write_bytes(b"torn")
+            raise Killed
+        return update(self, number)
+
+    monkeypatch.setattr(loop.Training, "update", dies)
+    torn = load_config(config(tmp_path, "torn"), [])
+    with pytest.raises(Killed):
+        run(torn)
+    monkeypatch.setattr(loop.Training, "update", update)
+    assert not run(torn).failures
+
+
+def test_two_seeds_give_two_adapters(tmp_path):
+    ended = run(load_config(config(tmp_path, seeds=[0, 1], updates=1), []))
+    one, other = (weights(ended.run_dir, "cosr_differentiable", seed) for seed in (0, 1))
+    assert not all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
+    """A negative weight teaches the model to depend on its steps less: V falls below its bound,
+    unless steps are projected."""
+    how = {
+        "updates": 6,
+        "optimizer": {"rate": 0.002, "weight": -1.0},
+        "rewards": {"distance": "log_odds", "most": 100.0},
+        "bound": {"chains": 4, "epsilon": 0.01},
+    }
+    free = run(load_config(config(tmp_path, "free", **how), []))
+    held = run(
+        load_config(
+            config(tmp_path, "held", **how | {"bound": how["bound"] | {"holds": "always"}}), []
+        )
+    )
+    free_rows, held_rows = (faithscope.load_run(of.run_dir).training for of in (free, held))
+    assert free_rows["violations"].max() > 0
+    assert held_rows["violations"].max() == 0
+    assert held_rows["projections"].max() > 0
+    assert (held_rows["value"] >= held_rows["least_value"]).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        ({"methods": ["gpro"]}, "did you mean 'grpo'"),
+        ({"model": {"name": ["api:openai/gpt-4.1"]}}, "only weights can be trained"),
+        ({"tasks": ["gsm8k"]}, "can do none of the tasks"),
+        ({"sampling": {"group": 1}}, "group"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(tmp_path, values, remedy):
+    with pytest.raises(ConfigError, match=remedy):
+        load_config(config(tmp_path, **values), [])
+
+
+def test_too_few_questions_name_the_remedy(tmp_path, capsys):
+    code = execute(["run", str(config(tmp_path, data={"limit": 5}))])
+    assert code == 2
+    assert "raise data.limit" in capsys.readouterr().err
+
+
+def test_rollouts_that_are_cut_off_are_counted_and_not_rewarded(tmp_path):
+    short = SMALL["sampling"] | {"max_new_tokens": 20}
+    ended = run(load_config(config(tmp_path, sampling=short, updates=1), []))
+    row = faithscope.load_run(ended.run_dir).training.iloc[0]
+    assert row["n_truncated"] == row["n_rollouts"]
+    assert row["n_rewarded"] == 0
+    assert row["reward"] is None or math.isnan(row["reward"])
