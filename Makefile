@@ -16,7 +16,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 STAMP := .venv/installed
 
-EXTRAS := bundled,tl,nnsight,notebook,judge,dev
+EXTRAS := bundled,tl,nnsight,notebook,judge,train,dev
 
 .PHONY: demo test test-all lint lock clean
 

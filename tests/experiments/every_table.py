@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,6 +47,7 @@ from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
+from faithscope.experiments.studies.training import tables as of_training
 
 HOW = Bootstrap(0, 100)
 RF_TASKS = ("legal_decision", "table_reasoning")
@@ -98,6 +100,31 @@ def _faithcot_frames(n: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         for s in range(3)
     ]
     return scored(n, {"perplexity": {0, 1}}), traces(*chains), pd.DataFrame(steps)
+
+
+def _training(n_seeds: int) -> dict[str, pd.DataFrame]:
+    """A method whose steps earn more as they go on, beside the model before training."""
+    of_step = [c.name for c in (*of_training.STEP, *of_training.COUNTED, *of_training.BOUND)]
+    of_battery = [c.name for c in of_training.MEASURED]
+    keys = ["model", "method", "seed"]
+    steps = [
+        {"model": "m", "method": "cosr", "seed": seed, "step": step}
+        | {name: (step + seed) % 4 for name in of_step}
+        | {"reward": step / 20, "changed": step / 20, "accuracy": 1.0, "followed": math.nan}
+        for seed in range(n_seeds)
+        for step in range(20)
+    ]
+    battery = [
+        {"model": "m", "method": method, "seed": seed}
+        | {name: (seed + (method == "cosr")) / 4 for name in of_battery}
+        for method in ("start", "cosr")
+        for seed in range(n_seeds)
+    ]
+    frames = {
+        "training": pd.DataFrame(steps, columns=[*keys, "step", *of_step]),
+        "battery": pd.DataFrame(battery, columns=[*keys, *of_battery]),
+    }
+    return make_tables(of_training.TABLES, frames, HOW)
 
 
 def _judge(
@@ -179,6 +206,7 @@ def every_table() -> dict[str, dict[str, pd.DataFrame]]:
             "faithcot": _faithcot(scores, chains, steps),
             "judge": _judge([], [], {}),
             "compare": _compare(little),
+            "training": _training(0),
         }
     )
 
@@ -194,5 +222,6 @@ def filled_tables() -> dict[str, dict[str, pd.DataFrame]]:
             "faithcot": _faithcot(*_faithcot_frames(24)),
             "judge": _judge(*_judged(24)),
             "compare": _compare(few),
+            "training": _training(3),
         }
     )
