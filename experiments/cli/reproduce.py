@@ -33,7 +33,7 @@ def reproduce(
     more: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PAPER|RUN]…", help="With list: one paper. With --from: further runs."
+            metavar="PAPER|RUN", help="With list: one paper. With --from: further runs."
         ),
     ] = None,
     overrides: Overrides = None,
@@ -53,7 +53,7 @@ def reproduce(
         bool, typer.Option("--dry-run", help="Print what would be done; read no weights.")
     ] = False,
 ) -> int:
-    """Measure a paper's table again, and print its numbers beside yours.
+    """Put a paper's printed table beside your own numbers.
 
     It runs the config of the paper, or resumes its run, and prints each cell as paper | yours
     [range] verdict, and below every setting in which the run differs from the paper's config. The

@@ -79,7 +79,7 @@ def run(
 
 @commands.command()
 def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
-    """Prepare inputs before sharding: run this once before the shards.
+    """Prepare inputs once, before the work is sharded.
 
     It makes the items and prompts of a benchmark, including what a model writes for them, and
     measures nothing. The last line printed is the run folder, in which shards with the same config
