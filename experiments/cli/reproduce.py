@@ -138,9 +138,8 @@ def _one(paper: Paper, name: str, runs: Runs, out: Path | None, last: bool = Tru
         out: folder in which the folder of the files is made; None writes none.
         last: whether the written file is the last line printed.
     """
-    from faithscope.experiments.engine.made import REPRODUCED
-
     from faithscope.experiments.analysis.published import page, sheet
+    from faithscope.experiments.engine.outputs import REPRODUCED
 
     (table,) = _beside(paper, [name], runs)
     for line in _left([paper], runs):
@@ -159,10 +158,9 @@ def _one(paper: Paper, name: str, runs: Runs, out: Path | None, last: bool = Tru
 
 def _all(runs: Runs, out: Path) -> int:
     """Write every table of every paper and one page of all; returns the exit code."""
-    from faithscope.experiments.engine.made import REPRODUCED
-
     from faithscope.experiments.analysis.published import page, sheet
     from faithscope.experiments.analysis.published.runs import papers
+    from faithscope.experiments.engine.outputs import REPRODUCED
 
     every = list(papers().values())
     tables = [

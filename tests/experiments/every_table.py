@@ -109,7 +109,7 @@ def _training(n_seeds: int) -> dict[str, pd.DataFrame]:
     keys = ["model", "method", "seed"]
     steps = [
         {"model": "m", "method": "cosr", "seed": seed, "step": step}
-        | {name: (step + seed) % 4 for name in of_step}
+        | {name: (step + seed) % 4 / 4 for name in of_step}
         | {"reward": step / 20, "changed": step / 20, "accuracy": 1.0, "followed": math.nan}
         for seed in range(n_seeds)
         for step in range(20)

@@ -20,7 +20,7 @@ def _plan(config: Any):
 
 
 def _stages() -> Stages:
-    from faithscope.experiments.studies.training.stages import STAGES
+    from faithscope.experiments.studies.training.units import STAGES
 
     return STAGES
 

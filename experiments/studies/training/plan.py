@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.analysis.wording import planted_variant
@@ -15,13 +14,13 @@ from faithscope.experiments.data.tasks import Task, get_task
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.plan import RunPlan
-from faithscope.experiments.engine.planfile import Planned, is_finished
+from faithscope.experiments.engine.planfile import is_finished
 from faithscope.experiments.engine.tallies.intake import Cut, Intake
 from faithscope.experiments.engine.traces.config import fits
 from faithscope.experiments.engine.traces.plan import questions_of
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.training.config import START, TrainConfig
-from faithscope.experiments.studies.training.stages import BATTERY, STAGES, TRAINING
+from faithscope.experiments.studies.training.units import BATTERY, TRAINING, Adapter
 from faithscope.interventions.segment import SEGMENTATION
 from faithscope.interventions.trace import Question
 
@@ -32,34 +31,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Raised when a change gives other adapters from the same config."""
-ADAPTERS = "adapters"
-"""Folder, below the run folder, of the finished adapters."""
-
-
-@dataclass(frozen=True)
-class Adapter(Planned):
-    """One adapter: a model trained by one method with one seed; or the model before training."""
-
-    model: str
-    method: str
-    seed: int
-    units: dict[str, str]
-    asked: tuple[tuple[Task, Question], ...]
-    """The questions that it is trained on."""
-    stages = STAGES
-
-    @property
-    def task(self) -> str:
-        return self.method
-
-    @property
-    def item(self) -> str:
-        return str(self.seed)
-
-    def folder(self, run_dir: Path) -> Path:
-        """Folder of the finished adapter, which `faithscope.load` opens."""
-        name = self.model.rpartition("/")[2].replace(":", "-")
-        return run_dir / ADAPTERS / name / f"{self.method}-{self.seed}"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.studies.training.config import METHODS, TrainConfig
-from faithscope.experiments.studies.training.plan import ADAPTERS
-from faithscope.experiments.studies.training.stages import BATTERY, TRAINING
 from faithscope.experiments.studies.training.tables import (
     BOUND,
     COUNTED,
@@ -23,6 +21,7 @@ from faithscope.experiments.studies.training.tables import (
     STEP,
     TABLES,
 )
+from faithscope.experiments.studies.training.units import ADAPTERS, BATTERY, TRAINING
 
 _METHOD = {"method": "what the model was trained for; `start` is before training"}
 _STEPS = {"step": "number of the step, from 0"} | {

@@ -16,8 +16,7 @@ from faithscope.experiments.studies.training.battery import measured
 from faithscope.experiments.studies.training.config import TrainConfig
 from faithscope.experiments.studies.training.loop import Training
 from faithscope.experiments.studies.training.objectives import OBJECTIVES
-from faithscope.experiments.studies.training.plan import Adapter
-from faithscope.experiments.studies.training.stages import BATTERY, TRAINING
+from faithscope.experiments.studies.training.units import BATTERY, TRAINING, Adapter
 from faithscope.interp.errors import UserError
 from faithscope.probes.record import head
 
