@@ -16,9 +16,7 @@ from run_files import write_yaml
 import faithscope
 from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.run import plan as run_plan
 
 SHARED = {
     "model.name": ["planted:faithful", "planted:hint", "planted:decorative"],
@@ -233,34 +231,6 @@ def test_wrong_labels_are_said_before_the_work(both: Path, tmp_path: Path) -> No
     assert "none of 1 is of a trace of these runs" in said
     assert "writing" not in said
     assert not (tmp_path / "c").exists()
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("model.name", ["planted:hint"]), ("model.dtype", "bfloat16"), ("model.thinking", False)],
-)
-def test_what_is_set_of_a_shared_section_reaches_every_source(
-    key: str, value: Any, tmp_path: Path
-) -> None:
-    section, name = key.split(".")
-    config = load_config(made(tmp_path), [f"{key}={yaml.safe_dump(value).strip()}"])
-    for item in run_plan(config).items:
-        assert getattr(getattr(item.config, section), name) == value
-
-
-def test_what_a_file_sets_of_a_source_stays_where_nobody_asks_otherwise(tmp_path: Path) -> None:
-    config = load_config(made(tmp_path, model={"name": "planted:hint"}), ["model.dtype=float16"])
-    for item in run_plan(config).items:
-        assert item.config.model.name == SHARED["model.name"]
-        assert item.config.model.dtype == "float16"
-
-
-def test_a_section_that_a_source_sets_whole_gives_way_key_by_key(tmp_path: Path) -> None:
-    own = {**SHARED, "traces": {"limit": 3, "kind": "number"}}
-    sources = [{"name": "one", "config": "planted", "set": own}]
-    config = load_config(made(tmp_path, sources=sources), ["traces.limit=2"])
-    (item,) = run_plan(config).items
-    assert (item.config.traces.limit, item.config.traces.kind) == (2, "number")
 
 
 @pytest.mark.slow
