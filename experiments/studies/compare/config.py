@@ -58,6 +58,12 @@ class Source(Section):
         return self
 
     @property
+    def reads(self) -> set[str]:
+        """Names of the earlier sources whose run folders this source reads."""
+        made = (v for v in self.set.values() if isinstance(v, str) and v.startswith(MADE))
+        return {value.removeprefix(MADE) for value in made}
+
+    @property
     def title(self) -> str:
         """Name of the source: the one that is set, else the stem of its run folder or config."""
         return self.name or re.sub(r"[^\w.-]", "_", Path(self.run or self.config or "").stem)
@@ -196,11 +202,10 @@ class CompareConfig(FolderConfig):
     def _earlier_sources(self) -> CompareConfig:
         earlier: set[str] = set()
         for source in self.sources:
-            for key, value in source.set.items():
-                if isinstance(value, str) and value.startswith(MADE):
-                    name = value.removeprefix(MADE)
-                    if name not in earlier:
-                        raise ValueError(f"sources: {key}: no source before it is called {name!r}")
+            if unknown := sorted(source.reads - earlier):
+                raise ValueError(
+                    f"sources: {source.title}: no source before it is called {unknown[0]!r}"
+                )
             earlier.add(source.title)
         return self
 

@@ -21,12 +21,11 @@ from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.plan import RunPlan
-from faithscope.experiments.engine.planfile import Shard, is_finished
+from faithscope.experiments.engine.planfile import Shard, is_finished, is_whole
 from faithscope.experiments.engine.run import plan as run_plan
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.engine.units import UnitIds
-from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.compare.config import (
     FOLDER,
     MADE,
@@ -83,17 +82,8 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
         return {item.item: _plan_of(item) for item in self.items}
 
     def work(self, store: Store, shard: Shard) -> SourceWork:
-        """Worker that makes the runs still to be made.
-
-        Raises:
-            StoreError: the work is to be shared out.
-        """
-        if shard.of > 1:
-            raise StoreError(
-                "--shard: a comparison makes its runs one after the other; share out each of its "
-                "configs by itself, merge it, and compare the folders (faithscope compare RUN…)"
-            )
-        return SourceWork(self.items, store)
+        """Worker that makes the runs still to be made, or its shard of each of them."""
+        return SourceWork(self.items, store, shard)
 
 
 def plan(config: CompareConfig) -> ComparePlan:
@@ -163,7 +153,7 @@ def _without_others(of_run: FolderConfig, configs: Sequence[FolderConfig]) -> Fo
 def _plan_of(item: Made) -> RunPlan[Any, Any] | str:
     read = getattr(getattr(item.config, "traces", None), "path", None)
     own = item.config.run_dir.parent
-    if read and own in Path(read).parents and not Path(read).is_dir():
+    if read and own in Path(read).parents and not (Path(read).is_dir() and is_whole(Path(read))):
         return f"reads {read}, which is made before it"
     with _named(item.source):
         return run_plan(item.config)

@@ -67,6 +67,18 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(names)}
 
 
+def untimed(folder: Path) -> dict[str, bytes]:
+    """Tables and the numbers of figures, but for those with seconds, which clocks decide."""
+    texts = {
+        p: p.read_bytes() for kind in ("tables", "figures") for p in folder.glob(f"{kind}/*.csv")
+    }
+    return {
+        f"{path.parent.name}/{path.name}": text
+        for path, text in sorted(texts.items())
+        if b"second" not in text and b"per_" not in text.partition(b"\n")[0]
+    }
+
+
 def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     run = faithscope.load_run(both)
     tables = run.tables
@@ -103,7 +115,6 @@ def test_what_is_made_is_not_made_again_and_what_is_gone_is(
     assert files(both) == before
     assert execute(["status", str(both)]) == 0
     assert "complete" in capfd.readouterr().out
-    assert "faithscope compare RUN…" in refused("run", path, "--shard", "1/2")
     # a killed comparison has one source and a part of the next
     (both / "records" / "source.main.jsonl").unlink()
     torn = both / "sources" / "internals" / "records" / "tracing.main.jsonl"
@@ -231,6 +242,42 @@ def test_wrong_labels_are_said_before_the_work(both: Path, tmp_path: Path) -> No
     assert "none of 1 is of a trace of these runs" in said
     assert "writing" not in said
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.slow
+def test_two_shards_and_a_merge_give_the_tables_of_one_process(
+    tmp_path: Path, plain: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = ["planted:faithful", "planted:hint"]
+    few = SHARED | {"model.name": names, "generation.batch_size": 2, "data.limit": 5}
+    judge = {"traces.path": "source:behaviour", "judge.model": plain, "judge.readings": "scored"}
+    sources = [
+        {"name": "behaviour", "config": "planted", "set": few | BEHAVIOUR},
+        {"name": "judged", "config": "judge", "set": judge | {"forms": ["faithful_judge"]}},
+    ]
+    path = str(made(tmp_path, sources=sources))
+    folder = tmp_path / "runs" / "both"
+    assert execute(["run", path]) == 0
+    folder.rename(tmp_path / "whole")
+
+    def shard(k: int) -> int:
+        return execute(["run", path, "--shard", f"{k}/2"])
+
+    assert shard(1) == 130
+    assert (
+        "stopped: source judged: reads all of behaviour, of which other" in capfd.readouterr().err
+    )
+    assert "behaviour: part 2/2 lacks 4 of 4 items" in refused("merge", folder)
+    assert shard(2) == 0
+    gaps = refused("merge", folder)
+    assert "judged: part 1/2 lacks" in gaps
+    assert gaps.endswith(f"faithscope run {folder}/config.yaml --shard 1/2")
+    assert shard(1) == 0
+    assert execute(["merge", str(folder)]) == 0
+    assert "--into" in refused("merge", folder, "--into", tmp_path / "m")
+    for part in (".", "sources/behaviour", "sources/judged"):
+        assert untimed(folder / part) == untimed(tmp_path / "whole" / part) != {}
+        assert (folder / part / "report.html").is_file()
 
 
 @pytest.mark.slow
