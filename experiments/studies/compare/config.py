@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     ConfigDict,
@@ -21,8 +21,9 @@ from pydantic import (
     model_validator,
 )
 
+from faithscope.experiments.analysis.comparison.headline import Primary
 from faithscope.experiments.analysis.comparison.trust import AS_GOOD
-from faithscope.experiments.config.base import FolderConfig, Section
+from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.interp.errors import did_you_mean
 
@@ -112,6 +113,27 @@ class LabelFile(Section):
     label."""
 
 
+class PrimaryConfig(Section):
+    """The primary measure of one kind of evidence."""
+
+    measure: Annotated[list[StrictStr], *OneOrMany]
+    """Name of the measure, without the judge; `{framing}` stands for `prefix` and `reprompt`. Of
+    several names the first that the runs have is taken, and another one as its repetition."""
+    higher_is: Literal["faithful", "unfaithful"]
+    """What more of the measure says. It has to be what the measure declares: directions are fixed
+    in the code, and a primary measure of the other direction is not used."""
+
+
+class HeadlineConfig(Section):
+    """The comparison that is fixed before any data are seen; all other measures are exploratory. It
+    cannot be changed in a run folder that has records."""
+
+    behaviour: PrimaryConfig
+    logit: PrimaryConfig
+    internal: PrimaryConfig
+    judged: PrimaryConfig
+
+
 class CompareReport(Section):
     """Statistical settings of a comparison, and how much its page lists."""
 
@@ -157,6 +179,10 @@ class CompareConfig(FolderConfig):
     traces; judges are not asked about traces that are known beforehand to be left out."""
     labels: LabelFile | None = None
     """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
+    headline: HeadlineConfig | None = None
+    """The primary measure of each kind of evidence (`behaviour`, `logit`, `internal`, `judged`),
+    each with `measure` and `higher_is`, for the table `headline` and the first screen of the page
+    (docs/compare.md); null names none."""
     report: CompareReport = CompareReport()
 
     @classmethod
@@ -254,6 +280,15 @@ class CompareConfig(FolderConfig):
                         f"{name}: {key} is {_short(value)}, as set for all sources, in place of "
                         f"{under} {_short(own[under])} in its own set"
                     )
+
+    @property
+    def primaries(self) -> dict[str, Primary]:
+        """Kind of evidence -> its primary measure; empty where none was named."""
+        named = {} if self.headline is None else dict(self.headline)
+        return {
+            kind: Primary(tuple(of.measure), of.higher_is == "faithful")
+            for kind, of in named.items()
+        }
 
     @property
     def made_of(self) -> Mapping[str, Path]:
