@@ -149,7 +149,8 @@ def headline_table(
         for framing in FRAMINGS if framed else ("",):
             sides = [_side(joined, kind, primaries[kind], framing) for kind in (one, two)]
             row: dict[str, Any] = {"one": one, "two": two, "framing": framing}
-            row |= {"measure": sides[0].measure, "other": sides[1].measure}
+            row |= {"measure": sides[0].measure, "other": sides[1].measure, "n": 0}
+            row |= {"n_questions": 0}
             row |= {"reason": "; ".join(dict.fromkeys(s.reason for s in sides if s.reason))}
             if not row["reason"]:
                 row |= _correlated(joined, values, sides, strata, clusters, how)
@@ -257,8 +258,13 @@ def _reliability(
     pairs = np.arange(SPLITS) * 2
     r, drawn = whole[pairs, pairs + 1].mean(), draws[:, pairs, pairs + 1].mean(axis=1)
     n = int((~np.isnan(halves)).all(axis=1).sum())
-    # half the steps are half a test (Spearman and Brown)
-    return _reliability_of(2 * r / (1 + r), 2 * drawn / (1 + drawn), n, "halves of the steps")
+    return _reliability_of(float(_of_whole(r)), _of_whole(drawn), n, "halves of the steps")
+
+
+def _of_whole(halves: Any) -> np.ndarray:
+    """Reliability of a measure from the correlation of its halves (Spearman and Brown). A negative
+    correlation stays as it is: halves that deny each other are no repetition."""
+    return np.where(np.asarray(halves) > 0, 2 * halves / (1 + np.abs(halves)), halves)
 
 
 def _reliability_of(value: float, draws: np.ndarray, n: int, by: str) -> Reliability:

@@ -94,8 +94,8 @@ def _limits(tables: Tables, joined: Joined) -> Iterator[str]:
         yield f"{left_out:,} of {n:,} traces have too few steps, or another fault, to be edited."
     if joined.n_left_out:
         yield f"{joined.n_left_out:,} further traces are left out, since not every run has them."
-    if planted := [m for m in set(traces["model"]) if planted_variant(str(m))]:
-        yield f"{len(planted)} of the models are planted: tiny, with a known mechanism."
+    if planted := [str(m) for m in sorted(set(traces["model"])) if planted_variant(str(m))]:
+        yield f"Planted, that is, tiny and with a known mechanism: {', '.join(planted)}."
     yield _power(headline, n_questions)
     yield from _steadiness(headline)
 
@@ -110,36 +110,40 @@ def _power(headline: pd.DataFrame, n_questions: int) -> str:
     if known.empty:
         return f"No pair of kinds has enough questions for a test.{few}"
     least, most = f"{known.min():.2f}", f"{known.max():.2f}"
-    of = least if least == most else f"{least} to {most}, by the pair,"
+    of = least if least == most else f"{least} to {most}, by the pair of kinds,"
     return (
-        f"Power: so many questions show a correlation of {of} (of either sign) in {POWER:.0%} of "
+        f"Power: so many questions show a correlation, of either sign, of {of} in {POWER:.0%} of "
         "cases, and smaller ones less often: where nothing is found, kinds may agree all the same."
         f"{few}"
     ).replace("%", " %")
 
 
 def _steadiness(headline: pd.DataFrame) -> Iterator[str]:
-    sides = [("measure", "reliability"), ("other", "other_reliability")]
+    sides = (("measure", "reliability"), ("other", "other_reliability"))
     of: dict[str, dict[str, Any]] = {}
-    for measure, name in sides:
-        for row in rows(headline):
-            ends = {end: row[f"{name}{end}"] for end in ("", "_low", "_high")}
-            of.setdefault(
-                row[measure], {f"r{k}": v for k, v in ends.items()} | {"by": row[f"{name}_by"]}
-            )
+    for row in rows(headline):
+        for measure, name in sides:
+            if math.isnan(of.get(row[measure], {}).get("r", math.nan)):
+                told = {f"r{end}": row[f"{name}{end}"] for end in ("", "_low", "_high")}
+                of[row[measure]] = told | {"by": row[f"{name}_by"]}
     known = {m: x for m, x in of.items() if not math.isnan(x["r"])}
     if known:
         told = (
             markup("<code>{}</code> {} ({})", m, estimated(x, "r"), x["by"])
             for m, x in known.items()
         )
-        unsteady = count(pd.Series([x["r"] < STEADY for x in known.values()]))
+        unsteady = count(pd.Series([round(x["r"], 2) < STEADY for x in known.values()]))
         verdict = (
-            f"; {unsteady} of {len(known)} are below {STEADY:g}, that is, unsteady"
+            f". Of these {len(known)}, {unsteady} are below {STEADY:g}, that is, unsteady"
             if unsteady
             else ""
         )
-        yield markup("Reliability, which bounds every correlation: {}{}.", _listed(told), verdict)
+        halves = any("halves" in x["by"] for x in known.values())
+        caution = " (halves of the steps understate it where a single step decides)"
+        yield markup(
+            "Reliability, which bounds every correlation: {}{}{}.",
+            *(_listed(told), verdict, caution if halves else ""),
+        )
     if unknown := [m for m in of if m not in known]:
         yield markup(
             "No reliability is known of {}: not repeated, or the repetition does not vary. A "
@@ -214,7 +218,7 @@ def _trust(tables: Tables) -> Iterator[str]:
     labels = list(dict.fromkeys(against["label"]))
     if not labels:
         yield (
-            "No trace here has a label of faithfulness, so nothing says which kind is right: "
+            "No label of faithfulness has values here, so nothing says which kind is right: "
             "agreement is no truth. Add labels with labels.path, or take chains whose labels vary "
             "within a model (paper/bonafide, paper/faithcot_compare)."
         )

@@ -89,7 +89,7 @@ def test_kinds_that_agree_are_said_to_agree_after_what_limits_it() -> None:
     assert agree.startswith("In part:")
     assert "Behaviour and insides: prefix: ρ +0." in agree
     assert "reprompt: not known (no run has the measure flips_reprompt)" in agree
-    assert "No trace here has a label" in trust
+    assert "No label of faithfulness has values here" in trust
     assert "judges (verdict) 3 model calls a trace" in trust
     assert "Of none of the four kinds" in parts
 
