@@ -16,7 +16,7 @@ BUDGETS = {
     "interventions": 2_400,
     "probes": 10_350,
     FIRST_FLOOR: 64_500,
-    "experiments/analysis": 10_150,
+    "experiments/analysis": 10_200,
     "experiments/cli": 800,
     "experiments/config": 1_250,
     "experiments/data": 7_950,

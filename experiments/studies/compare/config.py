@@ -74,8 +74,8 @@ def by_key(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of a config by dotted key; a section that stands as a whole is split into its keys."""
     split: dict[str, Any] = {}
     for key, value in values.items():
-        inner = isinstance(value, dict) and value and "." not in key
-        split |= {f"{key}.{name}": v for name, v in value.items()} if inner else {key: value}
+        whole = isinstance(value, dict) and "." not in key
+        split |= {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
     return split
 
 

@@ -170,6 +170,14 @@ def test_a_key_below_a_value_that_a_source_sets_is_refused_with_both_places(
     assert "source 'one': --set data.limit.planted=3: 'data.limit' is 4" in said
 
 
+def test_an_empty_section_says_nothing(tmp_path: Path) -> None:
+    # configs that earlier versions stored have these sections
+    path = written(tmp_path, traces={}, model={}, judge={})
+    assert made(path) == made(written(tmp_path))
+    config = load_config(written(tmp_path, sources=[{"run": "runs/a"}], traces={}, model={}))
+    assert config.notes == []
+
+
 def test_a_finished_run_takes_no_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, sources=[{"run": "runs/a"}], model={"name": "planted:hint"})
     said = refused("run", path, "--dry-run")
