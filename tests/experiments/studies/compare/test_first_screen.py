@@ -83,7 +83,7 @@ def test_kinds_that_agree_are_said_to_agree_after_what_limits_it() -> None:
     ]
     limits, agree, trust, parts = texts.values()
     assert "15 of 60 traces were cut off at the token limit" in limits
-    assert "Power: so many questions show a correlation of 0.4" in limits
+    assert "Power: so many questions show a correlation, of either sign, of 0.4" in limits
     assert "No reliability is known of" in limits
     # one framing of two was measured: not all pairs are known
     assert agree.startswith("In part:")
