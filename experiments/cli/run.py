@@ -183,11 +183,13 @@ def merge(
     It then writes tables, figures and page, and prints the run folder.
     """
     from faithscope.experiments.engine.merge import merge as merge_runs
+    from faithscope.experiments.engine.merge import own_runs
     from faithscope.experiments.engine.run import write_outputs
     from faithscope.experiments.engine.tallies.tally import tally_of_run
 
     run_dir, failures = merge_runs(runs, into)
-    write_outputs(run_dir)
+    for folder in (*own_runs(run_dir).values(), run_dir):
+        write_outputs(folder)
     for failure in failures:
         say(f"failed: {failure}")
     code = say_tally(tally_of_run(run_dir))

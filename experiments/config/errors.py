@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from faithscope.experiments.config.keys import section_at, section_of
 from faithscope.experiments.config.yaml_source import Tree, plural_path
 from faithscope.interp.errors import did_you_mean
 
@@ -23,19 +24,13 @@ def without_empty_sections(values: dict[str, Any], section: type[BaseModel]) -> 
     defaults."""
     out = {}
     for key, value in values.items():
-        inner = _section_of(section, key)
+        inner = section_of(section, key)
         if inner is not None and value is None and key != "model":
             continue
         if inner is not None and isinstance(value, dict):
             value = without_empty_sections(value, inner)
         out[key] = value
     return out
-
-
-def _section_of(section: type[BaseModel], key: str) -> type[BaseModel] | None:
-    field = section.model_fields.get(key)
-    kind = field.annotation if field else None
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
 def explain(tree: Tree, error: ValidationError, root: type[BaseModel]) -> list[str]:
@@ -65,7 +60,7 @@ def _lines(tree: Tree, error: Any, root: type[BaseModel], kinds: list[str]) -> l
         joint = "" if lines[0].startswith(".") or not key else ": "
         return [f"{source}: {key}{joint}{line}" for line in lines]
     if kind == "extra_forbidden":
-        section = _section_at(root, loc[:-1])
+        section = section_at(root, loc[:-1])
         known = list(section.model_fields) if section else []
         guess = _elsewhere(root, str(loc[-1])) or did_you_mean(str(loc[-1]), known)
         guess = guess or f"; known here: {', '.join(known)}"
@@ -87,17 +82,10 @@ def _lines(tree: Tree, error: Any, root: type[BaseModel], kinds: list[str]) -> l
     return [f"{source}: {key}: {message}"]
 
 
-def _section_at(root: type[BaseModel], loc: tuple[str | int, ...]) -> type[BaseModel] | None:
-    section: type[BaseModel] | None = root
-    for part in loc:
-        section = _section_of(section, str(part)) if section else None
-    return section
-
-
 def _elsewhere(root: type[BaseModel], key: str) -> str:
     """`; did you mean data.limit?` for the first section that has a key of this name; empty if none
     has."""
-    sections = {name: _section_of(root, name) for name in root.model_fields}
+    sections = {name: section_of(root, name) for name in root.model_fields}
     (first, *_) = [n for n, s in sections.items() if s and key in s.model_fields] or [""]
     return f"; did you mean {first}.{key}?" if first else ""
 

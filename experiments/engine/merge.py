@@ -23,6 +23,7 @@ from faithscope.experiments.engine.folder import (
     differences,
     existing_run,
     has_records,
+    read_config,
     read_environment,
     stored_config,
     write_environment,
@@ -54,13 +55,47 @@ def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[P
             f"{len(folders)} run folders to merge and nowhere to join them; add --into DIR"
         )
     run_dir = folders[0] if into is None else Path(into).expanduser()
+    own = own_runs(folders[0])
+    if own and into is not None:
+        raise StoreError(
+            f"--into {into}: {folders[0]} makes runs of its own ({', '.join(own)}), and a later "
+            "one may read all that an earlier one wrote; let its shards work in one folder"
+        )
     if into is not None:
         join(folders, run_dir)
+    failures = []
+    for title, folder in own.items():
+        if (folder / planfile.FILE).is_file():
+            failures += [f"{title}: {line}" for line in _complete(folder, [folder], run_dir)]
+    return run_dir, [*failures, *_complete(run_dir, folders, run_dir)]
+
+
+def own_runs(run_dir: Path) -> dict[str, Path]:
+    """Title -> folder of each run that a run makes below its own folder, in order."""
+    if not study_of(stored_config(run_dir)).reads_runs:
+        return {}
+    config = read_config(run_dir)
+    return {
+        title: run_dir / folder.relative_to(config.run_dir)
+        for title, folder in config.made_of.items()
+        if folder.is_relative_to(config.run_dir)
+    }
+
+
+def _complete(run_dir: Path, folders: Sequence[Path], asked: Path) -> list[str]:
+    """A line per failed unit of a run of which nothing is missing.
+
+    Args:
+        asked: folder of the run that the user starts; another one if it makes `run_dir`.
+
+    Raises:
+        StoreError: something is missing; one line per shard, with the command that does it.
+    """
     planned = _plan(run_dir)
     index = Index.of(run_dir).only(planned.by_key)
-    if gaps := missing_parts(run_dir, planned, index, folders):
+    if gaps := missing_parts(run_dir, planned, index, folders, asked):
         raise StoreError("\n".join(gaps))
-    return run_dir, [
+    return [
         f"{i.model} · {i.task} · {i.item} · {stage}: {reason}"
         for i in planned.items
         for stage, reason in planfile.failures(index, i)
@@ -68,20 +103,30 @@ def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[P
 
 
 def missing_parts(
-    run_dir: Path, planned: StoredPlan, index: Index, folders: Sequence[Path]
+    run_dir: Path,
+    planned: StoredPlan,
+    index: Index,
+    folders: Sequence[Path],
+    asked: Path | None = None,
 ) -> list[str]:
     """A line per shard with work left: how many items, an example, and the command that does
-    them."""
+    them.
+
+    Args:
+        asked: folder of the run that the command starts, if another run makes `run_dir`.
+    """
+    asked = asked or run_dir
+    each_does_all = asked == run_dir and bool(own_runs(run_dir))
     workers = {w for f in folders for w in _workers(f)}
     parts = {int(m[2]) for w in workers if (m := re.fullmatch(r"(\d+)of(\d+)", w))}
     n = max(parts, default=1)
     lines = []
     for shard in (Shard(k, n) for k in range(n)):
-        items = planned.part(shard)
+        items = planned.items if each_does_all else planned.part(shard)
         left = [i for i in items if planfile.missing(index, i) and not planfile.failures(index, i)]
         if left:
             name = f"part {shard.index + 1}/{n}" if n > 1 else "the run"
-            command = _command(run_dir, folders, shard)
+            command = _command(asked, folders if asked == run_dir else [asked], shard)
             lines.append(
                 f"{run_dir}: {name} lacks {len(left)} of {len(items)} items (first: "
                 f"{left[0].item!r} of task {left[0].task!r} for {left[0].model}); do it with: "

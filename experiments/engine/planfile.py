@@ -214,6 +214,16 @@ def is_finished(index: Index, item: Planned) -> bool:
     return not missing(index, item)
 
 
+def is_whole(run_dir: Path) -> bool:
+    """Whether nothing is left to do in a run folder, whichever shards did it; a unit that failed
+    counts as done."""
+    planned, index = read(run_dir), Index.of(run_dir)
+    items = planned.items if planned else ()
+    return planned is not None and not any(
+        missing(index, i) and not failures(index, i) for i in items
+    )
+
+
 def failures(index: Index, item: Planned) -> list[tuple[str, str]]:
     """(stage, reason) of the units of an item that failed."""
     return [

@@ -20,6 +20,7 @@ from faithscope.experiments.analysis.comparison.agreement import (
     step_hits_table,
 )
 from faithscope.experiments.analysis.comparison.combining import ablation_table
+from faithscope.experiments.analysis.comparison.headline import Primary, headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
 from faithscope.experiments.analysis.comparison.step_labels import step_against_table
@@ -50,6 +51,12 @@ from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.experiments.studies.training import tables as of_training
 
 HOW = Bootstrap(0, 100)
+PRIMARIES = {
+    "behaviour": Primary(("behavioural 0",), True),
+    "logit": Primary(("logit 3",), True),
+    "internal": Primary(("internal 1",), True),
+    "judged": Primary(("judged 2",), False),
+}
 RF_TASKS = ("legal_decision", "table_reasoning")
 
 
@@ -184,6 +191,7 @@ def _compare(joined: Joined) -> dict[str, pd.DataFrame]:
         **told,
         **held,
         "front": FRONT.make(told["trust"]),
+        "headline": headline_table(joined, PRIMARIES, HOW),
         "ablation": ablation_table(labels, HOW),
     }
 

@@ -91,6 +91,7 @@ TRACES = {
     "n_tokens": "of the reasoning",
     "correct": "whether the model's answer is right; NaN where nobody knows",
     "settled": "share of the steps after which the answer no longer changes",
+    "cut": "whether a token limit cut the reasoning off; NaN where nobody knows",
     "excluded": "why no probe edits the trace; empty for the others",
 }
 """Columns of `Scores.traces` -> their meaning."""
@@ -233,7 +234,8 @@ def trace_row(
         "excluded": traits.pop("excluded", None) or "",
     }
     return row | {
-        name: _number(traits.get(name)) for name in ("n_steps", "n_tokens", "correct", "settled")
+        name: _number(traits.get(name))
+        for name in ("n_steps", "n_tokens", "correct", "settled", "cut")
     }
 
 

@@ -8,7 +8,7 @@ cost little more than two.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,10 @@ from faithscope.experiments.analysis.statistics.stats import over
 Matrix = Float[np.ndarray, "measures measures"]
 FEWEST = 5
 """Least number of rows for comparing two measures."""
+Prepare = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""Maps (rows, measures), (draws, rows) and the mask of rows to (draws, rows, measures)."""
+Statistic = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""Maps two sides as `Prepare` makes them, (draws, rows) and the mask to (draws, left, right)."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,45 @@ def within(
     denominator. The bootstrap weighs these ranks and centres them in each stratum.
     """
     codes = np.unique(strata, return_inverse=True)[1]
+    n = values.shape[1]
+    used = np.zeros((n, n), dtype=int)
+    for rows, one, other in _blocks(values):
+        for stratum in np.unique(codes[rows]):
+            here = values[rows & (codes == stratum)]
+            varies = here.max(axis=0) > here.min(axis=0)
+            both = np.logical_and.outer(varies[one], varies[other])
+            used[np.ix_(one, other)] += both
+            if one != other:
+                used[np.ix_(other, one)] += both.T
+    return _paired(values, clusters, how, *_within(codes)), used
+
+
+def within_drawn(
+    values: Float[np.ndarray, "rows measures"],
+    strata: np.ndarray,
+    clusters: Clusters,
+    how: Bootstrap,
+) -> tuple[Matrix, Float[np.ndarray, "draws measures measures"]]:
+    """Correlation of every two measures within strata (`within`), and its value in every draw of
+    the bootstrap. Draws of the same clusters with the same seed take the same clusters, so that
+    statistics of different measures may be combined draw by draw."""
+    n = values.shape[1]
+    whole, draws = np.full((n, n), np.nan), np.full((how.resamples, n, n), np.nan)
+    codes = np.unique(strata, return_inverse=True)[1]
+    for left, right, point, drawn in _draws(values, clusters, how, *_within(codes)):
+        whole[np.ix_(left, right)], whole[np.ix_(right, left)] = point, point.T
+        every = range(how.resamples)
+        draws[np.ix_(every, left, right)] = drawn
+        draws[np.ix_(every, right, left)] = drawn.transpose(0, 2, 1)
+    return whole, draws
+
+
+def _within(codes: np.ndarray) -> tuple[Prepare, Statistic]:
+    """Ranks inside strata, and their correlation within strata, as `_draws` takes them.
+
+    Args:
+        codes: (rows,) number of the stratum of every row.
+    """
 
     def inside(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.broadcast_to(_ranks_inside(block, codes[rows]), (len(times), *block.shape))
@@ -89,17 +132,7 @@ def within(
             right += np.where(both, of_b, 0)
         return over(above, np.sqrt(left * right))
 
-    n = values.shape[1]
-    used = np.zeros((n, n), dtype=int)
-    for rows, one, other in _blocks(values):
-        for stratum in np.unique(codes[rows]):
-            here = values[rows & (codes == stratum)]
-            varies = here.max(axis=0) > here.min(axis=0)
-            both = np.logical_and.outer(varies[one], varies[other])
-            used[np.ix_(one, other)] += both
-            if one != other:
-                used[np.ix_(other, one)] += both.T
-    return _paired(values, clusters, how, inside, correlation), used
+    return inside, correlation
 
 
 def exchanged(
@@ -209,22 +242,16 @@ def _spread(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> tuple[np.ndarray
     )
 
 
-def _paired(values, clusters, how, prepare, statistic) -> Pairs:
+def _paired(
+    values: np.ndarray,
+    clusters: Clusters,
+    how: Bootstrap,
+    prepare: Prepare,
+    statistic: Statistic,
+) -> Pairs:
     n = values.shape[1]
     found = {name: np.full((n, n), np.nan) for name in ("value", "low", "high")}
-    names, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
-    for rows, left, right in _blocks(values):
-        a, b = values[rows][:, left], values[rows][:, right]
-        once = np.ones((1, int(rows.sum())))
-        point = statistic(prepare(a, once, rows), prepare(b, once, rows), once, rows)[0]
-        drawn = np.concatenate(
-            [
-                statistic(prepare(a, times, rows), prepare(b, times, rows), times, rows)
-                for some in weights(len(names), how)
-                for times in np.array_split(some.astype(float)[:, codes[rows]], 4)
-                if len(times)
-            ]
-        )
+    for left, right, point, drawn in _draws(values, clusters, how, prepare, statistic):
         none = np.isnan(point) | np.isnan(drawn).all(axis=0)
         drawn = np.where(none, 0.0, drawn)
         low, high = np.nanquantile(drawn, [0.025, 0.975], axis=0)
@@ -233,6 +260,29 @@ def _paired(values, clusters, how, prepare, statistic) -> Pairs:
             found[name][np.ix_(left, right)] = block
             found[name][np.ix_(right, left)] = block.T
     return Pairs(**found)
+
+
+def _draws(
+    values: np.ndarray,
+    clusters: Clusters,
+    how: Bootstrap,
+    prepare: Prepare,
+    statistic: Statistic,
+) -> Iterator[tuple[list[int], list[int], np.ndarray, np.ndarray]]:
+    """Yields (left, right, statistic of their pairs, the same in every draw) for blocks of
+    measures."""
+    names, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    for rows, left, right in _blocks(values):
+        a, b = values[rows][:, left], values[rows][:, right]
+        once = np.ones((1, int(rows.sum())))
+        point = statistic(prepare(a, once, rows), prepare(b, once, rows), once, rows)[0]
+        drawn = [
+            statistic(prepare(a, times, rows), prepare(b, times, rows), times, rows)
+            for some in weights(len(names), how)
+            for times in np.array_split(some.astype(float)[:, codes[rows]], 4)
+            if len(times)
+        ]
+        yield left, right, point, np.concatenate(drawn)
 
 
 def _blocks(values: np.ndarray) -> Iterator[tuple[np.ndarray, list[int], list[int]]]:

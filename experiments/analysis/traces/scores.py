@@ -62,6 +62,7 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
         n_tokens=len(trace["reasoning_ids"]) if tokens else None,
         correct=is_right(trace.get("answer"), trace["question"]["gold"]),
         settled=settled,
+        cut=None if (finish := trace.get("finish")) is None else finish == "length",
         excluded=trace["excluded"],
     )
 

@@ -184,7 +184,8 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     if study.reads_runs:
         runs = read_config(run_dir).made_of.items()
         there = {title: path for title, path in runs if (path / planfile.FILE).is_file()}
-        return Tally(0, 0, 0, {}, parts={t: tally_of_run(path) for t, path in there.items()})
+        parts = {title: tally_of_run(path, shard) for title, path in there.items()}
+        return Tally(0, 0, 0, {}, parts=parts)
     planned, index = planfile.read(run_dir), planfile.counted(run_dir)
     items = () if planned is None else planned.part(shard or Shard())
     stages = study.stages()

@@ -10,6 +10,7 @@ from faithscope.experiments.analysis.comparison.agreement import (
 )
 from faithscope.experiments.analysis.comparison.combining import ABLATION, COMBINED
 from faithscope.experiments.analysis.comparison.disagreements import COMMON, LISTED, PARTING
+from faithscope.experiments.analysis.comparison.headline import HEADLINE
 from faithscope.experiments.analysis.comparison.join import JOINS, MISSING
 from faithscope.experiments.analysis.comparison.scores_vs_labels import AGAINST, RELIABILITY
 from faithscope.experiments.analysis.comparison.step_labels import STEP_AGAINST
@@ -21,5 +22,6 @@ from faithscope.experiments.studies.compare.results import MEASURES
 TABLES = (
     *(SOURCES, JOINS, MISSING, MEASURES, STEP_AGREEMENT, HITS, STEP_AGAINST, AGREEMENT, FAMILIES),
     *(TRUST, COMBINED, PARTING, LISTED, COMMON, AGAINST, RELIABILITY, FRONT, ABLATION),
+    HEADLINE,
 )
 COLUMNS, OF_TABLES = declared(TABLES)

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
+    ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
+from faithscope.experiments.analysis.comparison.headline import Primary
 from faithscope.experiments.analysis.comparison.trust import AS_GOOD
-from faithscope.experiments.config.base import FolderConfig, Section
+from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.yaml_source import Key
+from faithscope.interp.errors import did_you_mean
 
 FOLDER = "sources"
 """Folder, below the comparison's run folder, of the runs that the comparison makes itself."""
-SHARED = ("traces", "model", "judge")
-"""Config sections whose keys a comparison passes on to every source that has the section."""
+MOST_SHOWN = 60
+"""Number of characters of a value that notes show."""
 MADE = "source:"
 """Prefix of a config value that is replaced by the folder of the earlier source named after it."""
 
@@ -53,36 +59,49 @@ class Source(Section):
         return self
 
     @property
+    def reads(self) -> set[str]:
+        """Names of the earlier sources whose run folders this source reads."""
+        made = (v for v in self.set.values() if isinstance(v, str) and v.startswith(MADE))
+        return {value.removeprefix(MADE) for value in made}
+
+    @property
     def title(self) -> str:
         """Name of the source: the one that is set, else the stem of its run folder or config."""
         return self.name or re.sub(r"[^\w.-]", "_", Path(self.run or self.config or "").stem)
 
 
-def _without(source: Any, shared: Collection[tuple[str, ...]]) -> Any:
-    """A source without those keys of its `set` that the comparison sets for all sources."""
-    if not isinstance(source, dict) or not isinstance(source.get("set"), dict):
-        return source
-    own = {tuple(str(key).split(".")): value for key, value in source["set"].items()}
-    left = {key: _pruned(value, key, shared) for key, value in own.items()}
-    kept = {key: value for key, value in left.items() if not _is_below(key, shared)}
-    return source | {"set": {".".join(key): value for key, value in kept.items()}}
+def by_key(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a config by dotted key; a section that stands as a whole is split into its keys."""
+    split: dict[str, Any] = {}
+    for key, value in values.items():
+        whole = isinstance(value, dict) and "." not in key
+        split |= {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
+    return split
 
 
-def _pruned(value: Any, key: tuple[str, ...], shared: Collection[tuple[str, ...]]) -> Any:
-    """A value of a source's `set`, without the nested keys that the comparison sets for all
-    sources."""
-    if not isinstance(value, dict):
-        return value
-    inside = {(*key, str(name)): (name, inner) for name, inner in value.items()}
-    return {
-        name: _pruned(inner, at, shared)
-        for at, (name, inner) in inside.items()
-        if not _is_below(at, shared)
-    }
+def is_above(key: str, other: str) -> bool:
+    """Whether a dotted key is another one, or a section or mapping that holds it."""
+    return f"{other}.".startswith(f"{key}.")
 
 
-def _is_below(key: tuple[str, ...], shared: Collection[tuple[str, ...]]) -> bool:
-    return any(key[: len(of)] == of for of in shared)
+def _taken(values: dict[str, Any], key: Sequence[str]) -> dict[str, Any]:
+    """Values without the one at `key`, and without what is empty then."""
+    first, *rest = key
+    inner = values.get(first)
+    left = _taken(inner, rest) if rest and isinstance(inner, dict) else {}
+    kept = {name: value for name, value in values.items() if name != first}
+    return kept | {first: left} if left else kept
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def _value_at(values: Any, key: Sequence[str]) -> Any:
+    for part in key:
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
 
 
 class LabelFile(Section):
@@ -92,6 +111,27 @@ class LabelFile(Section):
     """Path of a CSV or JSONL file with a column item, and dataset, task and model where these are
     needed to tell items apart; every other column is a label: 1 or 0 (true or false), empty for no
     label."""
+
+
+class PrimaryConfig(Section):
+    """The primary measure of one kind of evidence."""
+
+    measure: Annotated[list[StrictStr], *OneOrMany]
+    """Name of the measure, without the judge; `{framing}` stands for `prefix` and `reprompt`. Of
+    several names the first that the runs have is taken, and another one as its repetition."""
+    higher_is: Literal["faithful", "unfaithful"]
+    """What more of the measure says. It has to be what the measure declares: directions are fixed
+    in the code, and a primary measure of the other direction is not used."""
+
+
+class HeadlineConfig(Section):
+    """The comparison that is fixed before any data are seen; all other measures are exploratory. It
+    cannot be changed in a run folder that has records."""
+
+    behaviour: PrimaryConfig
+    logit: PrimaryConfig
+    internal: PrimaryConfig
+    judged: PrimaryConfig
 
 
 class CompareReport(Section):
@@ -112,7 +152,9 @@ class CompareReport(Section):
 
 
 class CompareConfig(FolderConfig):
-    """The settings of a comparison."""
+    """The settings of a comparison, and keys of its sources' configs that hold for all of them."""
+
+    model_config = ConfigDict(extra="allow")
 
     SHOWN: ClassVar[tuple[str, ...]] = ("report", "labels", "same", "common")
     FREE: ClassVar[tuple[str, ...]] = (
@@ -123,17 +165,13 @@ class CompareConfig(FolderConfig):
     """Name of the study: `compare`."""
     sources: list[Source] = Field(min_length=1)
     """The sources to compare, in order. Each has `run`, a run folder, or `config`, a config that is
-    run first with the keys in `set` changed; and `name`, its name in tables."""
-    traces: dict[str, Any] = Field(default={})
-    """Keys of the section `traces`, for every source that has this section, so that all sources
-    read the same chains. In a config file a source's own `set` takes precedence; a key given by
-    `--set` takes precedence over both."""
-    model: dict[str, Any] = Field(default={})
-    """Keys of the section `model`, for every source that has this section; precedence as for
-    `traces`."""
-    judge: dict[str, Any] = Field(default={})
-    """Keys of the section `judge`, for every source that has this section; precedence as for
-    `traces`."""
+    run first with the keys in `set` changed; and `name`, its name in tables. Every other key that
+    stands beside `sources` (`model.name`, `tasks`, `data.limit`, `seed`, …) is one of the sources'
+    configs, and holds for every source that has it and does not change it in its own `set`."""
+    set: dict[str, Any] = Field(default={})
+    """Keys, dotted as after `--set`, for every source whose config has them; they take precedence
+    over the sources' own `set`. What is given by `--set` of keys that are not the comparison's own
+    is kept here."""
     same: Literal["ids", "text", "question"] = "text"
     """What two traces of one item must have in common for their scores to be joined in one row."""
     common: StrictBool = False
@@ -141,19 +179,35 @@ class CompareConfig(FolderConfig):
     traces; judges are not asked about traces that are known beforehand to be left out."""
     labels: LabelFile | None = None
     """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
+    headline: HeadlineConfig | None = None
+    """The primary measure of each kind of evidence (`behaviour`, `logit`, `internal`, `judged`),
+    each with `measure` and `higher_is`, for the table `headline` and the first screen of the page
+    (docs/compare.md); null names none."""
     report: CompareReport = CompareReport()
 
     @classmethod
     def as_asked(
         cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """Lets keys of shared sections that the user set explicitly override the sources' own
-        `set`."""
-        shared = [tuple(map(str, key)) for key in asked if key[0] in SHARED]
-        sources = values.get("sources")
-        if not shared or not isinstance(sources, list):
-            return values
-        return values | {"sources": [_without(source, shared) for source in sources]}
+        """Moves what the user set of the sources' keys into `set`, so that it takes precedence over
+        what the sources set themselves."""
+        over, left = values.get("set") or {}, values
+        for key in asked:
+            parts = [str(part) for part in key]
+            value = _value_at(left, parts)
+            if value is None and _value_at(values, parts) is not None:
+                continue  # a later option has set the section as a whole, or part of it
+            if parts[0] == "seed":
+                over = {**over, "seed": value}
+            elif parts[0] not in cls.model_fields and isinstance(over, dict):
+                over, left = {**over, ".".join(parts): value}, _taken(left, parts)
+        return left | {"set": over} if over else left
+
+    @model_serializer(mode="wrap")
+    def _with_a_seed_that_was_given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A stored default would be passed on to sources that have a seed of their own.
+        values = dump(self)
+        return values if "seed" in self.model_fields_set else {**_taken(values, ["seed"])}
 
     @field_validator("sources")
     @classmethod
@@ -174,13 +228,67 @@ class CompareConfig(FolderConfig):
     def _earlier_sources(self) -> CompareConfig:
         earlier: set[str] = set()
         for source in self.sources:
-            for key, value in source.set.items():
-                if isinstance(value, str) and value.startswith(MADE):
-                    name = value.removeprefix(MADE)
-                    if name not in earlier:
-                        raise ValueError(f"sources: {key}: no source before it is called {name!r}")
+            if unknown := sorted(source.reads - earlier):
+                raise ValueError(
+                    f"sources: {source.title}: no source before it is called {unknown[0]!r}"
+                )
             earlier.add(source.title)
         return self
+
+    @model_validator(mode="after")
+    def _keys_for_no_source(self) -> CompareConfig:
+        said = [*self.shared, *(key for key in self.set if key != "seed")]
+        if said and not any(source.config for source in self.sources):
+            guess = did_you_mean(said[0], type(self).model_fields)
+            known = guess or f"; known here: {', '.join(type(self).model_fields)}"
+            raise ValueError(
+                f"unknown key {said[0]!r}: all sources are finished runs, which no key changes"
+                f"{known}"
+            )
+        return self
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Dotted key -> value, for every source that has the key and does not set it itself."""
+        own = {"seed": self.seed} if "seed" in self.model_fields_set else {}
+        return by_key(self.model_extra or {}) | own
+
+    @property
+    def notes(self) -> list[str]:
+        return [note for source in self.sources for note in self._notes_of(source)]
+
+    def _notes_of(self, source: Source) -> Iterator[str]:
+        """Notes on the keys of a source that are not as the comparison or the source says."""
+        name = f"source {source.title}"
+        if source.run is not None:
+            said = list(dict.fromkeys([*self.shared, *self.set]))
+            if said:
+                yield f"{name}: is a finished run, which {', '.join(said)} does not change"
+            return
+        own = by_key(source.set)
+        for key, value in self.shared.items():
+            over = next((k for k in own if is_above(k, key)), None)
+            if over is not None and own[over] != value:
+                yield (
+                    f"{name}: {over} is {_short(own[over])}, which its own set says, and not "
+                    f"{key} {_short(value)}, which is said for all sources"
+                )
+        for key, value in self.set.items():
+            for under in (k for k in own if is_above(key, k) or is_above(k, key)):
+                if own[under] != value:
+                    yield (
+                        f"{name}: {key} is {_short(value)}, as set for all sources, in place of "
+                        f"{under} {_short(own[under])} in its own set"
+                    )
+
+    @property
+    def primaries(self) -> dict[str, Primary]:
+        """Kind of evidence -> its primary measure; empty where none was named."""
+        named = {} if self.headline is None else dict(self.headline)
+        return {
+            kind: Primary(tuple(of.measure), of.higher_is == "faithful")
+            for kind, of in named.items()
+        }
 
     @property
     def made_of(self) -> Mapping[str, Path]:

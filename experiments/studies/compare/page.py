@@ -23,6 +23,7 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import only, rows, where
 from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.compare.first_screen import first_screen
 from faithscope.experiments.studies.compare.results import Compared
 from faithscope.experiments.studies.compare.sentences import answers
 from faithscope.experiments.studies.compare.words import (
@@ -42,15 +43,17 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
     tables = compared.tables
     figures = {picture.name: picture for picture in drawn}
     lead = counted_words(compared)
+    fixed = [first_screen(tables, compared.joined)] if "headline" in tables else []
     return Page(
         compared.run.path,
         "which measure should I trust here, and what does it cost?",
         f"Which measure should I trust here, and what does it cost? {lead}",
         [
+            *fixed,
             _answer(compared),
             _explore(),
             *(_agreement(), _against(compared, figures), _monitors(tables), _together()),
-            *(_parting(tables), _steps(), _rows(tables)),
+            *(_parting(tables), _steps(), _rows(tables, compared.config.notes)),
         ],
         tables,
         figures,
@@ -207,7 +210,7 @@ def _steps() -> Section:
     )
 
 
-def _rows(tables: Mapping[str, pd.DataFrame]) -> Section:
+def _rows(tables: Mapping[str, pd.DataFrame], notes: Sequence[str]) -> Section:
     gone = tables["missing"].loc[tables["missing"]["reason"] != "measured"]
     n = sum(row["n"] for row in rows(gone))
     return Section(
@@ -220,5 +223,6 @@ def _rows(tables: Mapping[str, pd.DataFrame]) -> Section:
             Grid("joins", "Traces that two runs share", "Every two runs"),
             Fold("Measures, directions and cuts", [Grid("measures", "Measures")]),
             Fold(f"{n:,} cells without a score, by reason", [Grid("missing", "Missing")]),
+            *([Bullets(notes)] if notes else []),
         ],
     )

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from faithscope.experiments.config.base import ConfigError, FolderConfig
+from faithscope.experiments.config.keys import has_key, keys_of, section_at
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.shipped import config_path
 from faithscope.experiments.config.study import study_of
@@ -20,22 +21,21 @@ from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.plan import RunPlan
-from faithscope.experiments.engine.planfile import Shard, is_finished
+from faithscope.experiments.engine.planfile import Shard, is_finished, is_whole
 from faithscope.experiments.engine.run import plan as run_plan
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.engine.units import UnitIds
-from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.compare.config import (
     FOLDER,
     MADE,
-    SHARED,
     CompareConfig,
     Source,
+    by_key,
 )
 from faithscope.experiments.studies.compare.reading import readable_labels
 from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
-from faithscope.interp.errors import UserError
+from faithscope.interp.errors import UserError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,8 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
         return {item.item: _plan_of(item) for item in self.items}
 
     def work(self, store: Store, shard: Shard) -> SourceWork:
-        """Worker that makes the runs still to be made.
-
-        Raises:
-            StoreError: the work is to be shared out.
-        """
-        if shard.of > 1:
-            raise StoreError(
-                "--shard: a comparison makes its runs one after the other; share out each of its "
-                "configs by itself, merge it, and compare the folders (faithscope compare RUN…)"
-            )
-        return SourceWork(self.items, store)
+        """Worker that makes the runs still to be made, or its shard of each of them."""
+        return SourceWork(self.items, store, shard)
 
 
 def plan(config: CompareConfig) -> ComparePlan:
@@ -104,19 +95,39 @@ def plan(config: CompareConfig) -> ComparePlan:
     if config.labels is not None:
         readable_labels(config.labels.path, "labels.path")
     made = []
-    taken: set[str] = set()
     to_make = [source for source in config.sources if source.config is not None]
-    configs = [_config_of(config, source) for source in to_make]
+    kinds = [_kind(source) for source in to_make]
+    _check_shared(config, kinds)
+    configs = [_config_of(config, *pair) for pair in zip(to_make, kinds, strict=True)]
     for source, of_run in zip(to_make, configs, strict=True):
-        taken |= set(type(of_run).model_fields)
         if config.common:
             of_run = _without_others(of_run, configs)
         settings = of_run.model_dump(mode="json", exclude=set(of_run.FREE) & {"out", "name"})
         unit = UnitIds(stage=STAGE, name=source.title).of(config=settings)
         made.append(Made(source, of_run, {STAGE: unit}))
-    if idle := [name for name in SHARED if getattr(config, name) and name not in taken]:
-        raise ConfigError([f"{name}: no source has this section; take it out" for name in idle])
     return ComparePlan(config, tuple(made))
+
+
+def _check_shared(config: CompareConfig, kinds: Sequence[type[FolderConfig]]) -> None:
+    """Check that some source has every key that is said for all of them.
+
+    Raises:
+        ConfigError: no source has a key; one line per key, with the nearest one.
+    """
+    problems = []
+    for where, said in (("", config.shared), ("--set ", by_key(config.set))):
+        for key in said:
+            if not any(has_key(kind, key.split(".")) for kind in kinds):
+                known = [*type(config).model_fields, *(k for kind in kinds for k in keys_of(kind))]
+                first = key.partition(".")[0]
+                sections = [name for name in known if "." not in name]
+                guess = (
+                    did_you_mean(key, known) if first in sections else did_you_mean(first, sections)
+                )
+                guess = guess or "; take it out, or put it into the set of a source"
+                problems.append(f"{where}{key}: no source has this key{guess}")
+    if problems:
+        raise ConfigError(problems)
 
 
 def _without_others(of_run: FolderConfig, configs: Sequence[FolderConfig]) -> FolderConfig:
@@ -142,26 +153,30 @@ def _without_others(of_run: FolderConfig, configs: Sequence[FolderConfig]) -> Fo
 def _plan_of(item: Made) -> RunPlan[Any, Any] | str:
     read = getattr(getattr(item.config, "traces", None), "path", None)
     own = item.config.run_dir.parent
-    if read and own in Path(read).parents and not Path(read).is_dir():
+    if read and own in Path(read).parents and not (Path(read).is_dir() and is_whole(Path(read))):
         return f"reads {read}, which is made before it"
     with _named(item.source):
         return run_plan(item.config)
 
 
-def _config_of(config: CompareConfig, source: Source) -> FolderConfig:
-    kind = _kind(source)
-    values = {
-        f"{section}.{key}": value
-        for section in SHARED
-        if section in kind.model_fields
-        for key, value in getattr(config, section).items()
-    }
+def _config_of(config: CompareConfig, source: Source, kind: type[FolderConfig]) -> FolderConfig:
+    shared = config.shared
+    values = {key: value for key, value in shared.items() if has_key(kind, key.split("."))}
+    sections = {key.partition(".")[0] for key in values}
     for key, value in source.set.items():
-        # A shared section that a source sets as a whole is split into keys, so that it is merged
-        # with the keys shared by all sources.
-        whole = key in SHARED and isinstance(value, dict)
-        own = {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
+        # A section that a source sets as a whole keeps the keys that are said for all sources.
+        own = by_key({key: value}) if key in sections else {key: value}
+        values = {k: v for k, v in values.items() if k not in own}
         values |= {name: _folder(config, v) for name, v in own.items()}
+    for key, value in config.set.items():
+        if not has_key(kind, parts := key.split(".")):
+            continue
+        section = section_at(kind, parts)
+        if section is not None and isinstance(value, dict) and value:
+            value = {name: v for name, v in value.items() if name in section.model_fields}
+            if not value:
+                continue
+        values = {k: v for k, v in values.items() if k != key} | {key: value}
     values |= {"name": source.title, "out": str(config.run_dir / FOLDER)}
     overrides = [f"{key}={_yaml(value)}" for key, value in values.items()]
     with _named(source):

@@ -22,6 +22,7 @@ from faithscope.experiments.analysis.comparison.agreement import (
 )
 from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
 from faithscope.experiments.analysis.comparison.disagreements import parting_tables
+from faithscope.experiments.analysis.comparison.headline import headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import COST_COLUMNS, COSTS
@@ -118,7 +119,10 @@ class Compared:
         joined, how, report = self.joined, self.how, self.config.report
         held = against_tables(joined, self.targets, how)
         told = sentence_tables(joined, self.targets, how, report, held["against"])
+        primaries = self.config.primaries
+        fixed = {"headline": headline_table(joined, primaries, how)} if primaries else {}
         return {
+            **fixed,
             "sources": SOURCES.filled(source.row() for source in self.sources.values()),
             "joins": joined.joins,
             "missing": joined.missing,

@@ -63,7 +63,7 @@ def answers(tables: Tables, joined: Joined, as_good: float = AS_GOOD) -> list[Se
                 "agree, what they cost, and where they part. Add labels with --labels FILE."
             )
         ]
-    return [*said, *_agreement(tables, several), *_parting(tables)]
+    return [*said, *_agreement(tables, several), *parting_sentences(tables)]
 
 
 def _of_label(tables: Tables, label: str, as_good: float, several: bool) -> Iterator[Sentence]:
@@ -244,7 +244,8 @@ def _alike(pairs: pd.DataFrame) -> str:
     return f"{len(pairs):,}" + (f" ({turned:,} the other way round)" if turned else "")
 
 
-def _parting(tables: Tables) -> Iterator[Sentence]:
+def parting_sentences(tables: Tables) -> Iterator[Sentence]:
+    """The sentence on the most frequent kind of disagreement, if two sides score some trace."""
     words = {kind.name: kind.words for kind in KINDS}
     known = rows(tables["parting"].loc[tables["parting"]["n_items"] > 0])
     if not known:

@@ -157,7 +157,7 @@ def cost_in_words(row: Mapping[str, Any]) -> str:
     words = {
         "forwards": "{:.3g} model call" + ("s" if row["forwards"] != 1 else ""),
         "tokens": "{:,.0f} tokens",
-        "seconds": "{:.2g} s",
+        "seconds": "{:,.0f} s" if row["seconds"] >= 10 else "{:.2g} s",
         "dollars": "${:.2g}",
     }
     told = [words[cost].format(value) for cost, value in known.items()]

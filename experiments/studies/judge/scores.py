@@ -82,7 +82,11 @@ def _as_trace(chain: JudgedChain) -> Record:
 def _trace(chain: JudgedChain) -> dict[str, Any]:
     reasoning = "".join(chain.steps)
     return trace_row(
-        place(chain), question=chain.question, reasoning=reasoning, n_steps=len(chain.places)
+        place(chain),
+        question=chain.question,
+        reasoning=reasoning,
+        n_steps=len(chain.places),
+        cut=chain.cut or None,
     )
 
 

@@ -16,7 +16,6 @@ from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.study import STUDIES, study_of
 from faithscope.experiments.config.yaml_source import read_tree
-from faithscope.experiments.studies.compare.config import SHARED
 from faithscope.experiments.studies.compare.plan import plan
 from faithscope.interp.errors import UserError
 
@@ -100,7 +99,9 @@ def changed(name: str, kind: type[FolderConfig], key: Key, value: Any) -> bool:
         except UserError:
             continue
         legal = True
-        if at(config.model_dump(mode="json"), key) != value:
+        resolved = config.model_dump(mode="json")
+        # a comparison keeps the keys of its sources that are set apart from those in its file
+        if resolved.get("set", {}).get(".".join(key), at(resolved, key)) != value:
             return True
     assert not legal, f"{name}: another {'.'.join(key)} is taken and changes nothing"
     return False
@@ -135,20 +136,20 @@ def test_every_key_of_a_shipped_config_takes_effect(
     assert len(moved) >= 0.85 * len(keys)
 
 
-def test_every_key_of_a_comparisons_shared_sections_reaches_its_sources(
+def test_every_key_that_is_said_for_all_sources_reaches_those_that_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     reached = 0
     for item in plan(load_config("compare")).items:
         kind, known = type(item.config), item.config.model_dump(mode="json")
-        for section in set(SHARED) & set(known):
-            for key, value in leaves(known[section], (section,)):
-                reached += any(
-                    _reaches(item.source.title, key, value, other)
-                    for other in others(kind, key, value)
-                    if other != value
-                )
+        sections = {"traces", "model", "judge", "data", "seed"} & set(known)
+        for key, value in leaves({name: known[name] for name in sorted(sections)}):
+            reached += any(
+                _reaches(item.source.title, key, value, other)
+                for other in others(kind, key, value)
+                if other != value
+            )
     assert reached > 40
 
 

@@ -16,9 +16,7 @@ from run_files import write_yaml
 import faithscope
 from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
 from faithscope.experiments.cli import execute
-from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.run import plan as run_plan
 
 SHARED = {
     "model.name": ["planted:faithful", "planted:hint", "planted:decorative"],
@@ -69,6 +67,18 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(names)}
 
 
+def untimed(folder: Path) -> dict[str, bytes]:
+    """Tables and the numbers of figures, but for those with seconds, which clocks decide."""
+    texts = {
+        p: p.read_bytes() for kind in ("tables", "figures") for p in folder.glob(f"{kind}/*.csv")
+    }
+    return {
+        f"{path.parent.name}/{path.name}": text
+        for path, text in sorted(texts.items())
+        if b"second" not in text and b"per_" not in text.partition(b"\n")[0]
+    }
+
+
 def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     run = faithscope.load_run(both)
     tables = run.tables
@@ -105,7 +115,6 @@ def test_what_is_made_is_not_made_again_and_what_is_gone_is(
     assert files(both) == before
     assert execute(["status", str(both)]) == 0
     assert "complete" in capfd.readouterr().out
-    assert "faithscope compare RUN…" in refused("run", path, "--shard", "1/2")
     # a killed comparison has one source and a part of the next
     (both / "records" / "source.main.jsonl").unlink()
     torn = both / "sources" / "internals" / "records" / "tracing.main.jsonl"
@@ -235,32 +244,40 @@ def test_wrong_labels_are_said_before_the_work(both: Path, tmp_path: Path) -> No
     assert not (tmp_path / "c").exists()
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("model.name", ["planted:hint"]), ("model.dtype", "bfloat16"), ("model.thinking", False)],
-)
-def test_what_is_set_of_a_shared_section_reaches_every_source(
-    key: str, value: Any, tmp_path: Path
+@pytest.mark.slow
+def test_two_shards_and_a_merge_give_the_tables_of_one_process(
+    tmp_path: Path, plain: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    section, name = key.split(".")
-    config = load_config(made(tmp_path), [f"{key}={yaml.safe_dump(value).strip()}"])
-    for item in run_plan(config).items:
-        assert getattr(getattr(item.config, section), name) == value
+    names = ["planted:faithful", "planted:hint"]
+    few = SHARED | {"model.name": names, "generation.batch_size": 2, "data.limit": 5}
+    judge = {"traces.path": "source:behaviour", "judge.model": plain, "judge.readings": "scored"}
+    sources = [
+        {"name": "behaviour", "config": "planted", "set": few | BEHAVIOUR},
+        {"name": "judged", "config": "judge", "set": judge | {"forms": ["faithful_judge"]}},
+    ]
+    path = str(made(tmp_path, sources=sources))
+    folder = tmp_path / "runs" / "both"
+    assert execute(["run", path]) == 0
+    folder.rename(tmp_path / "whole")
 
+    def shard(k: int) -> int:
+        return execute(["run", path, "--shard", f"{k}/2"])
 
-def test_what_a_file_sets_of_a_source_stays_where_nobody_asks_otherwise(tmp_path: Path) -> None:
-    config = load_config(made(tmp_path, model={"name": "planted:hint"}), ["model.dtype=float16"])
-    for item in run_plan(config).items:
-        assert item.config.model.name == SHARED["model.name"]
-        assert item.config.model.dtype == "float16"
-
-
-def test_a_section_that_a_source_sets_whole_gives_way_key_by_key(tmp_path: Path) -> None:
-    own = {**SHARED, "traces": {"limit": 3, "kind": "number"}}
-    sources = [{"name": "one", "config": "planted", "set": own}]
-    config = load_config(made(tmp_path, sources=sources), ["traces.limit=2"])
-    (item,) = run_plan(config).items
-    assert (item.config.traces.limit, item.config.traces.kind) == (2, "number")
+    assert shard(1) == 130
+    assert (
+        "stopped: source judged: reads all of behaviour, of which other" in capfd.readouterr().err
+    )
+    assert "behaviour: part 2/2 lacks 4 of 4 items" in refused("merge", folder)
+    assert shard(2) == 0
+    gaps = refused("merge", folder)
+    assert "judged: part 1/2 lacks" in gaps
+    assert gaps.endswith(f"faithscope run {folder}/config.yaml --shard 1/2")
+    assert shard(1) == 0
+    assert execute(["merge", str(folder)]) == 0
+    assert "--into" in refused("merge", folder, "--into", tmp_path / "m")
+    for part in (".", "sources/behaviour", "sources/judged"):
+        assert untimed(folder / part) == untimed(tmp_path / "whole" / part) != {}
+        assert (folder / part / "report.html").is_file()
 
 
 @pytest.mark.slow

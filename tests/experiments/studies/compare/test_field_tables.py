@@ -249,7 +249,7 @@ def test_a_comparison_says_once_what_all_sources_share(
     assert "--set traces.path=FILE" in unset
     wrong = refused("paper/bonafide", "--set=traces.pth=x", "--dry-run")
     assert "traces.pth" in wrong
-    assert "did you mean 'path'" in wrong
+    assert "did you mean 'traces.path'" in wrong
     idle = tmp_path / "idle.yaml"
     idle.write_text("name: x\nbenchmark: compare\nmodel: {name: x}\nsources: [{config: judge}]\n")
-    assert "model: no source has this section; take it out" in refused(str(idle), "--dry-run")
+    assert "model.name: no source has this key" in refused(str(idle), "--dry-run")

@@ -1,0 +1,44 @@
+"""Keys of a config class: which keys and sections it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel
+
+
+def section_of(kind: type[BaseModel], key: str) -> type[BaseModel] | None:
+    """Class of a section of a config class; None if the key is no section."""
+    field = kind.model_fields.get(key)
+    annotation = field.annotation if field else None
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return None
+
+
+def section_at(kind: type[BaseModel], key: Sequence[str | int]) -> type[BaseModel] | None:
+    """Class of the section at the path `key`; None if there is none."""
+    section: type[BaseModel] | None = kind
+    for part in key:
+        section = section_of(section, str(part)) if section else None
+    return section
+
+
+def has_key(kind: type[BaseModel], key: Sequence[str]) -> bool:
+    """Whether a config class has a key, or a key whose value is a mapping that may hold it."""
+    for part in key:
+        if part not in kind.model_fields:
+            return False
+        section = section_of(kind, part)
+        if section is None:
+            return True
+        kind = section
+    return True
+
+
+def keys_of(kind: type[BaseModel], place: str = "") -> Iterator[str]:
+    """Yields all keys of a config class, dotted, and the names of its sections."""
+    for name in kind.model_fields:
+        yield place + name
+        if section := section_of(kind, name):
+            yield from keys_of(section, f"{place}{name}.")
