@@ -9,7 +9,25 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import AC2, ACCURACY, AUROC, AVERAGE_PRECISION, F1, KAPPA, SATURATED, AgainstLabel, Count, Kept, Mask, Mean, Numbers, all_of, every_row, rows_known, rows_with
+from faithscope.experiments.analysis.cells import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    AVERAGE_PRECISION,
+    F1,
+    KAPPA,
+    SATURATED,
+    AgainstLabel,
+    Count,
+    Kept,
+    Mask,
+    Mean,
+    Numbers,
+    all_of,
+    every_row,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.spend import SPEND, spend_table
 from faithscope.experiments.analysis.statistics.against_label import drawn_by_one

@@ -9,7 +9,25 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import AC2, ACCURACY, AUROC, KAPPA, SATURATED, AgainstLabel, Count, Kept, Mask, Mean, Numbers, Share, all_of, rows_known, rows_with, rows_without, waterfall
+from faithscope.experiments.analysis.cells import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    KAPPA,
+    SATURATED,
+    AgainstLabel,
+    Count,
+    Kept,
+    Mask,
+    Mean,
+    Numbers,
+    Share,
+    all_of,
+    rows_known,
+    rows_with,
+    rows_without,
+    waterfall,
+)
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.spend import SPEND
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Boot, Lines, Mean, Numbers, all_of, rows_known, rows_with
+from faithscope.experiments.analysis.cells import (
+    Boot,
+    Lines,
+    Mean,
+    Numbers,
+    all_of,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
 from faithscope.experiments.analysis.statistics.calibration import (
     FOLDS,

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Boot, Lines, Mean, Numbers, Values, rows_known, values_of
+from faithscope.experiments.analysis.cells import (
+    Boot,
+    Lines,
+    Mean,
+    Numbers,
+    Values,
+    rows_known,
+    values_of,
+)
 from faithscope.experiments.analysis.columns import Column, described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
 from faithscope.experiments.analysis.tables import Table

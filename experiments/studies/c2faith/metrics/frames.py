@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Count, Mask, all_of, every_row, rows_known, rows_with
+from faithscope.experiments.analysis.cells import (
+    Count,
+    Mask,
+    all_of,
+    every_row,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import Column, described
 from faithscope.experiments.analysis.tidy import check_rows, typed
 from faithscope.experiments.engine.forms.tasks import NO_STEP

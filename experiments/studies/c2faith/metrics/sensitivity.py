@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Boot, Kept, Lines, Numbers, Share, Values, all_of, rows_known
+from faithscope.experiments.analysis.cells import (
+    Boot,
+    Kept,
+    Lines,
+    Numbers,
+    Share,
+    Values,
+    all_of,
+    rows_known,
+)
 from faithscope.experiments.analysis.columns import described, estimates
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap

@@ -16,7 +16,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Count, Kept, Lines, Mask, Mean, Numbers, Share, all_of, levels, rows_with, rows_without
+from faithscope.experiments.analysis.cells import (
+    Count,
+    Kept,
+    Lines,
+    Mask,
+    Mean,
+    Numbers,
+    Share,
+    all_of,
+    levels,
+    rows_with,
+    rows_without,
+)
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items

@@ -11,7 +11,17 @@ from typing import Any
 import pandas as pd
 from scipy.stats import spearmanr
 
-from faithscope.experiments.analysis.cells import Count, Lines, Mean, Numbers, Share, all_of, every_row, rows_with, rows_without
+from faithscope.experiments.analysis.cells import (
+    Count,
+    Lines,
+    Mean,
+    Numbers,
+    Share,
+    all_of,
+    every_row,
+    rows_with,
+    rows_without,
+)
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import OVERALL, Table, pooled
