@@ -11,7 +11,7 @@ from faithscope.experiments.analysis.html import table_of
 from faithscope.experiments.analysis.item_view import Item, Items, ItemView, Part
 from faithscope.experiments.analysis.page import Block, Grid
 from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.tidy import distinct, rows, where
+from faithscope.experiments.analysis.tidy import distinct, only, rows, where
 from faithscope.experiments.studies.training.tables import MEASURED
 
 SHOWN = ("step", "reward", "accuracy", "changed", "followed", "value", "n_rewarded", "n_rollouts")
@@ -22,7 +22,7 @@ def items(run: Run) -> Iterator[Item]:
     """Every training, and every planted model as it was before training."""
     steps, battery = run.training, run.battery
     keys = ["model", "method", "seed"]
-    for key in distinct(pd.concat([battery[keys], steps[keys]]), *keys):
+    for key in distinct(pd.concat([only(battery, keys), only(steps, keys)]), *keys):
         name = f"{key['method']}-{key['seed']}"
         of = (where(frame, **key) for frame in (steps, battery))
         part = Part(key["model"], key["method"], [name, key["method"]])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_of, panels
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Bullets, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.training.config import START
 from faithscope.experiments.studies.training.results import Results
@@ -80,8 +82,12 @@ def pictures(results: Results) -> list[Picture]:
     def draw(ax: Any, model: str) -> None:
         of_model = where(history, model=model)
         for i, method in enumerate(dict.fromkeys(of_model["method"])):
-            line = where(of_model, method=method).groupby("step", as_index=False)["reward"].mean()
-            curve(ax, line, "step", "reward", Style(f"C{i}", "", method), interval="")
+            means = [
+                {"step": key["step"], "reward": numbers(of_step["reward"]).mean()}
+                for key, of_step in groups(where(of_model, method=method), ["step"])
+            ]
+            style = Style(f"C{i}", "", method)
+            curve(ax, pd.DataFrame(means), "step", "reward", style, interval="")
 
     of_steps = panels(keys, draw, keys, labels=("step", "mean reward")) if len(history) else None
     return [
@@ -97,7 +103,7 @@ def pictures(results: Results) -> list[Picture]:
             "training_history",
             "What was earned as training went on?",
             "Mean reward of each step, over seeds. Rewards of two methods are not on one scale.",
-            history[["model", "method", "seed", "step", "reward"]],
+            only(history, ["model", "method", "seed", "step", "reward"]),
             of_steps,
             "Nothing was trained.",
         ),

@@ -79,9 +79,8 @@ class Results:
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     place = {method: i for i, method in enumerate(METHODS)}
-    key = frame["method"].map(place)
-    return (
-        frame.assign(_place=key)
-        .sort_values(["model", "_place", "seed"], kind="stable")
-        .drop(columns="_place")
-    )
+
+    def key(column: pd.Series) -> pd.Series:
+        return column.map(place.__getitem__) if column.name == "method" else column
+
+    return frame.sort_values(["model", "method", "seed"], kind="stable", key=key)

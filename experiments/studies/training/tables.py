@@ -10,7 +10,7 @@ from faithscope.experiments.analysis.cells import Boot, Count, Kept, Number
 from faithscope.experiments.analysis.columns import Column, described
 from faithscope.experiments.analysis.paper_table import or_dash
 from faithscope.experiments.analysis.tables import Table, declared
-from faithscope.experiments.analysis.tidy import keep, numbers, rows, where
+from faithscope.experiments.analysis.tidy import groups, keep, numbers, rows, where
 from faithscope.experiments.studies.training.config import START
 
 METHOD = Column("method", meaning="What the model was trained for; `start` is before training.")
@@ -78,10 +78,11 @@ def at_the_end(steps: pd.DataFrame) -> pd.DataFrame:
     """The rows of the last tenth of the steps of each training, at least of one step."""
     if steps.empty:
         return steps
-    number = steps["step"]
-    of_each = [steps[name] for name in ("model", "method", "seed")]
-    n_steps = number.groupby(of_each).transform("max") + 1
-    return keep(steps, number >= n_steps - (n_steps // 10).clip(lower=1))
+    of_each = [
+        keep(of, of["step"] > of["step"].max() - max(1, (of["step"].max() + 1) // 10))
+        for _, of in groups(steps, ["model", "method", "seed"])
+    ]
+    return pd.concat(of_each)
 
 
 AT_THE_END = "The last tenth of the steps of all seeds."
