@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.comparison.headline import (
 )
 from faithscope.experiments.analysis.comparison.join import join
 from faithscope.experiments.analysis.comparison.scores import PLACE
-from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.tidy import numbers, only, rows, where
 
 PRIMARIES = {
     "behaviour": Primary(("flips_{framing}",), True),
@@ -67,7 +67,7 @@ def test_every_pair_of_kinds_has_a_row_in_each_framing_with_its_correlation() ->
     assert row["p"] < row["p_corrected"] <= 0.05
     missing = where(of, one="logit", two="judged", framing="reprompt")
     assert missing["reason"].tolist() == ["no run has the measure tv_reprompt"]
-    assert missing["rho"].isna().all()
+    assert np.isnan(numbers(missing["rho"])).all()
 
 
 def test_reliability_is_that_of_the_second_judge_and_is_named_where_there_is_none() -> None:
@@ -87,7 +87,7 @@ def with_steps(given: dict[str, tuple[str, Any]], noise: float, n_steps: int = 6
     """A run of measures whose score is the mean of noisy credits of steps."""
     rng = np.random.default_rng(1)
     run = run_of(given)
-    places = run.traces[list(PLACE)].to_dict("records")
+    places = rows(only(run.traces, PLACE))
     steps, items = [], run.items.copy()
     for name, (family, truth) in given.items():
         credits = np.asarray(truth)[:, None] + noise * rng.normal(size=(len(truth), n_steps))
