@@ -29,7 +29,7 @@ EXTRAS = {
     "nnsight": "nnsight on the same weights",
     "judge": "judges behind an API",
     "vllm": "generation by vLLM, whose pins may need an environment of their own",
-    "train": "fine-tuning",
+    "train": "training of adapters, and adapters as models",
     "dev": "tests, linters, notebooks",
 }
 """Extra of the distribution -> what it adds."""
