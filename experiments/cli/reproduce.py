@@ -106,8 +106,8 @@ def _named(what: str) -> tuple[Paper, str]:
     if what in known:
         return known[what]
     guess = did_you_mean(what, [*known, LIST, ALL])
-    there = f"{f'{guess} There' if guess else '; there'} are {', '.join(known)}"
-    raise UserError(f"reproduce: no table {what!r}{there}")
+    there = f"; there are {', '.join(known)}"
+    raise UserError(f"reproduce: no table {what!r}{guess or there}")
 
 
 def _refuse(what: str, options: dict[str, object]) -> None:
