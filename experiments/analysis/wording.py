@@ -1,9 +1,14 @@
-"""The order of models in tables and figures, and numbers as sentences show them."""
+"""Names of models as tables and figures show them, their order, and numbers in sentences."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import pandas as pd
+
+from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.tidy import distinct
 from faithscope.experiments.data.planted.plants import PLANTS
 
 
@@ -22,3 +27,41 @@ def model_order(model: str) -> tuple[int, str]:
 def percent(value: float) -> str:
     """A share as a percentage without decimals; a dash for NaN."""
     return "–" if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+LONGEST = 34
+
+
+def short(model: str) -> str:
+    """A model's name without the organisation or folder before it."""
+    return visible(model.rstrip("/").rpartition("/")[2]).replace("\n", " ")
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Name -> its part after the last slash, or the whole name if two names would become equal."""
+    unique = list(dict.fromkeys(names))
+    last = [short(j) for j in unique]
+    whole = [visible(j).replace("\n", " ") for j in unique]
+    names_shown = [a if last.count(a) == 1 else b for a, b in zip(last, whole, strict=True)]
+    cut = [middle_cut(s) for s in names_shown]
+    return dict(zip(unique, cut if len(set(cut)) == len(cut) else names_shown, strict=True))
+
+
+def middle_cut(name: str, longest: int = LONGEST) -> str:
+    """Cuts the middle out of a name longer than `longest`, since names of one family differ at
+    either end."""
+    if len(name) <= longest:
+        return name
+    half = (longest - 1) // 2
+    return f"{name[: longest - 1 - half]}…{name[-half:]}"
+
+
+def pairs_of(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """(model, task) pairs of a table, in the order in which tables and figures list models."""
+    pairs = [(r["model"], r["task"]) for r in distinct(table, "model", "task")]
+    return sorted(pairs, key=lambda pair: (model_order(pair[0]), pair[1]))
+
+
+def pair_names(pairs: Sequence[tuple[str, str]], between: str = " · ") -> list[str]:
+    """Display names of (model, task) pairs; titles of narrow panels put a new line `between`."""
+    return [f"{middle_cut(short(model), 30)}{between}{visible(task)}" for model, task in pairs]

@@ -77,9 +77,7 @@ def run(
     return carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
 
 
-commands.command("train", help="Train adapters as a config of train/ says: `run` by another name.")(
-    run
-)
+commands.command("train", help="Train adapters: `run` for configs of train/.")(run)
 
 
 @commands.command()

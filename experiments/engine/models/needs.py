@@ -58,10 +58,6 @@ def _needs(config: FolderConfig) -> Iterator[Need]:
         problem = hub.unreachable()
         more = "; copies in its cache are read, or give files: --set data.path=…"
         yield Need("data sets of the hub", f"{problem}{more}" if problem else "")
-    if path := dict(settings).get(("traces", "path")):
-        there = Path(str(path)).expanduser().exists()
-        why = f"there is no {str(path)!r} here; name it: --set traces.path=FOLDER"
-        yield Need("the chains that it reads", "" if there else why)
 
 
 def _of_hub(config: FolderConfig) -> bool:

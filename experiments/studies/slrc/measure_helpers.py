@@ -37,9 +37,9 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Frame
-from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tables import Groups, Table
 from faithscope.experiments.analysis.tidy import distinct, mean_present, where
+from faithscope.experiments.analysis.wording import pair_names, pairs_of
 from faithscope.experiments.studies.slrc.tables.outcomes import share_within_floor
 from faithscope.probes.reference_answer import FORCED
 

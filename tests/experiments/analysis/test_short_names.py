@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis.short_names import short_names
+from faithscope.experiments.analysis.wording import short_names
 
 
 def test_names_stay_apart():

@@ -22,9 +22,9 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, keep, numbers, rows, where
+from faithscope.experiments.analysis.wording import middle_cut, short_names
 from faithscope.experiments.studies.c2faith.figures.voices import SILENT, voices
 
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, PALE
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import short_names
 from faithscope.experiments.studies.c2faith.figures.voices import Voice, voice_panels, voices
 from faithscope.experiments.studies.c2faith.metrics.agreement import JUDGES, SEPARATOR
 

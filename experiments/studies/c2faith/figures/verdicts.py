@@ -25,9 +25,9 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.charts import Dot, dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import LONGEST, middle_cut, short_names
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import numbers, rows, where
+from faithscope.experiments.analysis.wording import LONGEST, middle_cut, short_names
 from faithscope.experiments.studies.c2faith.figures.voices import (
     SILENT,
     Line,

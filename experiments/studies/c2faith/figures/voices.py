@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import Style, note
 from faithscope.experiments.analysis.charts import behind, curve, dot_rows, dots_of, panels
-from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import short_names
 
 SILENT = "no verdict"
 

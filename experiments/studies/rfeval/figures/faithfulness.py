@@ -22,9 +22,9 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import count, groups, rows, where
+from faithscope.experiments.analysis.wording import middle_cut
 from faithscope.experiments.studies.rfeval.figures.lines import (
     LINE,
     NONE_COUNTS,

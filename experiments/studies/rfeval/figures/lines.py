@@ -27,9 +27,9 @@ from faithscope.experiments.analysis.charts import (
     panels,
     share_bars,
 )
-from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import short_names
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 

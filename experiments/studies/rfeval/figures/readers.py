@@ -23,7 +23,6 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of, draw_dots, panels
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import (
@@ -35,6 +34,7 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
+from faithscope.experiments.analysis.wording import short_names
 from faithscope.experiments.studies.rfeval.metrics.frames import STANCES
 
 PARTS = {

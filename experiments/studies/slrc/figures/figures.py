@@ -25,10 +25,9 @@ from faithscope.experiments.analysis.axes import (
 from faithscope.experiments.analysis.by_unit import told_apart
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
 from faithscope.experiments.analysis.picture import STYLE, Picture
-from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, summed, where
-from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.analysis.wording import model_order, pair_names, pairs_of
 from faithscope.experiments.studies.slrc.figures.maps import (
     BETWEEN_STYLES,
     by_task_picture,

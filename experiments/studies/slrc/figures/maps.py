@@ -16,10 +16,15 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style, unit_square
 from faithscope.experiments.analysis.charts import field, panels, points
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import middle_cut, pair_names, pairs_of, short
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
-from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.analysis.wording import (
+    middle_cut,
+    model_order,
+    pair_names,
+    pairs_of,
+    short,
+)
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES, ORDER
 from faithscope.experiments.studies.slrc.tables.verdict import primary
 

@@ -14,9 +14,8 @@ from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
 from faithscope.experiments.analysis.charts import names_beside, panels, points
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.short_names import short_names
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
-from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.analysis.wording import model_order, short_names
 from faithscope.experiments.studies.slrc.tables.models import FIGURE_3, LEAST, SCORES
 from faithscope.experiments.studies.slrc.tables.verdict import VARIANT_ORDER
 

@@ -18,9 +18,9 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.wording import pairs_of
 from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
     mean_steps,

@@ -21,7 +21,6 @@ from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.classifiers import (
     Classifying,
@@ -32,6 +31,7 @@ from faithscope.experiments.analysis.statistics.classifiers import (
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
+from faithscope.experiments.analysis.wording import pair_names, pairs_of
 from faithscope.experiments.studies.slrc.measure_helpers import picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
 from faithscope.probes.linear_probe import LinearProbeSettings

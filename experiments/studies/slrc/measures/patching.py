@@ -22,9 +22,9 @@ from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pair_names, pairs_of
 from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import mean, present, where
+from faithscope.experiments.analysis.wording import pair_names, pairs_of
 from faithscope.experiments.studies.slrc.measure_helpers import PLACE, per_step, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS

@@ -15,9 +15,9 @@ from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.short_names import pairs_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import columns, where
+from faithscope.experiments.analysis.wording import pairs_of
 from faithscope.experiments.studies.slrc.measure_helpers import (
     LAYERS,
     of_pairs,

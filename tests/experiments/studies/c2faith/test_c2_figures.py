@@ -13,8 +13,8 @@ from figure_fit import drawing_problems, texts_of
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.picture import Picture, save, svg
-from faithscope.experiments.analysis.short_names import middle_cut
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.wording import middle_cut
 from faithscope.experiments.studies.c2faith.figures.comparisons import (
     variant_name,
     varied,

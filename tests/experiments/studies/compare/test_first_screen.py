@@ -55,7 +55,7 @@ def screen(joined: Joined) -> dict[str, str]:
     about = joined.measures.reset_index().assign(
         forwards=3.0, tokens=math.nan, seconds=math.nan, dollars=math.nan
     )
-    tables |= {"measures": MEASURES.table(about)}
+    tables |= {"measures": MEASURES.filled(about)}
     tables |= {"headline": headline_table(joined, PRIMARIES, HOW)}
     blocks = list(first_screen(tables, joined).blocks)
     texts, at = {}, ""

@@ -137,7 +137,7 @@ def test_the_archive_is_among_what_the_config_needs(
     sets = list(PAPER.table("figure9").sets)
     config = load_config("paper/fine_cot", sets, at_hand=False)
     (need,) = needs(config)
-    assert need.lacking == "there is no 'faithcot' here; name it: --set traces.path=FOLDER"
+    assert need.lacking.startswith("'faithcot' is not here; name the file or folder: --set traces")
     (tmp_path / "faithcot").mkdir()
     (need,) = needs(config)
-    assert (need.what, need.lacking) == ("the chains that it reads", "")
+    assert (need.what, need.lacking) == ("what traces.path names", "")
