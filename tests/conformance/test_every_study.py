@@ -38,8 +38,8 @@ OUTPUTS = "tables"
 
 
 HELD_ELSEWHERE = {"compare", "training"}
-"""Studies that are held to these rules elsewhere: the units of a comparison are whole runs of others,
-and a training asks no API and is killed within its one unit
+"""Studies that are held to these rules elsewhere: the units of a comparison are whole runs of
+others; a training asks no API and is killed within its one unit
 (tests/experiments/studies/training)."""
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.planted.plants import PLANTS
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from faithscope.experiments.engine.store import Store
     from faithscope.experiments.studies.training.work import TrainWork
 
+PLANTED = "planted:"
 VERSION = 1
 """Raised when a change gives other adapters from the same config."""
 
@@ -98,8 +98,9 @@ def _adapters(
     config: TrainConfig, model: str, asked: list[tuple[Task, Question]]
 ) -> Iterator[Adapter]:
     """Yields the adapters of one model. The model before training stands once for every seed."""
-    variant = planted_variant(model)
-    measured = variant is not None and PLANTS[variant].follows != "named"
+    plant = PLANTS.get(model.removeprefix(PLANTED)) if model.startswith(PLANTED) else None
+    if plant is not None and plant.follows == "named":
+        plant = None  # its battery is another
     weights = fingerprint(model, config.model.revision)
     decides = config.model_dump(
         include={"updates", "sampling", "adapter", "optimizer", "rewards", "bound", "seed", "steps"}
@@ -114,9 +115,9 @@ def _adapters(
             units = {}
             if method != START:
                 units[TRAINING] = of_training.of(method=method, seed=seed)
-            if measured:
+            if plant is not None:
                 trained = units.get(TRAINING)
                 ids = UnitIds(**shared)
-                units[BATTERY] = ids.of(battery=variant, n=config.measured_on, of=trained)
+                units[BATTERY] = ids.of(battery=plant.name, n=config.measured_on, of=trained)
             if units:
                 yield Adapter(model, method, seed, units, tuple(asked))
