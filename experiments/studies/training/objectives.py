@@ -211,4 +211,4 @@ OBJECTIVES = {
         ),
     )
 }
-"""Name -> objective."""
+"""Every objective by its name, in the order of the documentation."""

@@ -184,7 +184,7 @@ SEEDS = Table(
     ("model", METHOD, SEED),
     (Kept(MEASURED),),
 )
-"""The same for each seed."""
+"""What planted models' answers follow after training, a row for each seed."""
 NAMES = {
     "grpo": ("GRPO", "Correctness only", "None"),
     "csr": ("CSR", "KL regularisation", "None"),
