@@ -82,7 +82,9 @@ def load(
         )
         attention.hand_back(base.hf)
         adapted = adapters.put_on(base.hf, folder)
-        return wrap(adapted, base.tokenizer, name=name, marks=marks, verify_model=verify_model)
+        model = wrap(adapted, base.tokenizer, name=name, marks=marks, verify_model=verify_model)
+        model.cautions = (*base.cautions, *model.cautions)
+        return model
     source = _source(name, revision)
     where = str(source.location)
     at = _device(device)

@@ -48,7 +48,9 @@ class TrainWork(Worker[Adapter]):
     def do(self, model: str) -> None:
         for item in self.batches_of(model):
             for stage, work in ((TRAINING, self._train), (BATTERY, self._measure)):
-                if stage in self.missing(item):
+                lacking = self.missing(item)
+                # a training that failed leaves no adapter to measure
+                if stage in lacking and (stage == TRAINING or TRAINING not in lacking):
                     self.begin(model, item, stage)
                     self.keep(item, stage, self._done(item, work))
 

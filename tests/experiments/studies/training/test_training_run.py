@@ -165,6 +165,23 @@ def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
     assert not run(torn).failures
 
 
+def test_a_training_that_fails_ends_no_other(tmp_path, monkeypatch):
+    update = loop.Training.update
+
+    def fails(self, number):
+        if self.seed == 0:
+            raise RuntimeError("no luck")
+        return update(self, number)
+
+    monkeypatch.setattr(loop.Training, "update", fails)
+    ended = run(load_config(config(tmp_path, seeds=[0, 1], updates=1), []))
+    assert [("no luck" in failure) for failure in ended.failures] == [True]
+    assert faithscope.load_run(ended.run_dir).battery["seed"].tolist() == [1]
+    monkeypatch.setattr(loop.Training, "update", update)
+    again = run(load_config(config(tmp_path, seeds=[0, 1], updates=1), []))
+    assert faithscope.load_run(again.run_dir).battery["seed"].tolist() == [0, 1]
+
+
 def test_two_seeds_give_two_adapters(tmp_path):
     ended = run(load_config(config(tmp_path, seeds=[0, 1], updates=1), []))
     one, other = (weights(ended.run_dir, "cosr_differentiable", seed) for seed in (0, 1))
