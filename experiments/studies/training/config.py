@@ -27,6 +27,7 @@ METHODS = (
     "farl",
     "cosr",
     "cosr_differentiable",
+    "cosr_log_odds",
     "lc_cosr",
     "update_mask",
     "gradient_mask",
@@ -58,7 +59,7 @@ class SamplingConfig(Section):
     max_new_tokens: StrictInt = Field(default=128, ge=1)
     """Most tokens of a rollout. A rollout that is cut off is counted and not rewarded."""
     temperature: StrictFloat = Field(default=1.0, gt=0)
-    """Sampling temperature. The policy's loss is exact at 1."""
+    """Sampling temperature. The policy that is trained is the one at this temperature."""
     answer_tokens: StrictInt = Field(default=24, ge=1)
     """Most tokens of an answer that is asked for after an edit."""
 
@@ -107,9 +108,6 @@ class Rewards(Section):
     and does not say what it is for; 0 counts it without rewarding it."""
     npo_beta: StrictFloat = Field(default=0.1, gt=0)
     """Inverse temperature of FARL's unlearning (NPO)."""
-    distance: Literal["log_prob", "log_odds"] = "log_prob"
-    """Scale of `cosr_differentiable`: the answer's log-probability, or its log-odds against all
-    other answers. A model that is certain of its answer has next to no gradient of the first."""
     most: StrictFloat = Field(default=5.0, gt=0)
     """Nats beyond which a larger distance between two answer distributions earns nothing more."""
 

@@ -33,6 +33,7 @@ from faithscope.experiments.studies.training.losses import (
 from faithscope.experiments.studies.training.objectives import Objective
 from faithscope.experiments.studies.training.policy import Policy
 from faithscope.experiments.studies.training.rollouts import (
+    FULL,
     TRUNCATED,
     UNANSWERED,
     Rollout,
@@ -214,20 +215,21 @@ class Training:
     def _backward(self, rollouts: Sequence[Rollout], advantage: Tensor) -> tuple[float, int]:
         """Adds up the gradient of the whole loss; returns it, and the number of rollouts with a
         loss beside the policy's."""
-        o, whole, taught = self.config.optimizer, 0.0, 0
+        o, heat = self.config.optimizer, self.config.sampling.temperature
+        whole, taught = 0.0, 0
         texts = [r.text() for r in rollouts]
         weights = token_weights([t.learned for t in texts], advantage, o.per)
         total = max(1, sum(t.learned for t in texts))
         counted = [i for i, w in enumerate(weights) if w != 0 or (o.kl and texts[i].learned)]
         for part in _parts(counted, [len(t.ids) for t in texts], o.tokens):
             of_part = [texts[i] for i in part]
-            log_probs = self.policy.log_probs(of_part, self.objective.sight)
+            log_probs = self.policy.log_probs(of_part, self.objective.sight, heat)
             loss = -torch.stack(
                 [weights[i] * of.sum() for i, of in zip(part, log_probs, strict=True)]
             ).sum()
             if o.kl:
                 with torch.no_grad(), self.policy.reference():
-                    before = self.policy.log_probs(of_part)
+                    before = self.policy.log_probs(of_part, temperature=heat)
                 drifts = [drift(of, ref) for of, ref in zip(log_probs, before, strict=True)]
                 loss = loss + o.kl / total * torch.stack(drifts).sum()
             loss.backward()
@@ -271,6 +273,7 @@ class Training:
             "changed": _mean(r.changed("dropped") for r in asked),
             "changed_before_last": _mean(r.changed("dropped") for r in before_last),
             "changed_shuffled": _mean(r.changed("shuffled") for r in asked),
+            "changed_by_asking": _mean(r.changed(FULL) for r in asked),
             "followed": _mean(r.answers["rewritten"] == r.claimed for r in asked if r.claimed),
             "mean_steps": _mean(len(r.trace.counted_steps) for r in rollouts),
             "mean_tokens": _mean(r.text().learned for r in rollouts),

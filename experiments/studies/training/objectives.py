@@ -101,16 +101,19 @@ def unforgotten(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | 
     return forgetting(policy.log_probs([text])[0].sum(), reference, rewards.npo_beta)
 
 
-def dependence(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
+def dependence(scale: Callable[[Tensor, int], Tensor]) -> Loss:
     """CoSR, differentiable: minus log p(a | all steps) − log p(a | one step dropped) of the
-    rollout's answer, at most `most` nats; or the same of log-odds."""
-    names = rollout.asking.answers
-    if "dropped" not in rollout.edited or rollout.answer not in names:
-        return None
-    scale = log_odds if rewards.distance == "log_odds" else Tensor.__getitem__
-    at = names.index(rollout.answer)
-    full, dropped = (scale(of, at) for of in _after(policy, rollout, FULL, "dropped"))
-    return -(full - dropped).clamp(max=rewards.most)
+    rollout's answer a, at most `most` nats; or the same of another scale than log p."""
+
+    def loss(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
+        names = rollout.asking.answers
+        if "dropped" not in rollout.edited or rollout.answer not in names:
+            return None
+        at = names.index(rollout.answer)
+        full, dropped = (scale(of, at) for of in _after(policy, rollout, FULL, "dropped"))
+        return -(full - dropped).clamp(max=rewards.most)
+
+    return loss
 
 
 def following(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
@@ -165,7 +168,14 @@ OBJECTIVES = {
             "one",
             ("dropped", "shuffled"),
             correct,
-            dependence,
+            dependence(Tensor.__getitem__),
+        ),
+        Objective(
+            "cosr_log_odds",
+            "CoSR through gradients of log-odds, which an answer that is certain keeps as well",
+            ("dropped", "shuffled"),
+            correct,
+            dependence(log_odds),
         ),
         Objective(
             "lc_cosr",

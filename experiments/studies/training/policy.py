@@ -87,12 +87,16 @@ class Policy:
         setattr(settings, BASE, self.model.name)
         settings.save_pretrained(folder)
 
-    def log_probs(self, texts: Sequence[Text], sight: Sight = "all") -> list[Tensor]:
+    def log_probs(
+        self, texts: Sequence[Text], sight: Sight = "all", temperature: float = 1.0
+    ) -> list[Tensor]:
         """Per text, the (learned,) log-probabilities of its last ids, in nats, with gradient."""
-        if sight != "all":
-            return [self._seen(text, sight) for text in texts]
-        logits = self._logits([text.ids for text in texts])
-        return [_of(row, text) for row, text in zip(logits, texts, strict=True)]
+        logits = (
+            self._logits([text.ids for text in texts])
+            if sight == "all"
+            else [self._seen(text, sight) for text in texts]
+        )
+        return [_of(row, text, temperature) for row, text in zip(logits, texts, strict=True)]
 
     def answers(
         self, prefixes: Sequence[Sequence[int]], labels: Sequence[Sequence[int]], names: list[str]
@@ -133,8 +137,7 @@ class Policy:
             )
         with attention.session(_Sight(text, sight, self.model.structure.reaches)):
             ids = torch.tensor([text.ids], device=self.model.device)
-            logits = self.hf(input_ids=ids, use_cache=False).logits[0]
-        return _of(logits, text)
+            return self.hf(input_ids=ids, use_cache=False).logits[0]
 
 
 @contextmanager
@@ -145,10 +148,10 @@ def _without_deprecations() -> Iterator[None]:
         yield
 
 
-def _of(logits: Tensor, text: Text) -> Tensor:
+def _of(logits: Tensor, text: Text, temperature: float) -> Tensor:
     """The log-probabilities of the ids of a text that are learned from."""
     start = len(text.ids) - text.learned
-    of = logits[start - 1 : len(text.ids) - 1].float().log_softmax(-1)
+    of = (logits[start - 1 : len(text.ids) - 1].float() / temperature).log_softmax(-1)
     ids = torch.tensor(text.ids[start:], device=of.device)
     return of.gather(-1, ids[:, None])[:, 0]
 

@@ -35,7 +35,7 @@ stand in another order. `rewritten`: one step is corrupted and the model writes 
 FULL = "full"
 TRUNCATED, UNANSWERED = "truncated", "unanswered"
 """Why a rollout is not rewarded, besides the reasons of `data.traces.exclusion`: the limit of
-tokens cut it off, or no answer could be read after its whole reasoning."""
+tokens cut it off, or it states no answer that could be read."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Rollout:
     edited: dict[str, Trace] = field(default_factory=dict)
     """Arm -> edited trace, with `full` for the rollout itself; an edit that is impossible lacks."""
     answers: dict[str, str | None] = field(default_factory=dict)
-    """Arm -> answer after it; None if none could be read."""
+    """Arm -> answer that is asked for after it; None if none could be read."""
     step: Step | None = None
     """The step that is dropped or corrupted."""
 
@@ -62,12 +62,13 @@ class Rollout:
 
     @property
     def answer(self) -> str | None:
-        """The answer after the whole reasoning."""
-        return self.answers.get(FULL)
+        """The answer that the rollout itself states, sampled as its reasoning is."""
+        return self.trace.answer
 
-    def changed(self, arm: Arm) -> bool | None:
-        """Whether the answer after an edit is another; None without such an edit. An answer that
-        cannot be read any more is no change: a model that only trips over a gap earns nothing."""
+    def changed(self, arm: str) -> bool | None:
+        """Whether the answer after an edit is another than the rollout's own; None without such an
+        edit. An answer that cannot be read any more is no change: a model that only trips over a
+        gap earns nothing."""
         if arm not in self.edited:
             return None
         after = self.answers[arm]
@@ -111,7 +112,9 @@ def sample(
 
 
 def _excluded(trace: Trace) -> str | None:
-    return TRUNCATED if trace.finish == "length" else exclusion(trace)
+    if trace.finish == "length":
+        return TRUNCATED
+    return exclusion(trace) or (UNANSWERED if trace.answer is None else None)
 
 
 def ask_after_edits(
@@ -138,9 +141,6 @@ def ask_after_edits(
         replies = ask(model, asking, "prefix", prefixes, ["generated"], answer_tokens=answer_tokens)
         for (rollout, arm), reply in zip(branches, replies, strict=True):
             rollout.answers[arm] = reply.answer
-    for rollout in rollouts:
-        if rollout.excluded is None and rollout.answer is None:
-            rollout.excluded = UNANSWERED
 
 
 def _edits(

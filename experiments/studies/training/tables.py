@@ -39,6 +39,11 @@ STEP = described(
         "The same where the dropped step is not the last one, which often states the answer.",
     ),
     changed_shuffled=("changed by order", "Share whose answer changes when steps are shuffled."),
+    changed_by_asking=(
+        "changed by asking",
+        "Share whose own, sampled answer is another than the one asked for after all its steps: "
+        "what a removal that does nothing would be paid.",
+    ),
     followed="Share whose answer, after a corrupted step that the model writes onward from, is the "
     "one that the new text states.",
     mean_steps=("steps", "Mean number of steps of a rollout."),

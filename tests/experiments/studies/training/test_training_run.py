@@ -194,7 +194,8 @@ def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
     how = {
         "updates": 6,
         "optimizer": {"rate": 0.002, "weight": -1.0},
-        "rewards": {"distance": "log_odds", "most": 100.0},
+        "methods": ["cosr_log_odds"],
+        "rewards": {"most": 100.0},
         "bound": {"chains": 4, "epsilon": 0.01},
     }
     free = run(load_config(config(tmp_path, "free", **how), []))
