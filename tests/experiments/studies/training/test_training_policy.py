@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_models import tiny
 
-from faithscope.experiments.studies.training.policy import Policy, Text
+from faithscope.experiments.studies.training.policy import Choice, Policy, Text
 from faithscope.interp.errors import UserError
 
 IDS = (5, 9, 2, 7, 7, 3, 11, 4, 8, 6)
@@ -81,8 +81,16 @@ def test_the_gradient_mask_changes_gradients_and_no_number():
 
 def test_labels_of_several_tokens_add_up_and_are_normalised():
     of = policy()
-    prefix, labels = IDS[:5], [(3,), (4, 6), (9,)]
-    (together,) = of.answers([prefix], labels, ["a", "b", "a"])
+    prefix, labels = tuple(IDS[:5]), ((3,), (4, 6), (9,))
+    longer, short = of.answers(
+        [
+            Choice((prefix,), labels, ("a", "b", "a")),
+            Choice((prefix, prefix), ((3,), (9,)), ("a", "b")),
+        ]
+    )
+    (together,) = longer
+    assert short[0].exp().sum().item() == pytest.approx(1)
+    assert torch.equal(short[0], short[1])
     alone = [of.log_probs([Text((*prefix, *label), len(label))])[0].sum() for label in labels]
     scores = torch.stack([torch.stack([alone[0], alone[2]]).logsumexp(0), alone[1]])
     assert together.tolist() == pytest.approx(scores.log_softmax(-1).tolist(), abs=1e-5)
