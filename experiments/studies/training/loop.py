@@ -110,8 +110,9 @@ class Training:
         began = time.perf_counter()
         s, o = self.config.sampling, self.config.optimizer
         seed = f"{self.config.seed}-{self.seed}-{number}"
-        rollouts = sample(self.model, self._questions(number), s.group, self._sampling(seed))
-        ask_after_edits(self.model, rollouts, self.objective.arms, seed, s.answer_tokens)
+        with self.policy.merged():
+            rollouts = sample(self.model, self._questions(number), s.group, self._sampling(seed))
+            ask_after_edits(self.model, rollouts, self.objective.arms, seed, s.answer_tokens)
         rewards = self._rewards(rollouts, seed)
         advantage = advantages(rewards, [r.group for r in rollouts], scaled=o.scaled)
         self.optimizer.zero_grad(set_to_none=True)

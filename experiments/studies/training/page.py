@@ -16,10 +16,12 @@ from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, wh
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.training.config import START
 from faithscope.experiments.studies.training.results import Results
-from faithscope.experiments.studies.training.tables import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.training.tables import COLUMNS, GAINS, OF_TABLES
 
 FEWEST_SEEDS = 3
 """Number of seeds below which no sentence is said about a method."""
+LEAST_RIGHT = 0.9
+"""Accuracy below which a trained planted model has unlearned its task; before training it is 1."""
 SECTIONS = (
     Section(
         "planted",
@@ -43,25 +45,33 @@ SECTIONS = (
 )
 
 
-def gains(row: Mapping[str, Any]) -> dict[str, bool]:
-    """Name of a gain -> whether its interval lies above zero."""
-    names = ("necessity", "regenerated", "frozen_last", "right_despite_hint")
-    return {name: row[f"{name}_gain_low"] > 0 for name in names}
-
-
 def reading(row: Mapping[str, Any]) -> str:
-    """What training did to one model, in words, by rules that were fixed before any training:
+    """What training did to one model, in words, by intervals of gains over the start.
 
-    true use: changes by regeneration rise, and answers are right more often where the hint is
-    wrong. Sham: changes by removal rise, and neither of these two does.
+    Lost task: fewer than nine in ten fresh questions are answered rightly, and nothing else can be
+    read. True use: changes by regeneration rise, and answers are right more often where the hint
+    is wrong. Sham: changes by removal rise, and neither of these two does.
     """
-    rose = gains(row)
-    if rose["regenerated"] and rose["right_despite_hint"]:
+    if row["accuracy"] < LEAST_RIGHT:
+        return (
+            f"it unlearned its task (right on {row['accuracy']:.0%} of fresh questions), so that "
+            "nothing can be said about its steps"
+        )
+    use = ("regenerated", "right_despite_hint")
+    rose = [name for name in (*use, "necessity") if row[f"{name}_gain_low"] > 0]
+    fell = [name for name in use if row[f"{name}_gain_high"] < 0]
+    if all(name in rose for name in use):
         return "it came to use its steps"
-    if rose["necessity"] and not rose["regenerated"] and not rose["right_despite_hint"]:
+    if fell == list(use):
+        trips = ", and trips over missing steps all the same (sham)" if "necessity" in rose else ""
+        return f"it uses its steps less than before{trips}"
+    if rose == ["necessity"]:
         return "it came to trip over missing steps, and uses them no more than before (sham)"
-    up = [name for name, did in rose.items() if did]
-    return f"only some measures rose: {', '.join(up)}" if up else "no measure of use rose"
+    if rose or fell:
+        moved = [f"{GAINS[name].lower()} rose" for name in rose]
+        moved += [f"{GAINS[name].lower()} fell" for name in fell]
+        return f"the measures disagree: {'; '.join(moved)}"
+    return "no measure of use moved"
 
 
 def pictures(results: Results) -> list[Picture]:

@@ -91,6 +91,28 @@ class Policy:
         finally:
             self.hf.enable_adapters()
 
+    @contextmanager
+    def merged(self) -> Iterator[None]:
+        """A context in which the adapter is added to the weights, so that forwards without gradient
+        cost what those of the model itself do; quantized weights stay apart from it."""
+        before: list[tuple[Tensor, Tensor]] = []
+        layers = [m for m in self.hf.modules() if hasattr(m, "get_delta_weight")]
+        weights: list[Tensor] = [layer.base_layer.weight for layer in layers]  # pyright: ignore
+        if not all(weight.is_floating_point() for weight in weights):
+            yield
+            return
+        with torch.no_grad():
+            for layer, weight in zip(layers, weights, strict=True):
+                before.append((weight, weight.data))
+                (adapter,) = layer.active_adapters  # pyright: ignore
+                weight.data = weight.data + layer.get_delta_weight(adapter)  # pyright: ignore
+        try:
+            with self.reference():
+                yield
+        finally:
+            for weight, data in before:
+                weight.data = data
+
     def save(self, folder: Path) -> None:
         """Write the adapter as PEFT does, into a folder that `faithscope.load` opens."""
         with _without_deprecations():

@@ -99,3 +99,23 @@ def test_labels_of_several_tokens_add_up_and_are_normalised():
 def test_unknown_targets_are_named():
     with pytest.raises(UserError, match=r"adapter\.targets.*nothing_like_it"):
         Policy(tiny("llama"), 4, 8, ["nothing_like_it"], 0)
+
+
+def test_a_merged_adapter_reads_the_same_and_leaves_the_weights_as_they_were():
+    of = policy()
+    with torch.no_grad():
+        for parameter in of.parameters:
+            parameter.add_(0.05)
+    weights = {name: p.clone() for name, p in of.hf.named_parameters()}
+    apart = of.log_probs([text()])[0].detach()
+    with of.merged(), torch.no_grad():
+        merged = of.log_probs([text()])[0]
+    assert torch.allclose(apart, merged, atol=1e-5)
+    assert not torch.allclose(apart, _before(of), atol=1e-3)
+    assert all(torch.equal(p, weights[name]) for name, p in of.hf.named_parameters())
+    assert all(p.requires_grad for p in of.parameters)
+
+
+def _before(of: Policy) -> torch.Tensor:
+    with of.reference(), torch.no_grad():
+        return of.log_probs([text()])[0]
