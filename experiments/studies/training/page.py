@@ -7,14 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
-from faithscope.experiments.analysis.charts import curve, dot_rows, dots_of, panels
+from faithscope.experiments.analysis.axes import PALE, Style, styles_for
+from faithscope.experiments.analysis.charts import curve, panels, points
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Bullets, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.training.config import START
+from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.results import Results
 from faithscope.experiments.studies.training.tables import COLUMNS, GAINS, OF_TABLES
 
@@ -77,16 +77,25 @@ def reading(row: Mapping[str, Any]) -> str:
 def pictures(results: Results) -> list[Picture]:
     """The figures of a training run."""
     planted, history = results.tables["training_planted"], results.tables["training_history"]
-    shown = {
-        "necessity": Style(ORANGE, "o", "removal changes the answer"),
-        "regenerated": Style(BLUE, "s", "corruption, written onward, changes the answer"),
-        "right_despite_hint": Style(BLUE, "^", "right where the hint is wrong"),
-    }
-    names = {(r["model"], r["method"]): f"{r['model']} · {r['method']}" for r in rows(planted)}
-    dots = list(dots_of(planted, shown, ("model", "method")))
-    figure = dot_rows({"": dots}, names, label="share")
-    caption = "Means over seeds with bootstrap intervals; a planted model's row before training is "
-    before = f"called {START}."
+    methods = styles_for([m for m in METHODS if m in set(planted["method"])])
+
+    def place(ax: Any, model: str) -> None:
+        of_model = where(planted, model=model)
+        for method, style in methods.items():
+            of = where(of_model, method=method)
+            lost = bool((of["accuracy"] < LEAST_RIGHT).any())
+            look = style._replace(colour=PALE, label="") if lost else style
+            points(ax, of, "necessity", "right_despite_hint", look)
+        ax.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04))
+
+    starts = list(dict.fromkeys(planted["model"]))
+    labels = ("removal of a step changes the answer", "right where the hint is wrong")
+    figure = panels(starts, place, starts, labels=labels)
+    caption = (
+        "Up: the answer comes from the steps. Right alone: it only misses steps that are gone. "
+        "Means over seeds with bootstrap intervals; pale where the model unlearned its task. "
+        f"{START}: before training."
+    )
     keys = list(dict.fromkeys(history["model"]))
 
     def draw(ax: Any, model: str) -> None:
@@ -104,9 +113,9 @@ def pictures(results: Results) -> list[Picture]:
         Picture(
             "training_planted",
             "Did training make the answer follow the steps?",
-            caption + before,
+            caption,
             planted,
-            figure if len(planted) else None,
+            figure,
             "No planted model was measured.",
         ),
         Picture(
