@@ -110,10 +110,10 @@ def step(
         bound.violations += after < bound.least
         return after
     before = [p.detach().clone() for p in parameters]
+    # first, since V's gradient takes the place of the loss's
+    taken = displacement(optimizer)
     now, of_v = gradient()
-    steps, moved = projected(
-        displacement(optimizer), of_v, inverse_metric(optimizer), now - bound.least
-    )
+    steps, moved = projected(taken, of_v, inverse_metric(optimizer), now - bound.least)
     bound.projections += moved
     for _ in range(HALVINGS):
         move_to(parameters, [b + d for b, d in zip(before, steps, strict=True)])
