@@ -207,7 +207,7 @@ def quoted(original: Trace, edited: Trace) -> str:
 
 def ask(
     model: Model,
-    asking: Asking,
+    asking: Asking | Sequence[Asking],
     framing: Framing,
     prefixes: Sequence[Sequence[int]],
     readings: Sequence[Reading],
@@ -223,50 +223,60 @@ def ask(
     (section 4.7).
 
     Args:
+        asking: the words of all prefixes, or of each; each has the same kind of answer.
         repeat: indices of prefixes that others are compared with; see `interp.answer.ask`.
 
     Raises:
         ValueError: the cue by itself already reads as an answer.
     """
-    cue = asking.cue(framing)
-    check_cue(asking, framing)
-    scored = "scored" in readings and bool(asking.labels)
-    labels = label_ids(model, asking, framing) if scored else []
+    per = [asking] * len(prefixes) if isinstance(asking, Asking) else list(asking)
+    every = list({id(one): one for one in per}.values())
+    for one in every:
+        check_cue(one, framing)
+    label_sets = {id(one): label_ids(model, one, framing) for one in every if "scored" in readings}
     written = "generated" in readings
+    kinds = {one.kind for one in every}
+    if len(kinds) > 1:
+        raise ValueError(f"one call asks for answers of one kind, not {', '.join(sorted(kinds))}")
+    number = kinds == {"number"}
 
-    def answered(text: str, whole: bool) -> str | None:
+    def answered(one: Asking, text: str, whole: bool) -> str | None:
+        cue = one.cue(framing)
         # Tokenizers that mark word beginnings lose the blank before the first decoded word.
         gap = " " if cue[-1:].isalnum() and text[:1].isalnum() else ""
-        return _first_answer(asking.parse, cue, gap + text, whole)
+        return _first_answer(one.parse, cue, gap + text, whole)
+
+    def ended(text: str) -> bool:
+        return all(answered(one, text, whole=False) is not None for one in every)
 
     asked = model.ask(
         prefixes,
-        [labels] * len(prefixes) if scored else None,
+        [label_sets[id(one)] for one in per] if any(label_sets.values()) else None,
         max_new_tokens=answer_tokens if written else 0,
-        stop=(lambda text: answered(text, whole=False) is not None) if cue else None,
-        boundary="number" if asking.kind == "number" else None,
+        stop=ended if all(one.cue(framing) for one in every) else None,
+        boundary="number" if number else None,
         repeat=repeat,
         execution=execution,
     )
 
-    def parsed(ids: Sequence[int]) -> str | None:
-        return answered(model.decode(ids), whole=True)
+    def reply(r: Answered, one: Asking) -> Reply:
+        def parsed(ids: Sequence[int]) -> str | None:
+            return answered(one, model.decode(ids), whole=True)
 
-    def reply(r: Answered) -> Reply:
         scores = {"log_probs": tuple(r.log_probs), "lengths": tuple(r.label_lengths)}
         if r.generated is None:
             return Reply(answer=None, pack=r.pack, **scores)
         return Reply(
             answer=parsed(r.generated.ids),
-            margin=answer_margin(r.generated, parsed, number=asking.kind == "number"),
+            margin=answer_margin(r.generated, parsed, number=number),
             pack=r.pack,
             **scores,
         )
 
-    replies = [reply(r) for r in asked]
-    names = [name for name, _ in asking.labels]
+    replies = [reply(r, one) for r, one in zip(asked, per, strict=True)]
     for i in repeat:
-        repeats = tuple(map(reply, asked[i].repeats))
+        names = [name for name, _ in per[i].labels]
+        repeats = tuple(reply(r, per[i]) for r in asked[i].repeats)
         replies[i] = replace(replies[i], repeats=repeats, noise=noise(asked[i], names))
     return replies
 

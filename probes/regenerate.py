@@ -62,7 +62,7 @@ def regenerate(
     for a trace whose corrupted step ends so late that no position is left to write in.
 
     Args:
-        corrupted: traces of one question whose last edit is of one step.
+        corrupted: traces whose last edit is of one step.
         max_new_tokens: longest continuation; None is one and a half times the tokens it replaces,
             and 32. Fewer if the model has fewer positions left.
         reserve: positions to leave free at the end for the answer.

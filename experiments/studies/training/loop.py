@@ -30,8 +30,8 @@ from faithscope.experiments.studies.training.losses import (
     token_weights,
     variation,
 )
-from faithscope.experiments.studies.training.objectives import Objective
-from faithscope.experiments.studies.training.policy import Policy
+from faithscope.experiments.studies.training.objectives import Objective, choice
+from faithscope.experiments.studies.training.policy import Choice, Policy
 from faithscope.experiments.studies.training.rollouts import (
     FULL,
     TRUNCATED,
@@ -43,7 +43,6 @@ from faithscope.experiments.studies.training.rollouts import (
 from faithscope.interp.errors import UserError
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, remove_step
-from faithscope.probes.framing import label_ids, prefix_ids
 
 Asked = tuple[Task, Question]
 Row = dict[str, Any]
@@ -111,8 +110,9 @@ class Training:
         began = time.perf_counter()
         s, o = self.config.sampling, self.config.optimizer
         seed = f"{self.config.seed}-{self.seed}-{number}"
-        rollouts = sample(self.model, self._questions(number), s.group, self._sampling(seed))
-        ask_after_edits(self.model, rollouts, self.objective.arms, seed, s.answer_tokens)
+        with self.policy.merged():
+            rollouts = sample(self.model, self._questions(number), s.group, self._sampling(seed))
+            ask_after_edits(self.model, rollouts, self.objective.arms, seed, s.answer_tokens)
         rewards = self._rewards(rollouts, seed)
         advantage = advantages(rewards, [r.group for r in rollouts], scaled=o.scaled)
         self.optimizer.zero_grad(set_to_none=True)
@@ -132,26 +132,31 @@ class Training:
         """V(θ): mean total variation of the answer's distribution when a step is dropped, over all
         steps of the bound's chains."""
         with torch.no_grad():
-            return statistics.fmean(float(of) for of in self._values())
+            return float(sum(self._values()))
 
     def _value_and_gradient(self) -> tuple[float, list[Tensor]]:
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
         for of in self._values():
-            (of / len(self.chains)).backward()
-            total += float(of.detach()) / len(self.chains)
+            of.backward()
+            total += float(of.detach())
         parameters = self.policy.parameters
         gradient = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
         return total, gradient
 
     def _values(self) -> Iterator[Tensor]:
-        """Yields the mean total variation over the steps of each chain of the bound."""
-        for prefixes, labels, names in self.chains:
-            full, *dropped = self.policy.answers(prefixes, labels, names)
-            yield torch.stack([variation(full, of) for of in dropped]).mean()
+        """Yields parts of V, which add up to it: each is of some chains of the bound."""
+        lengths = [sum(map(len, chain.prefixes)) for chain in self.chains]
+        for part in _parts(range(len(self.chains)), lengths, self.config.optimizer.tokens):
+            answers = self.policy.answers([self.chains[i] for i in part])
+            means = [
+                torch.stack([variation(full, of) for of in dropped]).mean()
+                for full, *dropped in answers
+            ]
+            yield torch.stack(means).sum() / len(self.chains)
 
-    def _chains(self) -> list[tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[str]]]:
-        """Per chain of the bound: prefixes with all steps and without each, and answer labels."""
+    def _chains(self) -> list[Choice]:
+        """Per chain of the bound, the answers with all steps and without each."""
         most = self.config.sampling.max_new_tokens
         traces = make_traces(self.model, self.held, self._settings(most, 0.0, 0))
         return [
@@ -160,17 +165,9 @@ class Training:
             if exclusion(trace) is None and len(asking_for(self.model, task, trace).answers) > 1
         ]
 
-    def _branches(
-        self, task: Task, trace: Trace
-    ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[str]]:
-        asking = asking_for(self.model, task, trace)
+    def _branches(self, task: Task, trace: Trace) -> Choice:
         edited = [trace, *(remove_step(trace, s.index) for s in trace.counted_steps)]
-        prefixes = [prefix_ids(self.model, asking, of) for of in edited]
-        return (
-            prefixes,
-            label_ids(self.model, asking, "prefix"),
-            [name for name, _ in asking.labels],
-        )
+        return choice(self.model, asking_for(self.model, task, trace), edited)
 
     def _questions(self, number: int) -> list[Asked]:
         """The questions of a step: all are taken once, in a drawn order, before any is again."""
@@ -234,15 +231,18 @@ class Training:
                 loss = loss + o.kl / total * torch.stack(drifts).sum()
             loss.backward()
             whole += float(loss.detach())
+        if self.objective.loss is None:
+            return whole, 0
         rewarded = [r for r in rollouts if not r.excluded]
-        for rollout in rewarded if self.objective.loss else ():
-            assert self.objective.loss is not None
-            own = self.objective.loss(self.policy, rollout, self.config.rewards)
-            if own is not None:
-                loss = o.weight / len(rewarded) * own
+        lengths = [len(self.objective.arms) * len(r.text().ids) for r in rewarded]
+        for part in _parts(range(len(rewarded)), lengths, o.tokens):
+            of_rollouts = [rewarded[i] for i in part]
+            losses = self.objective.loss(self.policy, of_rollouts, self.config.rewards)
+            if losses:
+                loss = o.weight / len(rewarded) * torch.stack(losses).sum()
                 loss.backward()
                 whole += float(loss.detach())
-                taught += 1
+                taught += len(losses)
         return whole, taught
 
     def _told(self, rollouts: Sequence[Rollout], rewards: Tensor, value: float) -> Row:

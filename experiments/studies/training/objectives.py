@@ -10,7 +10,7 @@ earn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,14 +18,15 @@ from torch import Tensor
 
 from faithscope.experiments.studies.training.config import Rewards
 from faithscope.experiments.studies.training.losses import divergence, forgetting, log_odds
-from faithscope.experiments.studies.training.policy import Policy, Sight, Text
+from faithscope.experiments.studies.training.policy import Choice, Policy, Sight, Text
 from faithscope.experiments.studies.training.rollouts import FULL, Arm, Rollout
-from faithscope.interventions import truncate_after_token
-from faithscope.probes.framing import label_ids, prefix_ids
+from faithscope.interp.model import Model
+from faithscope.interventions import Trace, truncate_after_token
+from faithscope.probes.framing import Asking, label_ids, prefix_ids
 
 Reward = Callable[[Rollout, Rewards], float]
-Loss = Callable[[Policy, Rollout, Rewards], Tensor | None]
-"""Function from a rollout to a loss with gradient; None where it has none."""
+Loss = Callable[[Policy, Sequence[Rollout], Rewards], list[Tensor]]
+"""Function from rollouts to losses with gradient, of those rollouts that have one."""
 
 
 @dataclass(frozen=True)
@@ -74,62 +75,86 @@ def followed(rollout: Rollout, rewards: Rewards) -> float:
     return paid + rewards.correct * bool(rollout.correct)
 
 
-def apart(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
+def apart(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
     """CSR's regularisation (arXiv 2509.01544), with removal as the perturbation: minus the
     divergence of the answer's distributions with and without the step, at most `most` nats."""
-    if "dropped" not in rollout.edited:
-        return None
-    full, dropped = _after(policy, rollout, FULL, "dropped")
-    return -divergence(full, dropped).clamp(max=rewards.most)
+    return [
+        -divergence(full, dropped).clamp(max=rewards.most)
+        for _, (full, dropped) in _after(policy, rollouts, FULL, "dropped")
+    ]
 
 
-def unforgotten(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
+def unforgotten(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
     """FARL's unlearning: NPO of the right answer given without any reasoning. Only where the model
     would give it: what is not retrieved need not be forgotten."""
+    texts = [text for rollout in rollouts if (text := _at_once(policy, rollout)) is not None]
+    if not texts:
+        return []
+    with torch.no_grad(), policy.reference():
+        before = [of.sum() for of in policy.log_probs(texts)]
+    now = [of.sum() for of in policy.log_probs(texts)]
+    return [
+        forgetting(log_prob, reference, rewards.npo_beta)
+        for log_prob, reference in zip(now, before, strict=True)
+        if reference.exp() >= 0.5
+    ]
+
+
+def _at_once(policy: Policy, rollout: Rollout) -> Text | None:
+    """The right answer without any reasoning, as a text; None if there is none to score."""
     gold = rollout.trace.question.gold
     names = [name for name, _ in rollout.asking.labels]
     if gold not in names:
         return None
-    empty = truncate_after_token(rollout.trace, 0)
-    prefix = prefix_ids(policy.model, rollout.asking, empty)
+    prefix = prefix_ids(policy.model, rollout.asking, truncate_after_token(rollout.trace, 0))
     label = label_ids(policy.model, rollout.asking, "prefix")[names.index(gold)]
-    text = Text((*prefix, *label), len(label))
-    with torch.no_grad(), policy.reference():
-        reference = policy.log_probs([text])[0].sum()
-    if reference.exp() < 0.5:
-        return None
-    return forgetting(policy.log_probs([text])[0].sum(), reference, rewards.npo_beta)
+    return Text((*prefix, *label), len(label))
 
 
 def dependence(scale: Callable[[Tensor, int], Tensor]) -> Loss:
     """CoSR, differentiable: minus log p(a | all steps) − log p(a | one step dropped) of the
     rollout's answer a, at most `most` nats; or the same of another scale than log p."""
 
-    def loss(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
-        names = rollout.asking.answers
-        if "dropped" not in rollout.edited or rollout.answer not in names:
-            return None
-        at = names.index(rollout.answer)
-        full, dropped = (scale(of, at) for of in _after(policy, rollout, FULL, "dropped"))
-        return -(full - dropped).clamp(max=rewards.most)
+    def loss(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
+        of = [r for r in rollouts if r.answer in r.asking.answers]
+        losses = []
+        for rollout, (full, dropped) in _after(policy, of, FULL, "dropped"):
+            assert rollout.answer is not None
+            at = rollout.asking.answers.index(rollout.answer)
+            losses.append(-(scale(full, at) - scale(dropped, at)).clamp(max=rewards.most))
+        return losses
 
     return loss
 
 
-def following(policy: Policy, rollout: Rollout, rewards: Rewards) -> Tensor | None:
+def following(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
     """Minus the log-probability of the answer that the rewritten text states."""
-    names = rollout.asking.answers
-    if rollout.claimed is None or rollout.claimed not in names:
-        return None
-    (rewritten,) = _after(policy, rollout, "rewritten")
-    return -rewritten[names.index(rollout.claimed)]
+    of = [r for r in rollouts if r.claimed in r.asking.answers]
+    losses = []
+    for rollout, (rewritten,) in _after(policy, of, "rewritten"):
+        assert rollout.claimed is not None
+        losses.append(-rewritten[rollout.asking.answers.index(rollout.claimed)])
+    return losses
 
 
-def _after(policy: Policy, rollout: Rollout, *arms: str) -> list[Tensor]:
-    """Log distributions over the answers after edits of a rollout, with gradient."""
-    prefixes = [prefix_ids(policy.model, rollout.asking, rollout.edited[arm]) for arm in arms]
-    labels = label_ids(policy.model, rollout.asking, "prefix")
-    return policy.answers(prefixes, labels, [name for name, _ in rollout.asking.labels])
+def _after(
+    policy: Policy, rollouts: Sequence[Rollout], *arms: str
+) -> Iterator[tuple[Rollout, list[Tensor]]]:
+    """Yields each rollout that has edits, with the log distributions over the answers after them,
+    which have gradient."""
+    of = [r for r in rollouts if all(arm in r.edited for arm in arms) and r.asking.labels]
+    if of:
+        choices = [choice(policy.model, r.asking, [r.edited[arm] for arm in arms]) for r in of]
+        yield from zip(of, policy.answers(choices), strict=True)
+
+
+def choice(model: Model, asking: Asking, traces: Sequence[Trace]) -> Choice:
+    """The answers that can be given after each of some traces of one question."""
+    return Choice(
+        tuple(prefix_ids(model, asking, trace) for trace in traces),
+        tuple(label_ids(model, asking, "prefix")),
+        tuple(name for name, _ in asking.labels),
+    )
 
 
 OBJECTIVES = {

@@ -7,19 +7,21 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
-from faithscope.experiments.analysis.charts import curve, dot_rows, dots_of, panels
+from faithscope.experiments.analysis.axes import PALE, Style, styles_for
+from faithscope.experiments.analysis.charts import curve, panels, points
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Bullets, Page, Section, spent_and_failed
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.training.config import START
+from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.results import Results
-from faithscope.experiments.studies.training.tables import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.training.tables import COLUMNS, GAINS, OF_TABLES
 
 FEWEST_SEEDS = 3
 """Number of seeds below which no sentence is said about a method."""
+LEAST_RIGHT = 0.9
+"""Accuracy below which a trained planted model has unlearned its task; before training it is 1."""
 SECTIONS = (
     Section(
         "planted",
@@ -43,40 +45,57 @@ SECTIONS = (
 )
 
 
-def gains(row: Mapping[str, Any]) -> dict[str, bool]:
-    """Name of a gain -> whether its interval lies above zero."""
-    names = ("necessity", "regenerated", "frozen_last", "right_despite_hint")
-    return {name: row[f"{name}_gain_low"] > 0 for name in names}
-
-
 def reading(row: Mapping[str, Any]) -> str:
-    """What training did to one model, in words, by rules that were fixed before any training:
+    """What training did to one model, in words, by intervals of gains over the start.
 
-    true use: changes by regeneration rise, and answers are right more often where the hint is
-    wrong. Sham: changes by removal rise, and neither of these two does.
+    Lost task: fewer than nine in ten fresh questions are answered rightly, and nothing else can be
+    read. True use: changes by regeneration rise, and answers are right more often where the hint
+    is wrong. Sham: changes by removal rise, and neither of these two does.
     """
-    rose = gains(row)
-    if rose["regenerated"] and rose["right_despite_hint"]:
+    if row["accuracy"] < LEAST_RIGHT:
+        return (
+            f"it unlearned its task (right on {row['accuracy']:.0%} of fresh questions), so that "
+            "nothing can be said about its steps"
+        )
+    use = ("regenerated", "right_despite_hint")
+    rose = [name for name in (*use, "necessity") if row[f"{name}_gain_low"] > 0]
+    fell = [name for name in use if row[f"{name}_gain_high"] < 0]
+    if all(name in rose for name in use):
         return "it came to use its steps"
-    if rose["necessity"] and not rose["regenerated"] and not rose["right_despite_hint"]:
+    if fell == list(use):
+        trips = ", and trips over missing steps all the same (sham)" if "necessity" in rose else ""
+        return f"it uses its steps less than before{trips}"
+    if rose == ["necessity"]:
         return "it came to trip over missing steps, and uses them no more than before (sham)"
-    up = [name for name, did in rose.items() if did]
-    return f"only some measures rose: {', '.join(up)}" if up else "no measure of use rose"
+    if rose or fell:
+        moved = [f"{GAINS[name].lower()} rose" for name in rose]
+        moved += [f"{GAINS[name].lower()} fell" for name in fell]
+        return f"the measures disagree: {'; '.join(moved)}"
+    return "no measure of use moved"
 
 
 def pictures(results: Results) -> list[Picture]:
     """The figures of a training run."""
     planted, history = results.tables["training_planted"], results.tables["training_history"]
-    shown = {
-        "necessity": Style(ORANGE, "o", "removal changes the answer"),
-        "regenerated": Style(BLUE, "s", "corruption, written onward, changes the answer"),
-        "right_despite_hint": Style(BLUE, "^", "right where the hint is wrong"),
-    }
-    names = {(r["model"], r["method"]): f"{r['model']} · {r['method']}" for r in rows(planted)}
-    dots = list(dots_of(planted, shown, ("model", "method")))
-    figure = dot_rows({"": dots}, names, label="share")
-    caption = "Means over seeds with bootstrap intervals; a planted model's row before training is "
-    before = f"called {START}."
+    methods = styles_for([m for m in METHODS if m in set(planted["method"])])
+
+    def place(ax: Any, model: str) -> None:
+        of_model = where(planted, model=model)
+        for method, style in methods.items():
+            of = where(of_model, method=method)
+            lost = bool((of["accuracy"] < LEAST_RIGHT).any())
+            look = style._replace(colour=PALE, label="") if lost else style
+            points(ax, of, "necessity", "right_despite_hint", look)
+        ax.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04))
+
+    starts = list(dict.fromkeys(planted["model"]))
+    labels = ("removal of a step changes the answer", "right where the hint is wrong")
+    figure = panels(starts, place, starts, labels=labels)
+    caption = (
+        "Up: the answer comes from the steps. Right alone: it only misses steps that are gone. "
+        "Means over seeds with bootstrap intervals; pale where the model unlearned its task. "
+        f"{START}: before training."
+    )
     keys = list(dict.fromkeys(history["model"]))
 
     def draw(ax: Any, model: str) -> None:
@@ -94,9 +113,9 @@ def pictures(results: Results) -> list[Picture]:
         Picture(
             "training_planted",
             "Did training make the answer follow the steps?",
-            caption + before,
+            caption,
             planted,
-            figure if len(planted) else None,
+            figure,
             "No planted model was measured.",
         ),
         Picture(

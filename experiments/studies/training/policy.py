@@ -10,8 +10,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +39,17 @@ class Text:
     """Number of ids at the beginning that are the prompt."""
     answer: int = 0
     """Number of ids at the end that state the answer."""
+
+
+class Choice(NamedTuple):
+    """Answers that are weighed against each other after some prefixes."""
+
+    prefixes: tuple[tuple[int, ...], ...]
+    """Token ids up to where the answer begins."""
+    labels: tuple[tuple[int, ...], ...]
+    """Ids of each label."""
+    names: tuple[str, ...]
+    """The answer that each label stands for; labels of one answer add up."""
 
 
 class Policy:
@@ -79,6 +91,28 @@ class Policy:
         finally:
             self.hf.enable_adapters()
 
+    @contextmanager
+    def merged(self) -> Iterator[None]:
+        """A context in which the adapter is added to the weights, so that forwards without gradient
+        cost what those of the model itself do; quantized weights stay apart from it."""
+        before: list[tuple[Tensor, Tensor]] = []
+        layers = [m for m in self.hf.modules() if hasattr(m, "get_delta_weight")]
+        weights: list[Tensor] = [layer.base_layer.weight for layer in layers]  # pyright: ignore
+        if not all(weight.is_floating_point() for weight in weights):
+            yield
+            return
+        with torch.no_grad():
+            for layer, weight in zip(layers, weights, strict=True):
+                before.append((weight, weight.data))
+                (adapter,) = layer.active_adapters  # pyright: ignore
+                weight.data = weight.data + layer.get_delta_weight(adapter)  # pyright: ignore
+        try:
+            with self.reference():
+                yield
+        finally:
+            for weight, data in before:
+                weight.data = data
+
     def save(self, folder: Path) -> None:
         """Write the adapter as PEFT does, into a folder that `faithscope.load` opens."""
         with _without_deprecations():
@@ -94,40 +128,36 @@ class Policy:
         logits = (
             self._logits([text.ids for text in texts])
             if sight == "all"
-            else [self._seen(text, sight) for text in texts]
+            else self._each_seen(texts, sight)
         )
         return [_of(row, text, temperature) for row, text in zip(logits, texts, strict=True)]
 
-    def answers(
-        self, prefixes: Sequence[Sequence[int]], labels: Sequence[Sequence[int]], names: list[str]
-    ) -> list[Tensor]:
-        """Per prefix, the log distribution over answers after it, (A,), normalised over labels.
-
-        Args:
-            labels: ids of each label.
-            names: the answer that each label stands for; labels of one answer add up.
-        """
-        one = all(len(label) == 1 for label in labels)
-        if one:
-            rows = self._logits([tuple(prefix) for prefix in prefixes])
-            last = [row[len(p) - 1] for row, p in zip(rows, prefixes, strict=True)]
-            scores = [x.float().log_softmax(-1)[[label[0] for label in labels]] for x in last]
-        else:
-            texts = [Text((*p, *label), len(label)) for p in prefixes for label in labels]
-            sums = [of.sum() for of in self.log_probs(texts)]
-            n = len(labels)
-            scores = [torch.stack(sums[i : i + n]) for i in range(0, len(sums), n)]
-        answers = list(dict.fromkeys(names))
-        members = [[i for i, name in enumerate(names) if name == a] for a in answers]
-        grouped = [torch.stack([s[of].logsumexp(0) for of in members]) for s in scores]
-        return [x.log_softmax(-1) for x in grouped]
+    def answers(self, choices: Sequence[Choice]) -> list[list[Tensor]]:
+        """Per choice and prefix, the log distribution over answers, (A,), normalised over labels;
+        all in one forward."""
+        # a label of one token is read behind the prefix, which all such labels share
+        texts = [
+            Text((*prefix, *label), len(label))
+            for choice in choices
+            for prefix in choice.prefixes
+            for label in (choice.labels if _longer(choice) else [choice.labels[0]])
+        ]
+        logits = self._logits([text.ids[:-1] for text in texts])
+        rows = iter(zip(logits, texts, strict=True))
+        return [[_weighed(choice, rows) for _ in choice.prefixes] for choice in choices]
 
     def _logits(self, texts: Sequence[tuple[int, ...]]) -> list[Tensor]:
-        """Per text, the (T, V) logits. Texts are padded on the right, where no token sees them."""
-        width = max(map(len, texts))
-        ids = torch.tensor([(*t, *[0] * (width - len(t))) for t in texts], device=self.model.device)
-        logits = self.hf(input_ids=ids, use_cache=False).logits
-        return [row[: len(t)] for row, t in zip(logits, texts, strict=True)]
+        """Per text, the (T, V) logits. Each different text is run once. Texts are padded on the
+        right, where no token sees them."""
+        once = list(dict.fromkeys(texts))
+        width = max(map(len, once))
+        ids = torch.tensor([(*t, *[0] * (width - len(t))) for t in once], device=self.model.device)
+        of = dict(zip(once, self.hf(input_ids=ids, use_cache=False).logits, strict=True))
+        return [of[text][: len(text)] for text in texts]
+
+    def _each_seen(self, texts: Sequence[Text], sight: Sight) -> list[Tensor]:
+        of = {text: self._seen(text, sight) for text in dict.fromkeys(texts)}
+        return [of[text] for text in texts]
 
     def _seen(self, text: Text, sight: Sight) -> Tensor:
         if self.model.tree_reason is not None:
@@ -154,6 +184,30 @@ def _of(logits: Tensor, text: Text, temperature: float) -> Tensor:
     of = (logits[start - 1 : len(text.ids) - 1].float() / temperature).log_softmax(-1)
     ids = torch.tensor(text.ids[start:], device=of.device)
     return of.gather(-1, ids[:, None])[:, 0]
+
+
+def _longer(choice: Choice) -> bool:
+    """Whether some label of a choice has more than one token."""
+    return any(len(label) > 1 for label in choice.labels)
+
+
+def _weighed(choice: Choice, rows: Iterator[tuple[Tensor, Text]]) -> Tensor:
+    """The log distribution over the answers of a choice after its next prefix.
+
+    Args:
+        rows: logits of the texts of labels, which end before the last id, and the texts.
+    """
+    if _longer(choice):
+        sums = [_of(logits, text, 1.0).sum() for logits, text in islice(rows, len(choice.labels))]
+        scores = torch.stack(sums)
+    else:
+        logits, _ = next(rows)
+        scores = logits[-1].float().log_softmax(-1)[[label[0] for label in choice.labels]]
+    members = [
+        [i for i, name in enumerate(choice.names) if name == answer]
+        for answer in dict.fromkeys(choice.names)
+    ]
+    return torch.stack([scores[of].logsumexp(0) for of in members]).log_softmax(-1)
 
 
 class _Sight:

@@ -124,28 +124,31 @@ def ask_after_edits(
 
     The step of a rollout is drawn from `seed` and its place in the batch.
     """
+    begun: list[tuple[Rollout, Trace]] = []
     for i, rollout in enumerate(rollouts):
         if rollout.excluded is None:
+            rollout.edited = {FULL: rollout.trace}
             rng = random.Random(f"{seed}-{i}")
-            rollout.edited = {FULL: rollout.trace, **dict(_edits(model, rollout, arms, rng))}
-    of_group: dict[int, list[Rollout]] = {}
-    for rollout in rollouts:
-        of_group.setdefault(rollout.group, []).append(rollout)
-    for group in of_group.values():
-        branches = [(rollout, arm) for rollout in group for arm in rollout.edited]
-        if not branches:
-            continue
-        # the words that ask are those of the question, which a group shares
-        asking = group[0].asking
-        prefixes = [prefix_ids(model, asking, rollout.edited[arm]) for rollout, arm in branches]
-        replies = ask(model, asking, "prefix", prefixes, ["generated"], answer_tokens=answer_tokens)
-        for (rollout, arm), reply in zip(branches, replies, strict=True):
-            rollout.answers[arm] = reply.answer
+            for arm, edited in _edits(model, rollout, arms, rng):
+                if arm == "rewritten":
+                    begun.append((rollout, edited))
+                else:
+                    rollout.edited[arm] = edited
+    _write_onward(model, begun)
+    branches = [(rollout, arm) for rollout in rollouts for arm in rollout.edited]
+    if not branches:
+        return
+    prefixes = [prefix_ids(model, r.asking, r.edited[arm]) for r, arm in branches]
+    askings = [rollout.asking for rollout, _ in branches]
+    replies = ask(model, askings, "prefix", prefixes, ["generated"], answer_tokens=answer_tokens)
+    for (rollout, arm), reply in zip(branches, replies, strict=True):
+        rollout.answers[arm] = reply.answer
 
 
 def _edits(
     model: Model, rollout: Rollout, arms: Sequence[Arm], rng: random.Random
 ) -> Iterator[tuple[Arm, Trace]]:
+    """Yields the edits of a rollout; a rewritten one up to the step that is corrupted."""
     trace = rollout.trace
     rollout.step = rng.choice(trace.counted_steps)
     at, seed = rollout.step.index, rng.randrange(2**31)
@@ -156,10 +159,18 @@ def _edits(
         with contextlib.suppress(ValueError):
             yield "shuffled", shuffle_steps(trace, seed)
     if "rewritten" in arms:
-        try:
-            corrupted = corrupt_step(trace, at, seed, model.encode, model.pieces)
-        except (NotCorruptible, NotWritable):
-            return
-        (again,) = regenerate(model, [corrupted], rollout.asking.closer_ids)
-        if again is not None and not again.cut:
-            yield "rewritten", again.trace
+        with contextlib.suppress(NotCorruptible, NotWritable):
+            yield "rewritten", corrupt_step(trace, at, seed, model.encode, model.pieces)
+
+
+def _write_onward(model: Model, begun: Sequence[tuple[Rollout, Trace]]) -> None:
+    """Let the model write on after the corrupted step of each rollout; a text that the limit cuts
+    off is no edit."""
+    by_closer: dict[tuple[int, ...], list[tuple[Rollout, Trace]]] = {}
+    for rollout, corrupted in begun:
+        by_closer.setdefault(rollout.asking.closer_ids, []).append((rollout, corrupted))
+    for closer, of in by_closer.items():
+        written = regenerate(model, [corrupted for _, corrupted in of], closer)
+        for (rollout, _), again in zip(of, written, strict=True):
+            if again is not None and not again.cut:
+                rollout.edited["rewritten"] = again.trace

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_models import tiny
 
-from faithscope.experiments.studies.training.policy import Policy, Text
+from faithscope.experiments.studies.training.policy import Choice, Policy, Text
 from faithscope.interp.errors import UserError
 
 IDS = (5, 9, 2, 7, 7, 3, 11, 4, 8, 6)
@@ -81,8 +81,16 @@ def test_the_gradient_mask_changes_gradients_and_no_number():
 
 def test_labels_of_several_tokens_add_up_and_are_normalised():
     of = policy()
-    prefix, labels = IDS[:5], [(3,), (4, 6), (9,)]
-    (together,) = of.answers([prefix], labels, ["a", "b", "a"])
+    prefix, labels = tuple(IDS[:5]), ((3,), (4, 6), (9,))
+    longer, short = of.answers(
+        [
+            Choice((prefix,), labels, ("a", "b", "a")),
+            Choice((prefix, prefix), ((3,), (9,)), ("a", "b")),
+        ]
+    )
+    (together,) = longer
+    assert short[0].exp().sum().item() == pytest.approx(1)
+    assert torch.equal(short[0], short[1])
     alone = [of.log_probs([Text((*prefix, *label), len(label))])[0].sum() for label in labels]
     scores = torch.stack([torch.stack([alone[0], alone[2]]).logsumexp(0), alone[1]])
     assert together.tolist() == pytest.approx(scores.log_softmax(-1).tolist(), abs=1e-5)
@@ -91,3 +99,23 @@ def test_labels_of_several_tokens_add_up_and_are_normalised():
 def test_unknown_targets_are_named():
     with pytest.raises(UserError, match=r"adapter\.targets.*nothing_like_it"):
         Policy(tiny("llama"), 4, 8, ["nothing_like_it"], 0)
+
+
+def test_a_merged_adapter_reads_the_same_and_leaves_the_weights_as_they_were():
+    of = policy()
+    with torch.no_grad():
+        for parameter in of.parameters:
+            parameter.add_(0.05)
+    weights = {name: p.clone() for name, p in of.hf.named_parameters()}
+    apart = of.log_probs([text()])[0].detach()
+    with of.merged(), torch.no_grad():
+        merged = of.log_probs([text()])[0]
+    assert torch.allclose(apart, merged, atol=1e-5)
+    assert not torch.allclose(apart, _before(of), atol=1e-3)
+    assert all(torch.equal(p, weights[name]) for name, p in of.hf.named_parameters())
+    assert all(p.requires_grad for p in of.parameters)
+
+
+def _before(of: Policy) -> torch.Tensor:
+    with of.reference(), torch.no_grad():
+        return of.log_probs([text()])[0]
