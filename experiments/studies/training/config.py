@@ -92,7 +92,7 @@ class OptimizerConfig(Section):
     clip: StrictFloat = Field(default=1.0, gt=0)
     """Largest norm of the gradient; a longer one is shortened to it."""
     kl: StrictFloat = Field(default=0.0, ge=0)
-    """Weight of the divergence from the model before training."""
+    """Weight of the divergence from the model before training, which `per` averages as the loss."""
     per: Literal["rollout", "token"] = "rollout"
     """What the policy's loss is a mean of: rollouts, each the mean of its tokens, or all tokens."""
     scaled: StrictBool = True

@@ -181,29 +181,21 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
 
 
 def _found(results: Results) -> Iterator[str]:
-    """Yields a sentence per model and method."""
-    trained, planted = results.tables["training"], results.tables["training_planted"]
-    for r in rows(planted):
-        if r["method"] == START:
-            continue
-        said = (
-            reading(r)
-            if r["n_seeds"] >= FEWEST_SEEDS
-            else f"{r['n_seeds']} seed(s), too few for a sentence"
-        )
-        yield markup("<strong>{}</strong>, trained by {}: {}.", r["model"], r["method"], said)
-    for r in rows(trained):
+    """Yields a sentence per planted model and method, and one for each training that went wrong."""
+    few = "{n_seeds} seed(s), too few for a sentence"
+    said = [
+        (r, reading(r) if r["n_seeds"] >= FEWEST_SEEDS else few.format(**r))
+        for r in rows(results.tables["training_planted"])
+        if r["method"] != START
+    ]
+    for r in rows(results.tables["training"]):
         if r["n_equal_groups"] == r["n_groups"]:
-            yield markup(
-                "<strong>{}</strong>, {}: at the end all rollouts of every question earn the same, "
-                "so that the policy’s loss teaches nothing.",
-                *(r["model"], r["method"]),
-            )
+            equal = "at the end all rollouts of every question earn the same, so that the policy’s "
+            said.append((r, f"{equal}loss teaches nothing"))
         if r["violations"]:
-            yield markup(
-                "<strong>{}</strong>, {}: V fell below its bound after {} steps.",
-                *(r["model"], r["method"], r["violations"]),
-            )
+            said.append((r, f"V fell below its bound after {r['violations']} steps"))
+    for r, text in said:
+        yield markup("<strong>{}</strong>, trained by {}: {}.", r["model"], r["method"], text)
 
 
 def _changed_chains(measured: pd.DataFrame) -> Iterator[str]:

@@ -106,9 +106,8 @@ class Results:
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    place = {method: i for i, method in enumerate(METHODS)}
-
-    def key(column: pd.Series) -> pd.Series:
-        return column.map(place.__getitem__) if column.name == "method" else column
-
-    return frame.sort_values(["model", "method", "seed"], kind="stable", key=key)
+    return frame.sort_values(
+        ["model", "method", "seed"],
+        kind="stable",
+        key=lambda of: of.map(METHODS.index) if of.name == "method" else of,
+    )

@@ -119,13 +119,7 @@ TRAININGS = Table(
         Number("n_seeds", lambda of: of["seed"].nunique(), "seeds", "Trainings, one per seed."),
         Number("n_steps", lambda of: of["step"].max() + 1, "steps", "Steps of each training."),
         *(
-            Boot(
-                c.name,
-                c.name,
-                "seed",
-                label=c.label,
-                meaning=f"{c.meaning} {AT_THE_END}",
-            )
+            Boot(c.name, c.name, "seed", label=c.label, meaning=f"{c.meaning} {AT_THE_END}")
             for c in STEP
             if c.name not in ("loss", "gradient_norm", "least_value", "seconds")
         ),
@@ -278,21 +272,18 @@ def _cosr_reward(steps: pd.DataFrame) -> float:
 
 
 def _as_printed(table: pd.DataFrame) -> pd.DataFrame:
-    lines = []
-    for r in rows(where(table, method=set(NAMES))):
-        name, signal, guarantee = NAMES[r["method"]]
-        lines.append(
-            {
-                "Model": r["model"],
-                "Method": name,
-                "Signal": signal,
-                "Reward": or_dash(lambda v: f"{v:.2f}", r["reward"]),
-                "Time (hrs)": or_dash(lambda v: f"{v:.1f}", r["hours"]),
-                "Guarantee": guarantee,
-                "Projections": r["projections"],
-            }
-        )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(
+        {
+            "Model": r["model"],
+            "Method": NAMES[r["method"]][0],
+            "Signal": NAMES[r["method"]][1],
+            "Reward": or_dash(lambda v: f"{v:.2f}", r["reward"]),
+            "Time (hrs)": or_dash(lambda v: f"{v:.1f}", r["hours"]),
+            "Guarantee": NAMES[r["method"]][2],
+            "Projections": r["projections"],
+        }
+        for r in rows(where(table, method=set(NAMES)))
+    )
 
 
 TABLE_6 = Table(

@@ -27,6 +27,7 @@ from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.objectives import OBJECTIVES
 from faithscope.experiments.studies.training.work import STATES
 
+METHOD = "cosr_differentiable"
 SMALL: dict[str, Any] = {
     "benchmark": "training",
     "model": {"name": ["planted:mixture_50"]},
@@ -230,6 +231,15 @@ def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
     assert held_rows["violations"].max() == 0
     assert held_rows["projections"].max() > 0
     assert (held_rows["value"] >= held_rows["least_value"]).all()
+
+
+def test_a_bound_that_is_far_away_changes_no_step(tmp_path):
+    bounds = [{"chains": 4, "epsilon": 1.0, "holds": holds} for holds in ("never", "always")]
+    free, held = (
+        weights(run(load_config(config(tmp_path, b["holds"], bound=b), [])).run_dir, METHOD)
+        for b in bounds
+    )
+    assert all(torch.equal(free[name], held[name]) for name in free)
 
 
 @pytest.mark.parametrize(
