@@ -15,7 +15,7 @@ BUDGETS = {
     "interp": 8_650,
     "interventions": 2_400,
     "probes": 10_200,
-    FIRST_FLOOR: 70_850,
+    FIRST_FLOOR: 70_900,
     "experiments/analysis": 11_800,
     "experiments/cli": 1_200,
     "experiments/config": 1_250,
