@@ -26,6 +26,7 @@ from faithscope.interp.generation import Generation, each_of
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.leads import gaps
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.one_after import OneAfter
 from faithscope.interp.prefill import Prefill, block_on
 
 Execution = Literal["auto", "packed", "dense", "loop"]
@@ -219,22 +220,29 @@ def decode(
 @torch.inference_mode()
 def one_more(
     model: LoadedModel,
+    forest: Forest,
     cache: KeyValues,
-    paths: Sequence[Sequence[int]],
+    parents: Sequence[int],
     tokens: Sequence[int],
     on_logits: Callable[[list[int], Tensor], None],
     *,
     edits: Sequence[Sequence[Edit]],
-    group_tokens: int,
 ) -> None:
-    """Run one token after every path of the cached forest; hand over (rows, (B, V) logits)."""
-    for rows in _groups([len(p) + 1 for p in paths], group_tokens):
-        state = Decode(
-            cache, [paths[r] for r in rows], 1, model.structure.reaches, [edits[r] for r in rows]
+    """Run one token after each of `parents`, nodes of the cached forest; hand over (rows, (B, V)
+    logits)."""
+    order = sorted(range(len(parents)), key=lambda i: (parents[i], tokens[i]))
+    for start in range(0, len(order), model.chunk):
+        rows = order[start : start + model.chunk]
+        session = OneAfter(
+            forest,
+            cache,
+            [parents[r] for r in rows],
+            model.structure.reaches,
+            [edits[r] for r in rows],
+            block=block_on(model.device),
         )
-        state.advance()
         ids = torch.tensor([tokens[r] for r in rows])
-        on_logits(rows, _forward(model, state, ids, state.positions, torch.arange(len(rows))))
+        on_logits(rows, _forward(model, session, ids, session.positions, torch.arange(len(rows))))
 
 
 def _groups(lengths: list[int], budget: int) -> list[list[int]]:
