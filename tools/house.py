@@ -12,10 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 8_650,
+    "interp": 9_000,
     "interventions": 2_400,
     "probes": 10_200,
-    FIRST_FLOOR: 70_850,
+    FIRST_FLOOR: 70_900,
     "experiments/analysis": 11_800,
     "experiments/cli": 1_200,
     "experiments/config": 1_250,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_300,
     "experiments/studies/training": 2_300,
-    "tests": 54_850,
+    "tests": 55_000,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
