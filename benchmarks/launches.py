@@ -24,6 +24,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ from faithscope.interp.forest import Branch
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 
-WHOLE = ("aten::linear", "aten::scaled_dot_product_attention")
+WHOLE = ("linear", "scaled_dot_product_attention")
 """Composite operations that count as one."""
 FREE = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "detach_", "view")
 """Operations that launch nothing, beside views."""
@@ -52,6 +53,13 @@ WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_
 PICKS = ("index", "index_put_", "_index_put_impl_", "index_put")
 """Operations that copy indices from the CPU, and that look for the places of a boolean index."""
 COPIES = ("_to_copy", "copy_")
+
+
+@cache
+def kind_of(func: Any) -> tuple[str, bool, bool]:
+    """The name of an operation, whether it is taken apart, and whether it launches nothing."""
+    name = func._schema.name.removeprefix("aten::")
+    return name, name not in WHOLE and func._can_decompose(), func.is_view or name in FREE
 
 
 class Launches(TorchDispatchMode):
@@ -73,17 +81,18 @@ class Launches(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        name = func._schema.name
-        if name not in WHOLE and func._can_decompose():
+        name, composite, free = kind_of(func)
+        if composite:
             with self:
                 return func.decompose(*args, **kwargs)
         out = func(*args, **kwargs)
+        if free:
+            return out
         tensors = [x for x in tree_leaves([args, kwargs, out]) if isinstance(x, torch.Tensor)]
         places = {x.device.type for x in tensors if x.dim() or x.device.type != "cpu"}
-        short = name.removeprefix("aten::")
-        if self._device.type in places and not func.is_view and short not in FREE:
-            self.by_name[short] += 1
-            self.syncs += self._waits(short, args, kwargs, places)
+        if self._device.type in places:
+            self.by_name[name] += 1
+            self.syncs += self._waits(name, args, kwargs, places)
         return out
 
     def _waits(self, name: str, args: Any, kwargs: dict[str, Any], places: set[str]) -> bool:
@@ -164,7 +173,6 @@ def of_packs(model: Model, depths: Sequence[int]) -> list[dict[str, Any]]:
             ways: dict[str, Callable[[], Any]] = {
                 "padded batches": lambda s=sequences: padded(model, s),
                 "pack": lambda b=branches: model.run(b),
-                "pack, dense": lambda b=branches: model.run(b, execution="dense"),
             }
             for what, do in ways.items():
                 counted = launches_of(model.device, do)
@@ -229,6 +237,7 @@ def narrow(device: str, layers: int = 30) -> Model:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", help="a model of real width; much slower, same counts")
+    parser.add_argument("--layers", type=int, default=30, help="layers of the default model")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--steps", default="10,20")
     parser.add_argument("--out", default=str(Path(__file__).parent / "results" / "launches.csv"))
@@ -238,7 +247,7 @@ def main() -> None:
     model = (
         interp.load(args.model, dtype=args.dtype, device=device, verify_model=False)
         if args.model
-        else narrow(device)
+        else narrow(device, args.layers)
     )
     rows = of_packs(model, [int(t) for t in args.steps.split(",")])
     _, necessity, _ = probe_set(10, min(model.hf.config.vocab_size, 40_000)).values()

@@ -137,15 +137,16 @@ def _forward(
 
     Nothing in it waits for the device.
     """
+    device = model.device
+    inputs = {
+        "input_ids": sent(tokens, device)[None],
+        "position_ids": sent(positions, device)[None],
+    }
+    if device.type != "cpu":
+        # without a mask transformers looks in the positions for several sequences, and waits
+        inputs["attention_mask"] = torch.ones(1, len(tokens), dtype=torch.long, device=device)
     with attention.session(read):
-        logits = _logits_at(
-            model,
-            keep if keep is None else keep.tolist() or [0],
-            input_ids=sent(tokens, model.device)[None],
-            position_ids=sent(positions, model.device)[None],
-            # without a mask transformers looks in the positions for several sequences, and waits
-            attention_mask=torch.ones(1, len(tokens), dtype=torch.long, device=model.device),
-        )
+        logits = _logits_at(model, keep if keep is None else keep.tolist() or [0], **inputs)
     return logits if keep is None else logits[: keep.size]
 
 
