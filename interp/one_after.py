@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from faithscope.interp.attention import is_eager, kernel, masked_on_cpu
+from faithscope.interp.attention import is_eager, masked
 from faithscope.interp.edits import Edit, Knockout
 from faithscope.interp.forest import Forest
 from faithscope.interp.keyvalues import KeyValues
@@ -75,8 +75,6 @@ class OneAfter:
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
         cached = self._cache.layers[int(module.layer_idx)]  # pyright: ignore
-        plain = query.device.type != "cpu" or is_eager(module)
-        masked = kernel(module) if plain else masked_on_cpu
         outs = []
         for block in self._blocks:
             own, at = slice(block.start, block.stop), block.nodes.to(query.device)
