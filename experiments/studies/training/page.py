@@ -19,6 +19,7 @@ from faithscope.experiments.analysis.page import (
     spent_and_failed,
 )
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.training.config import METHODS, START
@@ -26,8 +27,8 @@ from faithscope.experiments.studies.training.measuring import TRACE
 from faithscope.experiments.studies.training.results import Results
 from faithscope.experiments.studies.training.tables import COLUMNS, GAINS, OF_TABLES
 
-FEWEST_SEEDS = 3
-"""Number of seeds below which no sentence is said about a method."""
+FEWEST_SEEDS = stats.FEWEST
+"""Number of seeds below which there is no interval, and no sentence about a method."""
 LEAST_RIGHT = 0.9
 """Accuracy below which a trained planted model has unlearned its task; before training it is 1."""
 SECTIONS = (
