@@ -183,7 +183,7 @@ class Greedy:
         gaps = (best[:, 0] - best[:, 1]).to(logits.dtype).float()
         numbers = (self.tokens.int(), *(x.view(torch.int32) for x in (gaps, best[:, 0])))
         self._bits = torch.stack(numbers)
-        self._arrived: torch.cuda.Event | None = None
+        self._arrived: Any = None
         if logits.is_cuda:
             here = torch.empty(self._bits.shape, dtype=torch.int32, pin_memory=True)
             self._bits = here.copy_(self._bits, non_blocking=True)
