@@ -92,6 +92,7 @@ def prefill(
                 model.device,
                 stop - start,
                 stop,
+                chain=len(forest.bounds(start, stop)) == 1,
                 eager=plain,
                 flexible=model.flex_reason is None and not cut,
             ),

@@ -117,9 +117,12 @@ def _sees_reach(end: Tensor, depth: Tensor, start: Tensor, window: Tensor, chunk
 
 
 @functools.cache
-def _capped(softcap: float) -> Mod:
+def _capped(softcap: float, device: torch.device) -> Mod:
+    # a number of Python's would be compiled as an unknown one, which CUDA's kernel refuses
+    cap = torch.tensor(softcap, device=device)
+
     def score(value: Tensor, *_: Tensor) -> Tensor:
-        return softcap * torch.tanh(value / softcap)
+        return cap * torch.tanh(value / cap)
 
     return score
 
@@ -158,7 +161,7 @@ def attend(
         key,
         value,
         block_mask=blocks,
-        score_mod=None if softcap is None else _capped(softcap),
+        score_mod=None if softcap is None else _capped(softcap, query.device),
         scale=scaling,
         enable_gqa=shared > 1,
         return_aux=AuxRequest(lse=True),

@@ -45,9 +45,10 @@ up to 2,900 nodes. It starts the fewest kernels, but computes what the mask take
 with a model of 7.4 billion parameters it took as long as blocks of 1,024 queries for 1,810 nodes,
 1.2 times as long for 7,845, and 1.7 times for 14,820 (`benchmarks/results/gpu_h100.csv`). Plain
 attention holds these entries for every head, so fewer of them are affordable."""
-_FLEX_FROM, _FLEX_FROM_EAGER = 1 << 22, 1 << 18
-"""Fewest entries for which FlexAttention is taken: of 2,048 nodes, or of 512 where plain attention
-is what it replaces. Its calls cost the host some 0.6 ms each, which shorter packs do not hide."""
+_FLEX_FROM, _FLEX_FROM_EAGER = _ENTRIES, 1 << 18
+"""Entries from which FlexAttention is taken, where plain attention is what it replaces from 512
+nodes on. Its calls cost the host some 0.6 ms each, which shorter packs do not hide: for 2,670 nodes
+it took 0.94 of the time of one masked call with 8 billion parameters, and 1.4 times with 1.5."""
 Way = Literal["runs", "mask", "flex"]
 """How a forward attends: run by run over cached ancestors, by one call under a mask, or by
 FlexAttention over blocks."""
@@ -81,14 +82,19 @@ class _Together:
         return seen & reach.sees(self.depth[-(self.stop - self.start) :, None], self.depth[None])
 
 
-def best_way(device: torch.device, queries: int, keys: int, *, eager: bool, flexible: bool) -> Way:
+def best_way(
+    device: torch.device, queries: int, keys: int, *, chain: bool, eager: bool, flexible: bool
+) -> Way:
     """The way that serves these queries best on `device`.
 
     Args:
+        chain: whether the queries are one run, which needs no mask but the causal one.
         eager: whether the model runs under its family's plain attention.
         flexible: whether FlexAttention may be taken.
     """
     entries = queries * keys
+    if chain and not eager:
+        return "runs"
     if flexible and entries >= (_FLEX_FROM_EAGER if eager else _FLEX_FROM):
         return "flex"
     one_call = device.type != "cpu" and entries <= (_ENTRIES_EAGER if eager else _ENTRIES)
