@@ -58,7 +58,7 @@ from faithscope.interp.prefill import Way
 
 Work = Callable[[], Any]
 KEYS = ["model", "dtype", "device", "work", "shape", "method"]
-NEW = 32
+NEW = 96
 """Tokens that are decoded."""
 
 

@@ -156,7 +156,7 @@ def attend(
         raise ValueError("FlexAttention is given no position bias")
     shared = query.shape[1] // key.shape[1]
     run: Callable[..., Any] = flex_attention if query.device.type == "cpu" else compiled()
-    out, aux = run(
+    found = run(
         query,
         key,
         value,
@@ -164,11 +164,14 @@ def attend(
         score_mod=None if softcap is None else _capped(softcap, query.device),
         scale=scaling,
         enable_gqa=shared > 1,
-        return_aux=AuxRequest(lse=True),
+        return_aux=None if s_aux is None else AuxRequest(lse=True),
         # the kernel for few queries takes no block mask of a trie
         kernel_options={"FORCE_USE_FLEX_ATTENTION": True},
     )
-    if s_aux is not None:
+    if s_aux is None:
+        out = found
+    else:
+        out, aux = found
         # a sink takes its share of the softmax, and gives nothing
         sink = s_aux.reshape(1, -1, 1).float()
         out = (out * torch.sigmoid(aux.lse - sink)[..., None]).to(out.dtype)
