@@ -158,7 +158,7 @@ GAINS = {
 """Column of the battery -> what it is called where it is compared with the start."""
 
 
-def _beside_start(battery: pd.DataFrame) -> pd.DataFrame:
+def beside_start(battery: pd.DataFrame) -> pd.DataFrame:
     """The battery's rows with the difference from the model before training."""
     before = {row["model"]: row for row in rows(where(battery, method=START))}
     gains = {
@@ -184,7 +184,7 @@ PLANTED = Table(
         *(Boot(c.name, c.name, "seed", label=c.label, meaning=c.meaning) for c in MEASURED),
         *(_gain(name, of) for name, of in GAINS.items()),
     ),
-    prepare=_beside_start,
+    prepare=beside_start,
     caption="What the answer follows after training, by an exact battery of edits.",
 )
 """What planted models' answers follow after training."""
