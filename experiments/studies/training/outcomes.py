@@ -172,7 +172,7 @@ def _levels(row: Mapping[str, Any]) -> str:
 
 
 def _lost(seeds: pd.DataFrame) -> str:
-    """How many seeds lost the task, and what came of the others."""
+    """Text on how many seeds lost the task and what came of the others."""
     right = numbers(seeds["accuracy"])
     kept = keep(seeds, right >= LEAST_RIGHT)
     others = f"; the others: {outcome(_agreeing(kept)).name.lower()}" if len(kept) else ""

@@ -13,13 +13,15 @@ from faithscope.experiments.analysis.html import markup, table_of
 from faithscope.experiments.analysis.page import (
     Block,
     Bullets,
+    Fold,
     Grid,
     Page,
     Section,
+    Terms,
     spent_and_failed,
 )
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, where
+from faithscope.experiments.analysis.tidy import groups, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.measuring import TRACE
@@ -82,13 +84,9 @@ def pictures(results: Results) -> list[Picture]:
 
     def draw(ax: Any, model: str) -> None:
         of_model = where(history, model=model)
-        for i, method in enumerate(dict.fromkeys(of_model["method"])):
-            means = [
-                {"step": key["step"], "reward": numbers(of_step["reward"]).mean()}
-                for key, of_step in groups(where(of_model, method=method), ["step"])
-            ]
-            style = Style(f"C{i}", "", method)
-            curve(ax, pd.DataFrame(means), "step", "reward", style, interval="")
+        for i, (key, of) in enumerate(groups(of_model, ["method"])):
+            means = pd.DataFrame(of.groupby("step")["reward"].mean()).reset_index()
+            curve(ax, means, "step", "reward", Style(f"C{i}", "", key["method"]), interval="")
 
     of_steps = panels(keys, draw, keys, labels=("step", "mean reward")) if len(history) else None
     return [
@@ -121,8 +119,8 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     if n < FEWEST_SEEDS:
         are = "1 seed" if n == 1 else f"{n} seeds"
         warnings.append(
-            f"Methods are compared on as few as {are}: differences between methods may be chance, and "
-            "nothing is concluded from them."
+            f"Methods are compared on as few as {are}: differences between methods may be chance, "
+            "and nothing is concluded from them."
         )
     for r in rows(trained):
         if r["n_rewarded"] < 0.5 * r["n_rollouts"]:
@@ -132,7 +130,8 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
                 f"{r['n_truncated']}, no answer: {r['n_unanswered']}, too few steps: "
                 f"{r['n_too_few_steps']})."
             )
-    blocks = [Bullets(list(_found(results)))]
+    methods = Terms({name: METHODS[name] for name in config.methods})
+    blocks = [Bullets(list(_found(results))), Fold("What each method pays for", [methods])]
     intro = how_to_read(results.tables["training_planted"])
     found = Section("found", "What came out", intro, blocks=blocks, always=True)
     failures = spent_and_failed([], "answer", run.failures)
@@ -171,8 +170,8 @@ def _found(results: Results) -> Iterator[str]:
     if equal:
         yield listed(
             "Rewards teach nothing any more",
-            "At the end all rollouts of a question earn the same, whatever the question, so that the "
-            "policy’s own loss has no gradient",
+            "At the end all rollouts of each question earn the same, so that the policy’s own loss "
+            "has no gradient",
             equal,
         )
     if broke:

@@ -109,5 +109,5 @@ def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(
         ["model", "method", "seed"],
         kind="stable",
-        key=lambda of: of.map(METHODS.index) if of.name == "method" else of,
+        key=lambda of: of.map(list(METHODS).index) if of.name == "method" else of,
     )

@@ -111,6 +111,15 @@ HISTORY = Table(
 """Every step of every training."""
 
 
+def _sum(name: str, label: str, meaning: str) -> Number:
+    return Number(name, lambda of: int(of[name].sum()), label, meaning)
+
+
+def _ends(name: str, label: str, meaning: str) -> Number:
+    """The sum over seeds of what a running count ends with."""
+    return Number(name, lambda of: int(of.groupby("seed")[name].max().sum()), label, meaning)
+
+
 TRAININGS = Table(
     "training",
     "training",
@@ -123,21 +132,10 @@ TRAININGS = Table(
             for c in STEP
             if c.name not in ("loss", "gradient_norm", "least_value", "seconds")
         ),
+        *(_sum(c.name, c.label, f"{c.meaning} {AT_THE_END}") for c in COUNTED),
         *(
-            Number(
-                c.name,
-                lambda of, name=c.name: int(of[name].sum()),
-                c.label,
-                f"{c.meaning} {AT_THE_END}",
-            )
-            for c in COUNTED
-        ),
-        *(
-            Number(
-                c.name,
-                lambda of, name=c.name: int(of.groupby("seed")[name].max().sum()),
-                c.label,
-                c.meaning.replace(", so far", ", over the whole of all trainings"),
+            _ends(
+                c.name, c.label, c.meaning.replace(", so far", ", over the whole of all trainings")
             )
             for c in BOUND
         ),
@@ -303,11 +301,7 @@ TABLE_6 = Table(
             "Wall time of one training.",
             "h",
         ),
-        Number(
-            "projections",
-            lambda of: int(of.groupby("seed")["projections"].max().sum()),
-            meaning="Steps that were projected so that V keeps its bound.",
-        ),
+        _ends("projections", "", "Steps that were projected so that V keeps its bound."),
     ),
     layout=_as_printed,
 )

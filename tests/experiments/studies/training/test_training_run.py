@@ -54,7 +54,7 @@ def weights(folder: Path, method: str, seed: int = 0) -> dict[str, torch.Tensor]
 
 
 def test_methods_of_the_config_are_the_objectives():
-    assert (START, *OBJECTIVES) == METHODS
+    assert [START, *OBJECTIVES] == list(METHODS)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
 
     def dies(self, number):
         if number == 2:
-            (self.folder / f"{loop.STATE}.part").write_bytes(b"torn")
+            (self.folder / f".{loop.STATE}.writing").write_bytes(b"torn")
             raise Killed
         return update(self, number)
 
