@@ -87,6 +87,11 @@ class AdapterConfig(Section):
     """Names of the modules that are adapted, or `all-linear`."""
 
 
+Per = Literal["rollout", "token"]
+"""What the policy's loss is a mean of: rollouts, each the mean of its tokens (GRPO, arXiv
+2402.03300); or all tokens of the batch alike (DAPO, arXiv 2503.14476)."""
+
+
 class OptimizerConfig(Section):
     """The optimiser (AdamW) and the policy's loss."""
 
@@ -96,7 +101,7 @@ class OptimizerConfig(Section):
     """Largest norm of the gradient; a longer one is shortened to it."""
     kl: StrictFloat = Field(default=0.0, ge=0)
     """Weight of the divergence from the model before training, which `per` averages as the loss."""
-    per: Literal["rollout", "token"] = "rollout"
+    per: Per = "rollout"
     """What the policy's loss is a mean of: rollouts, each the mean of its tokens, or all tokens."""
     scaled: StrictBool = True
     """Whether advantages are divided by the standard deviation of their group."""

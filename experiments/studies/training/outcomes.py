@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.html import markup
@@ -25,7 +26,6 @@ USE = ("regenerated", "right_despite_hint")
 """Measures of use: a model that only trips over gaps raises neither."""
 READ = ("necessity", *USE)
 """Measures by whose change an outcome is read."""
-CONTROL = "shuffled_reward"
 
 
 class Outcome(NamedTuple):
@@ -49,7 +49,7 @@ LESS = Outcome("Use of the steps fell", "Both measures of use fell, and necessit
 MIXED = Outcome("The measures disagree", "Some measures moved, in none of the ways above")
 UNCLEAR = Outcome(
     "The seeds disagree",
-    f"A mean moved by {LEAST_GAIN} or more, and it cannot be told from chance that it did",
+    f"A mean moved by {LEAST_GAIN} or more, but seeds differ so much that it may be chance",
 )
 SAME = Outcome("Nothing moved", f"No mean rose or fell by {LEAST_GAIN} or more")
 LOST = Outcome(
@@ -147,12 +147,13 @@ def how_to_read(planted: pd.DataFrame) -> str:
             f"{FEWEST_SEEDS} seeds, too few for an interval: there, a measure rose or fell if it "
             "did so in every seed. That describes these trainings and is no finding about a method."
         )
-    control = where(trained, method=CONTROL)
-    moved = numbers(control[[f"{name}_gain" for name in READ]])[control["accuracy"] >= LEAST_RIGHT]
-    if moved.size:
+    control = where(trained, method="shuffled_reward")
+    kept = keep(control, control["accuracy"] >= LEAST_RIGHT)
+    moved = abs(numbers(kept[[f"{name}_gain" for name in READ]]))
+    if not np.isnan(moved).all():
         said.append(
-            f"The control {CONTROL}, whose rewards say nothing about the rollouts, moved a mean by "
-            f"up to {abs(moved).max():.2f}."
+            "The control shuffled_reward, whose rewards say nothing about the rollouts, moved a "
+            f"mean by up to {np.nanmax(moved):.2f}."
         )
     return " ".join(said)
 

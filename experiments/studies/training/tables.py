@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from faithscope.experiments.analysis.cells import (
 from faithscope.experiments.analysis.columns import Column, described
 from faithscope.experiments.analysis.paper_table import or_dash
 from faithscope.experiments.analysis.tables import Table, declared
-from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, where
+from faithscope.experiments.analysis.tidy import keep, numbers, only, rows, where
 from faithscope.experiments.studies.training.config import START
 
 METHOD = Column("method", meaning="What the model was trained for; `start` is before training.")
@@ -92,13 +91,8 @@ BOUND = described(
 
 def at_the_end(steps: pd.DataFrame) -> pd.DataFrame:
     """The rows of the last tenth of the steps of each training, at least of one step."""
-    if steps.empty:
-        return steps
-    of_each = [
-        keep(of, of["step"] > of["step"].max() - max(1, (of["step"].max() + 1) // 10))
-        for _, of in groups(steps, ["model", "method", "seed"])
-    ]
-    return pd.concat(of_each)
+    last = numbers(steps.groupby(["model", "method", "seed"])["step"].transform("max"))
+    return keep(steps, steps["step"] > last - np.maximum(1, (last + 1) // 10))
 
 
 AT_THE_END = "The last tenth of the steps of all seeds."
@@ -209,10 +203,6 @@ HELD_OUT = rows_with(trained_on=False)
 PAIRS = all_of(HELD_OUT, rows_known("value", "value_before"))
 
 
-def _share_without(name: str) -> Callable[[pd.DataFrame], np.ndarray]:
-    return lambda of: of[name].isna().to_numpy(dtype=float)
-
-
 MEASURED_BY_RUN = Table(
     "training_measured",
     "measured",
@@ -228,10 +218,10 @@ MEASURED_BY_RUN = Table(
         ),
         Count("n_chains", HELD_OUT, "chains", "Chains after training, on other questions."),
         Count("n", PAIRS, "pairs", "Those that have a value before and after training."),
-        Mean("lost_before", _share_without("value_before"), HELD_OUT, "no value before",
-             "Share of the questions without a value before training."),
-        Mean("lost_after", _share_without("value"), HELD_OUT, "no value after",
-             "Share of the chains without a value after training."),
+        Mean("lost_before", lambda of: of["value_before"].isna().to_numpy(float), HELD_OUT,
+             "no value before", "Share of the questions without a value before training."),
+        Mean("lost_after", lambda of: of["value"].isna().to_numpy(float), HELD_OUT,
+             "no value after", "Share of the chains without a value after training."),
         Mean("before", "value_before", PAIRS, meaning="Mean over the pairs before training."),
         Mean("after", "value", PAIRS, meaning="Mean over the pairs after training."),
         Boot(

@@ -111,3 +111,13 @@ def test_with_seeds_enough_the_interval_decides_and_chance_is_counted():
     text = how_to_read(planted)
     assert "of 3 intervals, about 0 do by chance" in text
     assert "too few" not in text
+
+
+def test_without_the_model_before_training_nothing_is_compared():
+    planted, seeds = (
+        of[of["method"] != "start"] for of in tables(("shuffled_reward", (1.0,), (0.9,)))
+    )
+    gains = {name: float("nan") for name in planted.columns if "_gain" in name}
+    (said,) = sentences(planted.assign(**gains), seeds)
+    assert ALONE.name in said
+    assert "control" not in how_to_read(planted.assign(**gains))
