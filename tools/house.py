@@ -15,7 +15,7 @@ BUDGETS = {
     "interp": 9_150,
     "interventions": 2_400,
     "probes": 10_200,
-    FIRST_FLOOR: 71_400,
+    FIRST_FLOOR: 71_450,
     "experiments/analysis": 11_800,
     "experiments/cli": 1_200,
     "experiments/config": 1_300,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_300,
     "experiments/studies/training": 2_800,
-    "tests": 55_600,
+    "tests": 55_650,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
