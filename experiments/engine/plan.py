@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.at_hand import gpus_of, models_of
 from faithscope.experiments.engine.planfile import (
     Planned,
     Shard,
@@ -55,6 +56,10 @@ class Work(Protocol):
 
     def go(self) -> None:
         """Do everything that is missing."""
+        ...
+
+    def limit_to(self, doers: Literal["weights", "apis"]) -> None:
+        """Leave out the models behind APIs, or those whose weights are here."""
         ...
 
     def failures(self) -> list[str]:
@@ -120,6 +125,12 @@ class RunPlan(ABC, Generic[C, Item]):
     @abstractmethod
     def work(self, store: Store, shard: Shard) -> Work:
         """The work of one shard."""
+
+    def gpus(self, model: str | None = None) -> int:
+        """Number of GPUs of a process that does the items of one model, or of all models."""
+        own = {item.model for item in self.items}
+        others = [name for name in models_of(self.config) if name not in own]
+        return gpus_of(self.config, [*filter(None, own if model is None else [model]), *others])
 
     def of(self, model: str) -> list[Item]:
         """The items of one model."""
