@@ -118,6 +118,9 @@ class Slurm:
         assert ended.returncode == 0, f"{command}: {ended.stderr}"
         return ended.stdout
 
+    def succeeds(self, *command: str) -> bool:
+        return self._ended(*command).returncode == 0
+
     def said(self, *command: str) -> str:
         """What a command of Slurm prints, or nothing if it fails."""
         ended = self._ended(*command)

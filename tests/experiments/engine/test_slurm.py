@@ -176,6 +176,8 @@ def test_a_run_through_every_mishap_gives_the_tables_of_one_process(
     slurm.wait("no signal", lambda: noted(2, "got USR1"), PATIENCE)
     processes(2, 16)[1].send_signal(signal.SIGCONT)
     slurm.wait("not queued again", lambda: noted(2, "again"), PATIENCE)
+    longer = ["scontrol", "update", f"jobid={job}_2", "TimeLimit=120"]
+    slurm.wait("the limit stays", lambda: slurm.succeeds(*longer), PATIENCE)
     slurm.wait("shard 3 is alive", lambda: slurm.states(job)[f"{job}_3"] == "TIMEOUT", PATIENCE)
     assert noted(3, "got USR1")
 
