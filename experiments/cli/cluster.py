@@ -180,7 +180,7 @@ def _submitted(submitter: Submitter, dry_run: bool, wait: bool) -> int:
         to_output("\n".join(submitter.commands))
     for submission in () if dry_run else submitter.submissions:
         shards = len(submission.tasks)
-        does = f"{shards} shards" if submission.tasks else submission.job.kind
+        does = f"{shards} shard{'s' * (shards != 1)}" if submission.tasks else submission.job.kind
         of = f" of {submission.job.model}" if submission.job.model else ""
         say(f"job {submission.id}: {does}{of} ({submission.job.file})")
     code = _wait(submitter.run_dir) if wait and not dry_run else DONE

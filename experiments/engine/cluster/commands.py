@@ -135,7 +135,7 @@ def completed() -> dict[str, str]:
     text = path.read_text("utf-8", errors="replace")
     states = {}
     for line in text.splitlines():
-        of = dict(word.partition("=")[::2] for word in line.split())
+        of = {name: value for name, _, value in (w.partition("=") for w in line.split())}
         task = f"{of['ArrayJobId']}_{of['ArrayTaskId']}" if "ArrayJobId" in of else of.get("JobId")
         if task and (state := of.get("JobState")):
             states[task] = state

@@ -67,8 +67,8 @@ def note_of(run_dir: Path, name: str) -> Note | None:
         return None
     end = re.search(r" end code=(\d+)(?: signal=\w*)? ?(.*)", last)
     got = re.findall(r" got (\w+)$", last, re.M)
-    ended = (int(end[1]), end[2]) if end else (None, "")
-    return Note(*start.groups(), ended[0], got[-1] if got else "", ended[1])
+    code, said = (int(end[1]), end[2]) if end else (None, "")
+    return Note(start[1], start[2], start[3], code, got[-1] if got else "", said)
 
 
 @dataclass(frozen=True)
