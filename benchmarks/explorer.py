@@ -1,9 +1,10 @@
 """Benchmark of the explorer page's speed in headless Chromium: 2,000 traces × 40 measures.
 
 `python benchmarks/explorer.py` writes `benchmarks/results/explorer_<machine>.csv`, a row per number
-of traces: bytes of the file, milliseconds to the first paint, from the start of the navigation, and
-of a change of a filter, until list and scatter are drawn and laid out (`filter_ms`) and until the
-heat map is, too (`whole_ms`), and until an opened trace is there (`open_ms`): medians.
+of traces: bytes of the file, process CPU seconds to write it, milliseconds to the first paint, from
+the start of the navigation, and of a change of a filter, until list and scatter are drawn and laid
+out (`filter_ms`) and until the heat map is, too (`whole_ms`), and until an opened trace is there
+(`open_ms`): medians.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import platform
 import statistics
 import sys
 import tempfile
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -90,8 +92,11 @@ def main() -> None:
         path = Path(folder) / "explore.html"
         with browser(Path(folder) / "profile") as chromium:
             for n in args.traces:
-                write_explorer(path, comparison(n, args.measures, steps=10, layers=32))
+                compared = comparison(n, args.measures, steps=10, layers=32)
+                begin = time.process_time()
+                write_explorer(path, compared)
                 row = {"traces": n, "measures": args.measures, "bytes": path.stat().st_size}
+                row["write_cpu_s"] = time.process_time() - begin
                 table.append(row | measured(chromium, path))
                 print(table[-1], flush=True)
     frame = pd.DataFrame(table).round(1)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +61,7 @@ def put_on(hf: PreTrainedModel, folder: Path) -> PreTrainedModel:
     """
     peft = import_peft(f"model {str(folder)!r} is an adapter, which")
     try:
-        with warnings.catch_warnings():
-            # those that PEFT and transformers have for each other
-            warnings.simplefilter("ignore", FutureWarning)
+        with without_deprecations():
             adapted = peft.PeftModel.from_pretrained(hf, str(folder))
     except Exception as error:  # PEFT, safetensors and torch have errors of their own
         reason = " ".join(str(error).split())[:400]
@@ -71,6 +71,14 @@ def put_on(hf: PreTrainedModel, folder: Path) -> PreTrainedModel:
     if getattr(hf, "is_quantized", False):
         return adapted.base_model.model
     return adapted.merge_and_unload()
+
+
+@contextmanager
+def without_deprecations() -> Iterator[None]:
+    """A context without the warnings that PEFT and transformers have for each other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 def import_peft(what: str) -> Any:

@@ -161,12 +161,12 @@ def _by_forest(
 
         execute.one_more(
             model,
+            forest,
             cache,
-            [forest.path(key.node).tolist() for key in keys],
+            [key.node for key in keys],
             [key.token for key in keys],
             read,
             edits=[key.edits for key in keys],
-            group_tokens=model.token_budget,
         )
     # decoding comes last, since it frees the cache
     written: dict[tuple[int, tuple[Edit, ...], int], Generation] = {}

@@ -215,7 +215,7 @@ def kernel(module: nn.Module) -> Kernel:
     return ALL_ATTENTION_FUNCTIONS[name.removeprefix(_PREFIX)]
 
 
-def masked_on_cpu(
+def masked(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -224,21 +224,28 @@ def masked_on_cpu(
     *,
     scaling: float | None = None,
     **kwargs: Any,
-) -> tuple[Tensor, None]:
-    """Masked attention as transformers' sdpa computes it, but without a copy of the keys for every
-    query head: CUDA's masked kernels need that copy; on a CPU it costs a short run half of its
-    time."""
-    if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
-        return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)  # pyright: ignore
-    out = nn.functional.scaled_dot_product_attention(
-        query,
-        key,
-        value,
-        attn_mask=mask,
-        scale=scaling,
-        enable_gqa=query.shape[1] != key.shape[1],
-    )
-    return out.transpose(1, 2).contiguous(), None
+) -> tuple[Tensor, Tensor | None]:
+    """Masked attention of one sequence by the module's kernel, for sdpa without a copy of the keys
+    for every query head.
+
+    On a CPU that copy costs a short run half of its time. CUDA's masked kernels know no shared
+    heads: the H / K query heads that share a head of keys take the dimension of heads, and the
+    heads of keys that of sequences.
+    """
+    odd = kwargs.get("dropout") or kwargs.get("position_bias") is not None
+    if odd or is_eager(module):
+        return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)
+    attention = nn.functional.scaled_dot_product_attention
+    if query.device.type == "cpu":
+        shared = query.shape[1] != key.shape[1]
+        out = attention(query, key, value, attn_mask=mask, scale=scaling, enable_gqa=shared)
+        return out.transpose(1, 2).contiguous(), None
+    q = query[0].unflatten(0, (key.shape[1], -1))
+    k, v = (x[0][:, None].expand(-1, q.shape[1], -1, -1) for x in (key, value))
+    if mask.shape[1] > 1:
+        mask = mask[0].unflatten(0, q.shape[:2])
+    out = attention(q, k, v, attn_mask=mask, scale=scaling)
+    return out.permute(2, 0, 1, 3).flatten(1, 2)[None], None
 
 
 def one_query(
@@ -273,6 +280,11 @@ def one_query(
 def eager(module: nn.Module) -> Kernel:
     """The family's own plain attention, which also returns its weights."""
     return sys.modules[type(module).__module__].eager_attention_forward
+
+
+def runs_eager(hf: PreTrainedModel) -> bool:
+    """Whether `hf` runs under its family's own plain attention."""
+    return hf.config._attn_implementation in ("faithscope_eager", "eager")
 
 
 def is_eager(module: nn.Module) -> bool:

@@ -3,21 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from faithscope.interp.attention import is_eager, kernel, one_query
+from faithscope.interp.attention import is_eager, kernel, masked, one_query
 from faithscope.interp.edits import Edit, Knockout
 from faithscope.interp.keyvalues import KeyValues, Rows
 from faithscope.interp.masks import Cut, Reach, as_additive, without
+from faithscope.interp.placement import sent
+
+BLOCK = 64
+"""Most tokens of every sequence for which room is made at a time."""
+_ROWS = 16
+"""Number of sequences up to which attention over shared keys is bound by reading them: with four
+query heads to a head of keys a CUDA kernel then computes 64 queries at a time. From the figures of
+an H100, not measured."""
+
+
+@dataclass
+class _Clock:
+    """Where a step stands, on one device: what masks and positions are computed from.
+
+    A step changes it in place, and no shape, so that a captured step can be run again.
+    """
+
+    at: Tensor
+    """(1,) the column of the newest token of every sequence."""
+    pad: Tensor
+    """(B, 1) columns before each sequence begins."""
+    columns: Tensor
+    """(1, P) all columns of keys and values, those yet to come among them."""
+
+
+class _Columns(NamedTuple):
+    """What a step's masks are made from, on one device."""
+
+    held: Tensor
+    """(B, P) bool, the columns that hold something of each sequence."""
+    keys: Tensor
+    """(B or 1, P) position of the token in every column."""
+    queries: Tensor
+    """(B, 1) position of the newest token of every sequence."""
+    own: Tensor
+    """(B,) column of the newest token of every sequence."""
 
 
 class Decode:
     """A session that runs one token per call for each of `B` sequences, each over its own past.
 
-    Pasts are right-aligned: column `at` holds the newest token of every sequence.
+    Pasts are right-aligned: column `at` holds the newest token of every sequence. On accelerators a
+    step is static: attention is over all columns there are, under a mask made on the device, so
+    that nothing in a step waits and every step of a block of columns has the same shapes.
     """
 
     def __init__(
@@ -29,50 +69,90 @@ class Decode:
         edits: Sequence[Sequence[Edit]] | None = None,
         *,
         spend: bool = False,
+        positions: int | None = None,
+        block: int | None = None,
     ) -> None:
         """
         Args:
             spend: whether the cache is no longer needed: each of its layers is freed as it is
                 copied, so that cache and rows are never held together.
+            positions: number of positions that the model knows; sequences that have ended but are
+                not dropped yet go no further.
+            block: number of columns that are added at a time; by default at most 64.
         """
         self._reaches = reaches
         self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
         rows = Rows(paths)
         self.lengths = rows.lengths
         self.at = rows.longest - 1
-        self._block = min(room, 64)
+        self._block = block or min(room, BLOCK)
+        self._home = next((k.device for k, _ in cache.layers.values()), torch.device("cpu"))
+        self.static = self._home.type != "cpu"
+        # rows of masks begin at multiples of eight, see `as_additive`
+        first = self._block + (-(rows.longest + self._block) % 8 if self.static else 0)
         self.layers = {
-            layer: cache.rows(layer, rows, self._block, spend=spend) for layer in list(cache.layers)
+            layer: cache.rows(layer, rows, first, spend=spend) for layer in list(cache.layers)
         }
         self._pad = (rows.longest - self.lengths)[:, None]
+        self._positions = positions
         self._masks: dict[tuple[Any, ...], Tensor | None] = {}
+        self._clocks: dict[torch.device, _Clock] = {}
+        self._now: dict[torch.device, _Columns] = {}
+        self._edited: dict[tuple[Knockout, torch.device], Tensor] = {}
 
     def _grown(self, x: Tensor) -> Tensor:
-        room = x.new_empty(*x.shape[:2], self._block, x.shape[3])
+        # masked columns are computed with, where steps are static: they must be finite
+        make = x.new_zeros if self.static else x.new_empty
+        room = make(*x.shape[:2], self._block, x.shape[3])
         return torch.cat([x, room], dim=2)
 
     @property
     def positions(self) -> Tensor:
         """(B,) positions of the tokens about to be run, once `advance` was called."""
-        return self.at - self._pad[:, 0]
+        if not self.static:
+            return self.at - self._pad[:, 0]
+        clock = self._clock(self._home)
+        at = clock.at - clock.pad[:, 0]
+        return at if self._positions is None else at.clamp(max=self._positions - 1)
+
+    def _clock(self, device: torch.device) -> _Clock:
+        if device not in self._clocks:
+            columns = next(k.shape[2] for k, _ in self.layers.values())
+            self._clocks[device] = _Clock(
+                torch.full((1,), self.at, device=device),
+                sent(self._pad, device),
+                torch.arange(columns, device=device)[None],
+            )
+        return self._clocks[device]
 
     def advance(self) -> None:
         self.at += 1
-        self._masks.clear()
+        self._begin()
+        for clock in self._clocks.values():
+            clock.at += 1
         if any(k.shape[2] <= self.at for k, _ in self.layers.values()):
             self._replace(self._grown)
+
+    def _begin(self) -> None:
+        """Forget what was made for the step before."""
+        self._masks.clear()
+        self._now.clear()
 
     def keep(self, rows: Tensor) -> None:
         """Drop every sequence but `rows`, and the columns that no remaining sequence needs."""
         self._pad, self.lengths = self._pad[rows], self.lengths[rows]
         self._edits = [self._edits[i] for i in rows.tolist()]
         spare = int(self._pad.min())
+        if self.static:
+            spare -= spare % 8
         self._pad = self._pad - spare
         self.at -= spare
-        self._replace(lambda x: x[rows.to(x.device), :, spare:])
+        self._edited.clear()
+        self._replace(lambda x: x[sent(rows, x.device), :, spare:])
 
     def _replace(self, make: Callable[[Tensor], Tensor]) -> None:
         """Replace keys and values by `make`, one tensor at a time: only one is held twice."""
+        self._clocks.clear()
         for pair in self.layers.values():
             for i in range(len(pair)):
                 pair[i] = make(pair[i])
@@ -81,46 +161,197 @@ class Decode:
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
         keys, values = self.layers[int(module.layer_idx)]  # pyright: ignore
-        keys[:, :, self.at] = key[0].transpose(0, 1)
-        values[:, :, self.at] = value[0].transpose(0, 1)
+        q = query[0].transpose(0, 1)[:, :, None]
+        new = (x[0].transpose(0, 1)[:, :, None] for x in (key, value))
+        if keys.device.type != "cpu":
+            at = self._clock(keys.device).at
+            k, v = (x.index_copy_(2, at, y) for x, y in zip((keys, values), new, strict=True))
+        else:
+            for x, y in zip((keys, values), new, strict=True):
+                x[:, :, self.at : self.at + 1] = y
+            k, v = (x[:, :, : self.at + 1] for x in (keys, values))
         mask = self._mask(module, query)
-        q, seen = query[0].transpose(0, 1)[:, :, None], slice(None, self.at + 1)
-        k, v = keys[:, :, seen], values[:, :, seen]
         if mask is None or is_eager(module):
             out, _ = kernel(module)(module, q, k, v, mask, **kwargs)
         else:
             out, _ = one_query(module, q, k, v, mask, **kwargs)
         return out.transpose(0, 1)
 
+    def _columns(self, device: torch.device) -> _Columns:
+        if device.type != "cpu":
+            clock = self._clock(device)
+            at, pad, columns = clock.at, clock.pad, clock.columns
+        else:
+            at, pad, columns = torch.tensor([self.at]), self._pad, torch.arange(self.at + 1)[None]
+        return _Columns(columns >= pad, columns - pad, at - pad, at.expand(len(pad)))
+
+    @staticmethod
+    def _of_rows(mask: Tensor) -> Tensor:
+        """A (1, 1 or H, B, P) mask as (B, 1 or H, 1, P): each sequence has keys of its own."""
+        return mask[0].transpose(0, 1)[:, :, None]
+
     def _mask(self, module: nn.Module, query: Tensor) -> Tensor | None:
         layer = int(module.layer_idx)  # pyright: ignore
-        reach, cuts = self._reaches[layer], self._cuts_in(layer)
+        reach, device = self._reaches[layer], query.device
         assert reach is not None, "models with masks of other kinds are run one by one"
-        name = (reach, query.device, is_eager(module), *(c.edit for c in cuts))
+        static = device.type != "cpu"
+        if device not in self._now:
+            self._now[device] = self._columns(device)
+        held, keys, queries, own = self._now[device]
+        cuts = self._cuts_in(layer, queries[:, 0], drop=not static)
+        name = (reach, device, is_eager(module), *(c.edit for c in cuts))
         if name not in self._masks:
-            columns = torch.arange(self.at + 1)[None]
-            seen = columns >= self._pad
-            seen &= reach.sees(self.at - self._pad, columns - self._pad)
-            own = torch.full((len(seen),), self.at)
-            # (B, 1 or H, 1, P): in decoding every sequence is one query
-            mask = without(seen, cuts, columns - self._pad, own, query.shape[1])
-            mask = mask[0].transpose(0, 1)[:, :, None].to(query.device)
-            if is_eager(module):
+            seen = held & reach.sees(queries, keys)
+            mask = self._of_rows(without(seen, cuts, keys, own, query.shape[1]))
+            if static or is_eager(module):
                 self._masks[name] = as_additive(mask, query.dtype)
             else:
                 self._masks[name] = None if bool(mask.all()) else mask
         return self._masks[name]
 
-    def _cuts_in(self, layer: int) -> list[Cut]:
+    def _cuts_in(self, layer: int, positions: Tensor, *, drop: bool) -> list[Cut]:
+        """The knockouts in a layer; with `drop`, without those that no sequence is under now."""
         cuts = []
         for edit in dict.fromkeys(
             e for row_edits in self._edits for e in row_edits if isinstance(e, Knockout)
         ):
+            if not edit.cuts_in(layer):
+                continue
             first, last = edit.queries
-            done = self.positions >= first
+            done = self._under(edit, positions.device) & (positions >= first)
             if last is not None:
-                done &= self.positions < last
-            done &= torch.tensor([edit in row_edits for row_edits in self._edits])
-            if edit.cuts_in(layer) and bool(done.any()):
+                done &= positions < last
+            if not drop or bool(done.any()):
                 cuts.append(Cut(edit, done))
         return cuts
+
+    def _under(self, edit: Knockout, device: torch.device) -> Tensor:
+        """(B,) bool: the sequences that run under `edit`."""
+        if (edit, device) not in self._edited:
+            under = torch.tensor([edit in row_edits for row_edits in self._edits])
+            self._edited[edit, device] = sent(under, device)
+        return self._edited[edit, device]
+
+
+@dataclass
+class _Trunk:
+    """The columns of a step of `Shared` on one device; a step changes these tensors in place."""
+
+    held: Tensor
+    keys: Tensor
+    queries: Tensor
+    own: Tensor
+
+    @property
+    def columns(self) -> _Columns:
+        return _Columns(self.held, self.keys[None], self.queries[:, None], self.own)
+
+
+class Shared(Decode):
+    """Decoding in which sequences share the keys and values of the nodes that their paths share.
+
+    All sequences are queries of one attention call over the nodes of the trie and the tokens
+    written since, each under a mask of its own path. A trunk of 8,000 tokens is held and read once,
+    where `Decode` holds and reads it for every sequence. Accelerators only.
+    """
+
+    @staticmethod
+    def serves(cache: KeyValues, paths: Sequence[Sequence[int]]) -> bool:
+        """Whether paths share so much that one call costs less than a call per path.
+
+        One call computes every query with every key, and reads every key once.
+        """
+        if any(k.device.type == "cpu" for k, _ in cache.layers.values()):
+            return False
+        shared = len(np.unique(np.concatenate([np.asarray(p) for p in paths])))
+        return 2 * shared * max(1, len(paths) / _ROWS) <= sum(map(len, paths))
+
+    def __init__(
+        self,
+        cache: KeyValues,
+        paths: Sequence[Sequence[int]],
+        room: int,
+        reaches: Mapping[int, Reach | None],
+        edits: Sequence[Sequence[Edit]] | None = None,
+        *,
+        spend: bool = False,
+        positions: int | None = None,
+    ) -> None:
+        nodes = np.unique(np.concatenate([np.asarray(p) for p in paths]))
+        self._free = len(nodes)
+        """The first column that holds nothing yet."""
+        super().__init__(
+            cache,
+            [nodes.tolist()],
+            room,
+            reaches,
+            spend=spend,
+            positions=positions,
+            block=len(paths) * min(room, BLOCK),
+        )
+        self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
+        self.lengths = torch.tensor([len(path) for path in paths])
+        size = next(k.shape[2] for k, _ in self.layers.values())
+        held, depth = torch.zeros(len(paths), size, dtype=torch.bool), torch.zeros(size).long()
+        for row, path in zip(held, paths, strict=True):
+            at = torch.from_numpy(np.searchsorted(nodes, np.asarray(path)))
+            row[at], depth[at] = True, torch.arange(len(path))
+        self._trunks = {
+            device: _Trunk(
+                sent(held, device),
+                sent(depth, device),
+                sent(self.lengths - 1, device),
+                self._last(len(paths), device),
+            )
+            for device in {k.device for k, _ in self.layers.values()}
+        }
+
+    def _last(self, rows: int, device: torch.device) -> Tensor:
+        """(B,) columns before the free ones, one for each sequence."""
+        return torch.arange(self._free - rows, self._free, device=device)
+
+    @property
+    def positions(self) -> Tensor:
+        at = self._trunks[self._home].queries
+        return at if self._positions is None else at.clamp(max=self._positions - 1)
+
+    def advance(self) -> None:
+        self._begin()
+        self._free += len(self._edits)
+        if any(k.shape[2] < self._free for k, _ in self.layers.values()):
+            self._replace(self._grown)
+            for trunk in self._trunks.values():
+                trunk.held = nn.functional.pad(trunk.held, (0, self._block))
+                trunk.keys = nn.functional.pad(trunk.keys, (0, self._block))
+        for trunk in self._trunks.values():
+            trunk.own += len(self._edits)
+            trunk.queries += 1
+            trunk.held.scatter_(1, trunk.own[:, None], True)
+            trunk.keys.index_copy_(0, trunk.own, trunk.queries)
+
+    def keep(self, rows: Tensor) -> None:
+        """Drop every sequence but `rows`; what only others wrote stays, unseen."""
+        self.lengths = self.lengths[rows]
+        self._edits = [self._edits[i] for i in rows.tolist()]
+        self._edited.clear()
+        for device, trunk in self._trunks.items():
+            at = sent(rows, device)
+            trunk.held, trunk.queries = trunk.held[at], trunk.queries[at]
+            trunk.own = self._last(len(rows), device)
+
+    def attend(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
+    ) -> Tensor:
+        layer, new = self.layers[int(module.layer_idx)], (key, value)  # pyright: ignore
+        own = self._trunks[query.device].own
+        k, v = (x.index_copy_(2, own, y) for x, y in zip(layer, new, strict=True))
+        mask = self._mask(module, query)
+        assert mask is not None
+        return masked(module, query, k, v, mask, **kwargs)[0]
+
+    def _columns(self, device: torch.device) -> _Columns:
+        return self._trunks[device].columns
+
+    @staticmethod
+    def _of_rows(mask: Tensor) -> Tensor:
+        return mask

@@ -18,15 +18,16 @@ import torch
 from torch import Tensor
 
 from faithscope.interp import attention, hooks
-from faithscope.interp.decoding import Decode
+from faithscope.interp.decoding import Decode, Shared
 from faithscope.interp.detokenise import GrowingText
 from faithscope.interp.edits import Edit, Site
 from faithscope.interp.forest import Forest
 from faithscope.interp.generation import Generation, each_of
 from faithscope.interp.keyvalues import KeyValues
-from faithscope.interp.leads import gaps
 from faithscope.interp.loaded import LoadedModel
-from faithscope.interp.prefill import Prefill, block_on
+from faithscope.interp.one_after import OneAfter
+from faithscope.interp.placement import sent
+from faithscope.interp.prefill import Prefill, block_on, is_one_call
 
 Execution = Literal["auto", "packed", "dense", "loop"]
 Choose = Callable[[Tensor], Tensor]
@@ -67,6 +68,7 @@ def prefill(
     cache = KeyValues(len(forest))
     wanted = np.unique(np.asarray(asked, dtype=np.int64))
     step = len(forest) if dense else chunk
+    plain = attention.runs_eager(model.hf)
     for start in range(0, len(forest), step):
         stop = min(start + step, len(forest))
         here = wanted[(wanted >= start) & (wanted < stop)]
@@ -77,7 +79,7 @@ def prefill(
             stop,
             model.structure.reaches,
             row_nodes=sorted(taps.rows),
-            dense=dense,
+            dense=dense or is_one_call(model.device, stop - start, stop, eager=plain),
             block=block_on(model.device),
         )
         stream = sorted(n for n in taps.hidden if start <= n < stop)
@@ -93,7 +95,7 @@ def prefill(
                 read,
                 torch.from_numpy(forest.tokens[start:stop]),
                 torch.from_numpy(forest.depth[start:stop]),
-                torch.from_numpy(here - start),
+                here - start,
             )
         for node, layers in read.rows.items():
             taps.row_weights[node] = [layers[i].to(model.device) for i in sorted(layers)]
@@ -126,31 +128,73 @@ def prefill_prompts(
 
 
 def _forward(
-    model: LoadedModel, read: attention.Session, tokens: Tensor, positions: Tensor, keep: Tensor
+    model: LoadedModel,
+    read: attention.Session,
+    tokens: Tensor,
+    positions: Tensor,
+    keep: np.ndarray | None = None,
 ) -> Tensor:
-    """Run (T,) tokens at their positions, and return (A, V) logits at the indices `keep`."""
+    """Run (T,) tokens at their positions, and return (A, V) logits at indices, or at all of them.
+
+    Nothing in it waits for the device.
+    """
+    device = model.device
+    inputs = {
+        "input_ids": sent(tokens, device)[None],
+        "position_ids": sent(positions, device)[None],
+    }
+    if device.type != "cpu":
+        # without a mask transformers looks in the positions for several sequences, and waits
+        inputs["attention_mask"] = torch.ones(1, len(tokens), dtype=torch.long, device=device)
     with attention.session(read):
-        logits = _logits_at(
-            model,
-            keep.tolist() or [0],
-            input_ids=tokens[None].to(model.device),
-            position_ids=positions[None].to(model.device),
-        )
-    return logits[: keep.numel()]
+        logits = _logits_at(model, keep if keep is None else keep.tolist() or [0], **inputs)
+    return logits if keep is None else logits[: keep.size]
 
 
-def _logits_at(model: LoadedModel, at: list[int], **inputs: Tensor) -> Tensor:
-    """(A, V) logits at the places `at` of a (1, T) batch."""
+def _logits_at(model: LoadedModel, at: list[int] | None, **inputs: Tensor) -> Tensor:
+    """(A, V) logits at the places `at` of a (1, T) batch, or at all places."""
+    # accelerate would move a tensor to the device of the first layer, while the states that it
+    # indexes are on the device of the last
+    spread = model.device.type == "cpu" or hasattr(model.hf, "_hf_hook")
+    keep: Any = at if at is None or spread else sent(torch.tensor(at), model.device)
     if not model.structure.keeps_logits:
-        return model.hf(**inputs, use_cache=False).logits[0][at]
-    # a list and no tensor: accelerate would move a tensor to the device of the first layer, while
-    # the states that it indexes are on the device of the last
-    keep: Any = at
+        logits = model.hf(**inputs, use_cache=False).logits[0]
+        return logits if keep is None else logits[keep]
+    # zero keeps all
+    keep = 0 if keep is None else keep
     return model.hf(**inputs, use_cache=False, logits_to_keep=keep).logits[0]
 
 
 def greedy(logits: Tensor) -> Tensor:
     return logits.argmax(-1)
+
+
+class Greedy:
+    """The likeliest next tokens of (B, V) logits and their leads, read in one transfer.
+
+    On a CUDA device the transfer waits for nothing that is started after it.
+    """
+
+    def __init__(self, logits: Tensor) -> None:
+        best = logits.topk(2).values.float()
+        self.tokens = greedy(logits)
+        """(B,) on the device of the logits."""
+        # the difference in the precision of the logits, as `leads.gaps` has it
+        gaps = (best[:, 0] - best[:, 1]).to(logits.dtype).float()
+        numbers = (self.tokens.int(), *(x.view(torch.int32) for x in (gaps, best[:, 0])))
+        self._bits = torch.stack(numbers)
+        self._arrived: Any = None
+        if logits.is_cuda:
+            here = torch.empty(self._bits.shape, dtype=torch.int32, pin_memory=True)
+            self._bits = here.copy_(self._bits, non_blocking=True)
+            self._arrived = torch.cuda.current_stream(logits.device).record_event()
+
+    def read(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(B,) tokens, their leads over the second, and the greatest logits, on the CPU."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        tokens, gaps, best = self._bits.cpu()
+        return tokens, gaps.view(torch.float32), best.view(torch.float32)
 
 
 def check_finite(model: LoadedModel, logits: Tensor) -> None:
@@ -160,7 +204,11 @@ def check_finite(model: LoadedModel, logits: Tensor) -> None:
         FloatingPointError: a logit is NaN or plus infinity; the message says what to do.
     """
     # the maximum of a row is NaN if any entry is
-    worst = logits.amax(-1)
+    _check_worst(model, logits.amax(-1))
+
+
+def _check_worst(model: LoadedModel, worst: Tensor) -> None:
+    """Check the greatest logit of each row, as `check_finite`."""
     if bool((worst < torch.inf).all()):
         return
     value = "NaN" if bool(worst.isnan().any()) else "infinite"
@@ -206,12 +254,25 @@ def decode(
             on_done(row, generation)
 
     whole = [len(p) + limit for p, limit in zip(paths, limits, strict=True)]
-    groups = _groups(whole, group_tokens)
+    shared = (
+        not attention.runs_eager(model.hf)
+        and sum(limits) + cache.n_nodes <= group_tokens
+        and Shared.serves(cache, paths)
+    )
+    groups = [list(range(len(paths)))] if shared else _groups(whole, group_tokens)
     for rows in groups:
         of_rows = [edits[r] for r in rows] if edits else None
         room, reaches = max(limits[r] for r in rows), model.structure.reaches
         last = rows is groups[-1]
-        state = Decode(cache, [paths[r] for r in rows], room, reaches, of_rows, spend=last)
+        state = (Shared if shared else Decode)(
+            cache,
+            [paths[r] for r in rows],
+            room,
+            reaches,
+            of_rows,
+            spend=last,
+            positions=model.max_positions,
+        )
         _decode_group(model, state, rows, first, limits, choose, stop, ends, finish)
     return [done[i] for i in range(len(paths))]
 
@@ -219,22 +280,29 @@ def decode(
 @torch.inference_mode()
 def one_more(
     model: LoadedModel,
+    forest: Forest,
     cache: KeyValues,
-    paths: Sequence[Sequence[int]],
+    parents: Sequence[int],
     tokens: Sequence[int],
     on_logits: Callable[[list[int], Tensor], None],
     *,
     edits: Sequence[Sequence[Edit]],
-    group_tokens: int,
 ) -> None:
-    """Run one token after every path of the cached forest; hand over (rows, (B, V) logits)."""
-    for rows in _groups([len(p) + 1 for p in paths], group_tokens):
-        state = Decode(
-            cache, [paths[r] for r in rows], 1, model.structure.reaches, [edits[r] for r in rows]
+    """Run one token after each of `parents`, nodes of the cached forest; hand over (rows, (B, V)
+    logits)."""
+    order = sorted(range(len(parents)), key=lambda i: (parents[i], tokens[i]))
+    for start in range(0, len(order), model.chunk):
+        rows = order[start : start + model.chunk]
+        session = OneAfter(
+            forest,
+            cache,
+            [parents[r] for r in rows],
+            model.structure.reaches,
+            [edits[r] for r in rows],
+            block=block_on(model.device),
         )
-        state.advance()
         ids = torch.tensor([tokens[r] for r in rows])
-        on_logits(rows, _forward(model, state, ids, state.positions, torch.arange(len(rows))))
+        on_logits(rows, _forward(model, session, ids, session.positions))
 
 
 def _groups(lengths: list[int], budget: int) -> list[list[int]]:
@@ -261,20 +329,38 @@ def _decode_group(
 ) -> None:
     logits = first[rows]
     written: dict[int, list[int]] = {r: [] for r in rows}
-    texts = {r: GrowingText(model.tokenizer) for r in rows}
+    texts = {r: GrowingText(model.tokenizer) for r in rows} if stop else {}
     led: dict[int, list[float]] = {r: [] for r in rows}
+    living = list(range(len(rows)))
+    """Places in the batch of the sequences that have not ended."""
 
     def ended(row: int, why: Literal["stop", "length"], end_id: int | None = None) -> None:
         finish(row, Generation(tuple(written[row]), why, end_id, gaps=tuple(led[row])))
 
+    def after(tokens: Tensor) -> Tensor:
+        state.advance()
+        return _forward(model, state, tokens, state.positions)
+
     while True:
-        check_finite(model, logits)
-        tokens = (choose(logits, rows) if choose else greedy(logits)).tolist()
-        if not choose:
-            for row, gap in zip(rows, gaps(logits), strict=True):
-                led[row].append(gap)
+        following: Tensor | None = None
+        if choose:
+            seen = logits.cpu()
+            seen = seen if len(living) == len(rows) else seen[living]
+            check_finite(model, seen)
+            tokens = choose(seen, [rows[i] for i in living]).tolist()
+        else:
+            drawn = Greedy(logits)
+            # a device runs the next step while the host reads this one
+            if state.static and any(len(written[rows[i]]) + 1 < limits[rows[i]] for i in living):
+                following = after(drawn.tokens)
+            chosen, of_best, worst = drawn.read()
+            _check_worst(model, worst[living])
+            tokens = chosen[living].tolist()
+            for i in living:
+                led[rows[i]].append(float(of_best[i]))
         alive: list[int] = []
-        for i, (row, token) in enumerate(zip(rows, tokens, strict=True)):
+        for i, token in zip(living, tokens, strict=True):
+            row = rows[i]
             if token in ends:
                 ended(row, "stop", token)
                 continue
@@ -287,17 +373,16 @@ def _decode_group(
                 alive.append(i)
         if not alive:
             return
-        if len(alive) < len(rows):
+        living = alive
+        # where keys and values are laid out anew at a cost, ended sequences stay for a while
+        if len(alive) < len(rows) and (not state.static or 2 * len(alive) <= len(rows)):
             state.keep(torch.tensor(alive))
-            rows = [rows[i] for i in alive]
-        state.advance()
-        logits = _forward(
-            model,
-            state,
-            torch.tensor([written[r][-1] for r in rows]),
-            state.positions,
-            torch.arange(len(rows)),
-        )
+            rows, living = [rows[i] for i in alive], list(range(len(alive)))
+            following = following if following is None else following[alive]
+        if following is None:
+            latest = [written[row][-1] if written[row] else 0 for row in rows]
+            following = after(torch.tensor(latest))
+        logits = following
 
 
 @torch.inference_mode()

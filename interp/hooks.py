@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from faithscope.interp.edits import Edit, Patch, Site
 from faithscope.interp.forest import Forest
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.placement import sent
 
 Placed = Mapping[tuple[Site, int], Sequence[tuple[Tensor, Tensor]]]
 """(site, layer) -> rows of the current forward and the values that replace them."""
@@ -69,7 +70,7 @@ def patched(model: LoadedModel, places: Placed) -> Iterator[None]:
             # some experts give (T, D), all others (1, T, D)
             flat = x.view(-1, x.shape[-1])
             for rows, values in replacements:
-                flat[rows.to(x.device)] = values.to(x)
+                flat[sent(rows, x.device)] = sent(values, x.device).to(x.dtype)
             return x if isinstance(out, Tensor) else (x, *out[1:])
 
         return replace
@@ -94,14 +95,14 @@ def residuals(model: LoadedModel, positions: list[int]) -> Iterator[list[Tensor]
     if not positions:
         yield streams
         return
-    layers = model.structure.layers
+    layers, at = model.structure.layers, sent(torch.tensor(positions), model.device)
 
     def before(_: nn.Module, args: tuple, kwargs: dict) -> None:
         x = args[0] if args else kwargs["hidden_states"]
-        streams.append(x[0, positions].to(model.device))
+        streams.append(x[0, sent(at, x.device)].to(model.device))
 
     hooks = [layers[0].register_forward_pre_hook(before, with_kwargs=True)]
-    hooks += [layer.register_forward_hook(_collect(model, positions, streams)) for layer in layers]
+    hooks += [layer.register_forward_hook(_collect(model, at, streams)) for layer in layers]
     try:
         yield streams
     finally:
@@ -122,10 +123,8 @@ def outputs(
         for layer in range(model.n_layers)
         if positions
     ]
-    hooks = [
-        part.register_forward_hook(_collect(model, positions, by_site[site]))
-        for site, part in parts
-    ]
+    at = sent(torch.tensor(positions, dtype=torch.long), model.device)
+    hooks = [part.register_forward_hook(_collect(model, at, by_site[site])) for site, part in parts]
     try:
         yield by_site
     finally:
@@ -133,9 +132,9 @@ def outputs(
             handle.remove()
 
 
-def _collect(model: LoadedModel, positions: list[int], into: list[Tensor]) -> Any:
+def _collect(model: LoadedModel, at: Tensor, into: list[Tensor]) -> Any:
     def after(_: nn.Module, __: tuple, out: Tensor | tuple) -> None:
         x = out if isinstance(out, Tensor) else out[0]
-        into.append(x.reshape(-1, x.shape[-1])[positions].to(model.device))
+        into.append(x.reshape(-1, x.shape[-1])[sent(at, x.device)].to(model.device))
 
     return after

@@ -46,6 +46,9 @@ class KeyValues:
 
     def write(self, layer: int, start: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         if layer not in self.layers:
+            if key.device.type != "cpu" and all(self._is_whole(x) for x in (key, value)):
+                self.layers[layer] = key, value
+                return key, value
             self.layers[layer] = tuple(  # pyright: ignore
                 x.new_empty(1, x.shape[1], self.n_nodes, x.shape[3]) for x in (key, value)
             )
@@ -54,9 +57,14 @@ class KeyValues:
         keys[:, :, start:stop], values[:, :, start:stop] = key, value
         return keys, values
 
+    def _is_whole(self, x: Tensor) -> bool:
+        """Whether `x` holds every node, in memory that holds nothing else: it needs no copy."""
+        return x.shape[2] == self.n_nodes and x.untyped_storage().nbytes() == x.nbytes
+
     def rows(self, layer: int, rows: Rows, room: int, *, spend: bool) -> list[Tensor]:
         """Keys and values along paths, (B, heads, P + room, D) each. Entries before a path are
-        finite and without meaning; the room after it is left unwritten.
+        finite and without meaning, as is the room after it, but on a CPU, where that is left
+        unwritten.
 
         Args:
             spend: whether this layer is no longer needed: its keys are freed before its values are
@@ -72,7 +80,9 @@ def _laid_out(nodes: Tensor, rows: Rows, room: int) -> Tensor:
     out = nodes.new_empty(len(rows.lengths), heads, rows.longest + room, width)
     if nodes.device.type != "cpu":
         # a few calls, on devices where starting a call costs more than a second copy
-        out[:, :, : rows.longest] = nodes[:, rows.index.to(nodes.device)].transpose(0, 1)
+        out[:, :, rows.longest :] = 0
+        index = rows.index.to(nodes.device, non_blocking=True)
+        out[:, :, : rows.longest] = nodes[:, index].transpose(0, 1)
         return out
     for row, spans in zip(out, rows.spans, strict=True):
         at = rows.longest - sum(stop - start for start, stop in spans)

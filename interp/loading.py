@@ -102,7 +102,8 @@ def load(
         "trust_remote_code": trust_remote_code,
     }
     if quantize is not None:
-        options |= {"quantization_config": _quantization(quantize), "device_map": device_map or at}
+        config_of_weights = _quantization(quantize, options["dtype"])
+        options |= {"quantization_config": config_of_weights, "device_map": device_map or at}
     elif device_map is not None:
         options["device_map"] = device_map
     with _reading(name, where), bounded_building(name):
@@ -354,7 +355,13 @@ def _dtype(dtype: str, device: str) -> torch.dtype:
     return known[dtype]
 
 
-def _quantization(quantize: str) -> Any:
+def _quantization(quantize: str, dtype: torch.dtype) -> Any:
+    """The bitsandbytes config of `quantize`, whose layers compute in `dtype`.
+
+    8-bit layers run without LLM.int8's separate outlier columns. Which columns these are depends on
+    all tokens of a forward, so that later tokens would change the logits of earlier ones, and a
+    branch would be read otherwise in a pack than alone.
+    """
     try:
         import bitsandbytes  # noqa: F401  # pyright: ignore
     except ImportError as error:
@@ -364,7 +371,9 @@ def _quantization(quantize: str) -> Any:
     from transformers import BitsAndBytesConfig
 
     if quantize == "8bit":
-        return BitsAndBytesConfig(load_in_8bit=True)
+        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=0.0)
     if quantize == "4bit":
-        return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
+        return BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
+        )
     raise UserError(f"unknown quantize {quantize!r}; use '8bit' or '4bit'")

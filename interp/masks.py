@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from faithscope.interp.edits import Knockout
+from faithscope.interp.placement import sent
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,13 @@ def ancestor_mask(end: Tensor, depth: Tensor, start: int, stop: int, reach: Reac
 
 
 def as_additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """An additive mask: zero where a key is seen, the most negative number of `dtype` elsewhere."""
-    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
+    """An additive mask: zero where a key is seen, the most negative number of `dtype` elsewhere.
+
+    Its rows begin at multiples of eight numbers: CUDA's kernels copy other masks at every call.
+    """
+    keys = mask.shape[-1]
+    rows = mask.new_zeros(*mask.shape[:-1], keys + -keys % 8, dtype=dtype)[..., :keys]
+    return rows.masked_fill_(~mask, torch.finfo(dtype).min)
 
 
 @dataclass(frozen=True)
@@ -102,21 +108,20 @@ def without(seen: Tensor, cuts: Sequence[Cut], position: Tensor, own: Tensor, he
     Args:
         seen: (n, P) bool, the mask before any cut.
         position: (P,) or (n, P) positions of the keys.
-        own: (n,) the column of each query itself, which is never cut.
+        own: (n,) the column of each query itself, which is never cut; all on one device.
         heads: query heads, H.
 
     Returns:
         (1, 1, n, P) bool, or (1, H, n, P) where single heads are cut.
     """
-    left = seen[None]
-    if any(c.edit.heads is not None for c in cuts):
-        left = left.repeat(heads, 1, 1)
+    left, columns = seen[None], torch.arange(seen.shape[-1], device=seen.device)
     for cut in cuts:
         first, last = cut.edit.keys
-        edges = cut.queries[:, None] & (position >= first) & (position < last)
-        edges[torch.arange(len(own)), own] = False
-        if cut.edit.heads is None:
-            left = left & ~edges
-        else:
-            left[list(cut.edit.heads)] &= ~edges
+        edges = sent(cut.queries, seen.device)[:, None] & (position >= first) & (position < last)
+        edges = (edges & (columns != own[:, None]))[None]
+        if cut.edit.heads is not None:
+            of_heads = torch.zeros(heads, dtype=torch.bool)
+            of_heads[list(cut.edit.heads)] = True
+            edges = edges & sent(of_heads, seen.device)[:, None, None]
+        left = left & ~edges
     return left[None]

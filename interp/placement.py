@@ -7,7 +7,7 @@ accelerate keeps offloaded weights in the CPU's memory or on disk, and leaves a 
 from __future__ import annotations
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 def device_of(module: nn.Module) -> torch.device | None:
@@ -26,6 +26,11 @@ def devices_of(hf: nn.Module) -> frozenset[torch.device]:
     """Every device that some part of a model computes on."""
     parts = (m for m in hf.modules() if any(True for _ in m.parameters(recurse=False)))
     return frozenset(device for m in parts if (device := device_of(m)) is not None)
+
+
+def sent(x: Tensor, device: torch.device) -> Tensor:
+    """`x` on `device`; the host does not wait for the device to take it, where that is safe."""
+    return x.to(device, non_blocking=device.type != "mps")
 
 
 def is_offloaded(hf: nn.Module) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from faithscope.interp.attention import eager, is_eager, kernel, masked_on_cpu
+from faithscope.interp.attention import eager, is_eager, kernel, masked
 from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Forest, Run
 from faithscope.interp.keyvalues import KeyValues
@@ -27,6 +27,7 @@ from faithscope.interp.masks import (
     causal_mask,
     without,
 )
+from faithscope.interp.placement import sent
 
 _BLOCK = 128
 """Most queries of one masked call on a CPU. Its masked kernel computes keys after a query all the
@@ -36,6 +37,11 @@ _BLOCK_ELSEWHERE = 1_024
 it: on an H100 with a model of 7.4 billion parameters, one call per layer was 1.6 to 3.4 times as
 fast as calls of 128 queries (`benchmarks/results/forest_h100.csv`); but the masked-out part grows
 with the square of a block."""
+_ENTRIES, _ENTRIES_EAGER = 1 << 26, 1 << 22
+"""Most entries (queries x keys) of the mask of one call for all nodes of a forward on accelerators:
+up to 8,192 nodes, whose mask takes 128 MB. There the time goes into starting calls: on that H100
+the 7,845 nodes of the largest set took 0.60 s under one mask, and 1.70 s in blocks of 128 queries.
+Plain attention holds these entries for every head, so fewer of them are affordable."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,11 @@ class _Together:
         q = torch.arange(self.start, self.stop)[:, None]
         seen = (self.nodes[None] <= q) & (q < self.end[None])
         return seen & reach.sees(self.depth[-(self.stop - self.start) :, None], self.depth[None])
+
+
+def is_one_call(device: torch.device, queries: int, keys: int, *, eager: bool) -> bool:
+    """Whether one masked call per layer serves these queries best on `device`."""
+    return device.type != "cpu" and queries * keys <= (_ENTRIES_EAGER if eager else _ENTRIES)
 
 
 def block_on(device: torch.device) -> int:
@@ -101,6 +112,7 @@ class Prefill:
             forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
         ]
         self._masks: dict[tuple[Any, ...], Tensor] = {}
+        self._sent: dict[tuple[str | int, torch.device], Tensor] = {}
         self._cuts = {
             (p.start, p.stop): cuts_of(forest, np.arange(p.start, p.stop))
             for p in self._parts or [Run(start, stop, (), 0)]
@@ -150,8 +162,7 @@ class Prefill:
 
         mask = self._mask(module, (n, p, reach, *name), q, seen)
         if q.device.type != "cpu":
-            return kernel(module)(module, q, k, v, mask, **kwargs)[0]
-        masked = kernel(module) if is_eager(module) else masked_on_cpu
+            return masked(module, q, k, v, mask, **kwargs)[0]
         outs = [
             masked(
                 module,
@@ -176,7 +187,7 @@ class Prefill:
         kwargs: dict[str, Any],
     ) -> Tensor:
         q = query[:, :, part.start - self.start : part.stop - self.start]
-        at = part.nodes.to(keys.device)
+        at = self._on(keys.device, part.start, lambda: part.nodes)
         k, v = (x.index_select(2, at) for x in (keys, values))
         reach, cuts = self._reach(module), self._cuts_in(module, part)
         name = ("together", part.start, reach, *(c.edit for c in cuts))
@@ -185,8 +196,6 @@ class Prefill:
             own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
             return without(part.mask(reach), cuts, part.depth, own, q.shape[1])
 
-        plain = q.device.type != "cpu" or is_eager(module)
-        masked = kernel(module) if plain else masked_on_cpu
         return masked(module, q, k, v, self._mask(module, name, q, seen), **kwargs)[0]
 
     def _reach(self, module: nn.Module, path: int | None = None) -> Reach:
@@ -203,12 +212,24 @@ class Prefill:
     def _mask(
         self, module: nn.Module, name: tuple[Any, ...], q: Tensor, seen: Callable[[], Tensor]
     ) -> Tensor:
-        """The mask of this name in the form that the module's kernel takes, made once."""
+        """The mask of this name in the form that the module's kernel takes, made once.
+
+        CUDA's kernels turn a mask of booleans into an additive one at every call.
+        """
+        additive = is_eager(module) or q.device.type != "cpu"
         name = (*name, q.device, is_eager(module))
         if name not in self._masks:
-            mask = seen().to(q.device)
-            self._masks[name] = as_additive(mask, q.dtype) if is_eager(module) else mask
+            mask = sent(seen(), q.device)
+            self._masks[name] = as_additive(mask, q.dtype) if additive else mask
         return self._masks[name]
+
+    def _on(
+        self, device: torch.device, name: str | int, make: Callable[[], Tensor | np.ndarray]
+    ) -> Tensor:
+        """A tensor of indices on `device`, sent there once for all layers."""
+        if (name, device) not in self._sent:
+            self._sent[name, device] = sent(torch.as_tensor(make()), device)
+        return self._sent[name, device]
 
     def _dense(
         self,
@@ -222,16 +243,15 @@ class Prefill:
         cuts = self._cuts_in(module, Run(self.start, self.stop, (), 0))
 
         def seen() -> Tensor:
-            end, depth = (torch.from_numpy(x) for x in (self.forest.end, self.forest.depth))
+            end = self._on(query.device, "end", lambda: self.forest.end)
+            depth = self._on(query.device, "depth", lambda: self.forest.depth)
             free = ancestor_mask(end, depth, self.start, self.stop, reach)
-            own = torch.arange(self.start, self.stop)
+            own = torch.arange(self.start, self.stop, device=query.device)
             return without(free, cuts, depth[: self.stop], own, query.shape[1])
 
         name = ("dense", reach, *(c.edit for c in cuts))
         k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
-        return kernel(module)(module, query, k, v, self._mask(module, name, query, seen), **kwargs)[
-            0
-        ]
+        return masked(module, query, k, v, self._mask(module, name, query, seen), **kwargs)[0]
 
     def _row(
         self,
@@ -252,7 +272,7 @@ class Prefill:
         cuts = [c for c in cuts_of(self.forest, np.array([node])) if c.edit.cuts_in(layer)]
         free = causal_mask(1, p, reach, torch.device("cpu"))
         seen = without(free, cuts, torch.arange(p), torch.tensor([p - 1]), q.shape[1])
-        mask = as_additive(seen.to(q.device), q.dtype)
+        mask = as_additive(sent(seen, q.device), q.dtype)
         weights = eager(module)(module, q, k, v, mask, **kwargs)[1]
         assert weights is not None
         return weights[0, :, 0].float()

@@ -141,10 +141,16 @@ class Noise:
         ):
             return None
         return (
-            f"max |Δlogit| {gap.logit:.2g}, {gap.middle / self.middle:.3g} times the rounding "
-            f"noise at the median position and {gap.most / self.most:.3g} times at the worst, "
+            f"max |Δlogit| {gap.logit:.2g}, {times(gap.middle, self.middle):.3g} times the "
+            f"rounding noise at the median position and {times(gap.most, self.most):.3g} times at "
+            "the worst, "
             f"{int((behind > MARGIN * self.logit).sum())} wrong argmaxes"
         )
+
+
+def times(gap: float, noise: float) -> float:
+    """The size of a gap in units of the rounding noise; infinite where rounding moves nothing."""
+    return gap / noise if noise else float("inf")
 
 
 @torch.inference_mode()

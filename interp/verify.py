@@ -21,7 +21,7 @@ from faithscope.interp.forest import Branch
 from faithscope.interp.memory import is_out_of_memory
 from faithscope.interp.model import Model
 from faithscope.interp.read import length_dependent_ropes
-from faithscope.interp.reference import MARGIN, Noise, Tree, generated, rows, text
+from faithscope.interp.reference import MARGIN, Noise, Tree, generated, rows, text, times
 
 TEXTS = 3
 """Texts that must all be read wrongly before a way of running is given up: in half precision
@@ -293,8 +293,8 @@ def _rows_fault(tree: Tree) -> str | None:
     if gap.middle <= MARGIN * noise.middle and gap.most <= MARGIN * noise.most:
         return None
     return (
-        f"attention rows: max |Δ| {gap.logit:.2g}, {gap.most / noise.most:.3g} times the rounding "
-        "noise in the worst layer"
+        f"attention rows: max |Δ| {gap.logit:.2g}, {times(gap.most, noise.most):.3g} times the "
+        "rounding noise in the worst layer"
     )
 
 

@@ -125,10 +125,9 @@ def _beside(paper: Paper, names: Iterable[str], runs: Runs) -> list[Beside]:
     return [compared(paper, paper.table(name), cells, runs) for name in names]
 
 
-def _left(papers: Sequence[Paper], runs: Runs) -> list[str]:
-    """A line for each folder that is not compared with any of the papers."""
-    others = [set(runs.others(paper)) for paper in papers]
-    return [*runs.unread(), *sorted(set.intersection(*others) if others else ())]
+def _left(tables: Iterable[Beside], runs: Runs) -> list[str]:
+    """A line for each folder that is not compared with any of the tables."""
+    return [*runs.unread(), *sorted(runs.others(table.published for table in tables))]
 
 
 def _one(paper: Paper, name: str, runs: Runs, out: Path | None, last: bool = True) -> int:
@@ -142,12 +141,13 @@ def _one(paper: Paper, name: str, runs: Runs, out: Path | None, last: bool = Tru
     from faithscope.experiments.engine.outputs import REPRODUCED
 
     (table,) = _beside(paper, [name], runs)
-    for line in _left([paper], runs):
+    left = _left([table], runs)
+    for line in left:
         say(f"passed over: {line}")
     to_output("\n".join(sheet.printed(table)))
     if out is not None:
         path = sheet.write_files(table, out / REPRODUCED)
-        page.write_page([table], path.with_suffix(".html"), runs.folders, _left([paper], runs))
+        page.write_page([table], path.with_suffix(".html"), runs.folders, left)
         if last:
             to_output(path)
     if table.has_numbers:
@@ -171,7 +171,7 @@ def _all(runs: Runs, out: Path) -> int:
     for paper in every:
         of_paper = [table for table in tables if table.paper is paper]
         to_output(f"{paper.title}: {'; '.join(sheet.score(of_paper).lines)}")
-    left = _left(every, runs)
+    left = _left(tables, runs)
     for line in left:
         say(f"passed over: {line}")
     to_output(page.write_page(tables, out / REPRODUCED / "report.html", runs.folders, left))
@@ -184,7 +184,7 @@ def _list(chosen: Sequence[Paper], runs: Runs) -> int:
     tables = [
         table for paper in chosen for table in _beside(paper, (t.name for t in paper.tables), runs)
     ]
-    for line in _left(chosen, runs):
+    for line in _left(tables, runs):
         say(f"passed over: {line}")
     to_output("\n".join(listed(chosen, tables)))
     return DONE

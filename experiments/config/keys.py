@@ -1,9 +1,12 @@
-"""Keys of a config class: which keys and sections it has."""
+"""Keys of config classes (which keys and sections a class has), and values by dotted key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import yaml
 from pydantic import BaseModel
 
 
@@ -42,3 +45,22 @@ def keys_of(kind: type[BaseModel], place: str = "") -> Iterator[str]:
         yield place + name
         if section := section_of(kind, name):
             yield from keys_of(section, f"{place}{name}.")
+
+
+def by_key(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a config by dotted key; a section that stands as a whole is split into its keys."""
+    split: dict[str, Any] = {}
+    for key, value in values.items():
+        whole = isinstance(value, dict) and "." not in key
+        split |= {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
+    return split
+
+
+def as_overrides(values: Mapping[str, Any]) -> list[str]:
+    """Values by dotted key as entries `key.sub=value`, which `load.load_config` takes."""
+    return [f"{key}={_yaml(value)}" for key, value in values.items()]
+
+
+def _yaml(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, width=1e9, allow_unicode=True)
+    return re.sub(r"\n(\.\.\.\n)?$", "", text)

@@ -100,8 +100,8 @@ class Study:
     forms: Callable[[], Mapping[str, Any]] = dict
     """Returns judge forms that only this study has, by name (`faithscope list prompts`)."""
     paper: Callable[[], Any] = lambda: None
-    """Returns the `analysis.published.Paper` whose printed tables stand beside runs of the study;
-    None for a study without one."""
+    """Returns the `analysis.published.Paper` of the study, whose printed tables stand beside runs
+    of this study or, where a table's config is of another one, of that; None without a paper."""
     commands: Callable[[], Mapping[str, Any]] = dict
     """Returns the commands that the study adds to `faithscope`: name of a group in `cli.GROUPS` ->
     Typer whose commands are listed after that group."""

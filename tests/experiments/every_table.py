@@ -127,9 +127,21 @@ def _training(n_seeds: int) -> dict[str, pd.DataFrame]:
         for method in ("start", "cosr")
         for seed in range(n_seeds)
     ]
+    of_trace = ["dataset", "task", "item", "measure", "family", "value", "missing", "trained_on"]
+    measured = [
+        {"model": "m", "method": method, "seed": seed, "dataset": "d", "task": "t", "item": str(i)}
+        | {"measure": "necessity", "family": "behaviour", "value": (i + seed) % 3 / 3}
+        | {"missing": "", "trained_on": i == 0}
+        | {name: (i + seed) % 2 / 2 for name in of_training.BESIDE}
+        for method in ("start", "cosr")
+        for seed in range(1 if method == "start" else n_seeds)
+        for i in range(7)
+    ]
+    measured = measured if n_seeds else []
     frames = {
         "training": pd.DataFrame(steps, columns=[*keys, "step", *of_step]),
         "battery": pd.DataFrame(battery, columns=[*keys, *of_battery]),
+        "measured": pd.DataFrame(measured, columns=[*keys, *of_trace, *of_training.BESIDE]),
     }
     return make_tables(of_training.TABLES, frames, HOW)
 

@@ -168,6 +168,29 @@ def test_all_writes_every_table_and_a_page_that_counts_what_was_not_measured(
     assert said_by("reproduce", "all", "--from", str(runs)).code == 0, "reproduced/ is no run"
 
 
+def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path) -> None:
+    small = (
+        *("model.name=planted:mixture_50", "tasks=planted", "methods=[grpo,cosr]", "updates=1"),
+        *("sampling.questions=2", "sampling.group=3", "sampling.max_new_tokens=40"),
+        *("bound.chains=4", "measured_on=10", f"out={tmp_path}"),
+    )
+    sets = [word for setting in small for word in ("--set", setting)]
+    said = said_by("reproduce", "slrc.table6", "--limit", "10", *sets)
+    assert said.code == 0, said.err
+    run = Path(said.out.splitlines()[-1])
+    of = cells(run / "reproduced" / "slrc_table6.csv")
+    own = of["planted:mixture_50", "CoSR", "Reward"]
+    assert (own["published"], own["why"]) == ("", "the paper has no such row")
+    assert -1 <= float(own["ours"]) <= 1
+    assert of["R1-Qwen-1.5B", "CSR", "Time (hrs)"]["published"] == "6.900000"
+    assert "DEVIATES: tasks: paper: [gsm8k], run: [planted] (every cell pools" in said.out
+    assert "DEVIATES: updates: paper: 50, run: 1 (decides what the number is)" in said.out
+    assert "differs: methods: 2 of the paper's 5 (each entry has rows of its own)" in said.out
+    other = stored(tmp_path / "gpt", samples(GPT))
+    said = said_by("reproduce", "slrc.table6", "--from", str(run), str(other))
+    assert said.err == f"passed over: {other}: is a run of slrc\n"
+
+
 def test_list_has_every_table_with_what_it_needs() -> None:
     said = said_by("reproduce", "list")
     assert said.code == 0
@@ -175,6 +198,7 @@ def test_list_has_every_table_with_what_it_needs() -> None:
         for table in paper.tables:
             assert f"{paper.name}.{table.name} " in said.out
     assert "paper/slrc_attention (slrc.table4) needs" in said.out
+    assert "train/table6 (slrc.table6) needs" in said.out
     assert "access to api:openai/gpt-5.4: LACKING: model 'openai/gpt-5.4' needs" in said.out
     of_one = said_by("reproduce", "list", "slrc").out
     assert len([line for line in of_one.splitlines() if line.startswith("slrc.ed3 ")]) == 1

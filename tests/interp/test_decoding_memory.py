@@ -1,4 +1,5 @@
-"""Bytes of keys and values while rows are made, thinned out and grown: never two copies of all."""
+"""Bytes of keys and values while rows are made, thinned out and grown: never two copies of all;
+and while one token runs after each of many nodes: no copy of a path."""
 
 from __future__ import annotations
 
@@ -9,9 +10,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from faithscope.interp import execute
 from faithscope.interp.decoding import Decode
+from faithscope.interp.forest import Forest
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.masks import EVERYTHING
+from faithscope.interp.model import Model
 
 LAYERS, HEADS, NODES, WIDTH = 12, 2, 200, 16
 BRANCHES, PREFIX, ROOM = 6, 150, 64
@@ -104,3 +108,28 @@ def test_rows_hold_what_lies_on_their_paths():
             at = 5 - len(path)
             assert torch.equal(row[:, at:5], nodes[0][:, path])
             assert not row[:, :at].any()
+
+
+def test_a_token_after_each_of_many_nodes_copies_no_path_for_each(llama: Model):
+    trunk, n = tuple(range(1, 201)), 60
+    forest = Forest.of([(*trunk, i) for i in range(n)])
+    cache = execute.prefill(llama, forest, [0], lambda *_: None, chunk=llama.chunk)
+    ends = [int(path[-1]) for path in forest.paths]
+    a_path = sum(bytes_of(*pair) for pair in cache.layers.values()) * len(trunk) // len(forest)
+    logits: dict[int, torch.Tensor] = {}
+
+    def run() -> None:
+        execute.one_more(
+            llama,
+            forest,
+            cache,
+            ends,
+            [7] * n,
+            lambda rows, x: logits.update(zip(rows, x, strict=True)),
+            edits=[()] * n,
+        )
+
+    with Bytes() as held:
+        peak = held.peak_of(run)
+    assert peak < 10 * a_path
+    assert sorted(logits) == list(range(n))

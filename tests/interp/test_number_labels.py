@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tiny_models import tiny
 
 from faithscope.interp import scoring
+from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
 
@@ -64,6 +65,21 @@ def test_number_labels_in_a_pack_are_as_one_by_one(tree_model: Model, everything
     for p, q in zip(packed, loop, strict=True):
         assert p.log_probs == pytest.approx(q.log_probs, abs=1e-3)
         assert p.label_lengths == tuple(map(len, texts))
+
+
+def test_tokens_behind_a_number_run_under_the_edits_of_its_prefix(llama: Model, everything_run):
+    prefix = llama.encode("so it is 40 + 2, hence =")
+    every = Knockout((12, None), (2, 9))
+    one_head = Knockout((16, None), (0, 3), layers=(1,), heads=(0,))
+    edits = [(), (every,), (every, one_head)]
+    labels = [[llama.encode(x) for x in (" 7", " 70", " $70.00")]] * len(edits)
+    packed, loop = (
+        llama.ask([prefix] * 3, labels, boundary="number", edits=edits, execution=execution)
+        for execution in ("packed", "loop")
+    )
+    for p, q in zip(packed, loop, strict=True):
+        assert p.log_probs == pytest.approx(q.log_probs, abs=1e-4)
+    assert len({p.log_probs for p in packed}) == len(edits)
 
 
 def test_what_is_unlikely_to_follow_a_number_is_left_to_it(

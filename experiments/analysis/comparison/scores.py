@@ -219,9 +219,6 @@ def trace_row(
 ) -> dict[str, Any]:
     """One row of `Scores.traces`.
 
-    The digest of the question leaves out a list of lettered options at its end, since some studies
-    store the options in the question's text and others separately.
-
     Args:
         about: a record, or the columns `PLACE`.
         ids: prompt and reasoning as token ids; None where there are none.
@@ -230,7 +227,7 @@ def trace_row(
     row = {name: _plain(about.get(name)) for name in PLACE}
     row |= {"ids": "" if ids is None else digest(ids), "text": digest(reasoning)}
     row |= {
-        "question": digest(OPTIONS.sub("", question)),
+        "question": question_digest(question),
         "excluded": traits.pop("excluded", None) or "",
     }
     return row | {
@@ -252,6 +249,12 @@ def frames(
         pd.DataFrame(list(steps), columns=list(STEPS)),
         features or {},
     )
+
+
+def question_digest(text: str) -> str:
+    """Digest of a question without a list of lettered options at its end, since some studies store
+    the options in the question's text and others separately."""
+    return digest(OPTIONS.sub("", text))
 
 
 def digest(value: Any) -> str:

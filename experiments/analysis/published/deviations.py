@@ -19,6 +19,7 @@ _SPEED = "only decides how fast the run goes"
 _CASES = "another number of cases, the first ones: our interval and n carry it"
 HARMLESS: Mapping[str, str] = {
     "seed": "another random draw of the same kind",
+    "seeds": "other random draws of the same kind",
     "limit": _CASES,
     "*.limit": _CASES,
     "data.path": "a copy of the data here, which nothing checks against the paper's",

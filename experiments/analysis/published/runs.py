@@ -14,7 +14,9 @@ from faithscope.experiments.analysis.published.comparison import NumbersOfRun, b
 from faithscope.experiments.analysis.published.deviations import deviations, paper_config
 from faithscope.experiments.analysis.published.paper import Paper, Published
 from faithscope.experiments.analysis.run import Run, load_run
-from faithscope.experiments.config.study import STUDIES, study_of
+from faithscope.experiments.config.shipped import config_path
+from faithscope.experiments.config.study import STUDIES, Study, study_of
+from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import run_folder, stored_config
 from faithscope.experiments.engine.tallies.tally import tally_of_run
@@ -74,25 +76,26 @@ class Runs:
     folders: Sequence[Path]
     _opened: dict[Path, Run | str] = field(default_factory=dict)
 
-    def of(self, study: str) -> list[Run]:
-        """The runs of a study that can be read."""
+    def of(self, published: Published) -> list[Run]:
+        """The runs of a printed table's study that can be read."""
         opened = [run for run in map(self._open, self.folders) if isinstance(run, Run)]
-        return [run for run in opened if study_of(stored_config(run.path)).name == study]
+        study = study_of_table(published) if opened else None
+        return [run for run in opened if study_of(stored_config(run.path)) is study]
 
     def unread(self) -> list[str]:
         """A line for every folder that cannot be read as a run."""
         opened = map(self._open, self.folders)
         return [problem for problem in opened if isinstance(problem, str)]
 
-    def others(self, paper: Paper) -> list[str]:
-        """A line for every run of another study than the paper's."""
-        study = study_of_paper(paper)
+    def others(self, tables: Iterable[Published]) -> list[str]:
+        """A line for every run whose study is that of none of these printed tables."""
+        studies = [study_of_table(table) for table in tables if table.config]
         kinds = {
-            folder: study_of(stored_config(folder)).name
+            folder: study_of(stored_config(folder))
             for folder in self.folders
             if isinstance(self._open(folder), Run)
         }
-        return [f"{f}: is a run of {kind}" for f, kind in kinds.items() if kind != study]
+        return [f"{f}: is a run of {kind.name}" for f, kind in kinds.items() if kind not in studies]
 
     def _open(self, folder: Path) -> Run | str:
         if folder not in self._opened:
@@ -103,9 +106,10 @@ class Runs:
         return self._opened[folder]
 
 
-def study_of_paper(paper: Paper) -> str:
-    """Name of the study whose runs stand beside a paper."""
-    return next(s.name for s in STUDIES.values() if (p := s.paper()) and p.name == paper.name)
+def study_of_table(published: Published) -> Study:
+    """The study whose runs stand beside a printed table: that of the config that carries it out,
+    which may be another one than the paper's."""
+    return study_of(read_tree(config_path(published.config), list(published.sets)).values)
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ class Beside:
 def compared(paper: Paper, published: Published, cells: Sequence[Cell], runs: Runs) -> Beside:
     """A printed table beside all runs of its study."""
     measured, nothing, tallies = [], [], []
-    for run in runs.of(study_of_paper(paper)) if published.config and not published.why_not else ():
+    for run in runs.of(published) if published.config and not published.why_not else ():
         numbers = _numbers_of(run, paper, published)
         if isinstance(numbers, str):
             nothing.append(f"{run.path}: {numbers}")

@@ -1,4 +1,4 @@
-"""Sequential arithmetic: three or four chained operations (SLRC, 4.4), and word problems of two.
+"""Sequential arithmetic: chained operations (SLRC, 4.4: three or four), and short word problems.
 
 The paper gives no items. Ours are plain instructions and small stories; every intermediate result
 is a whole number from 1 to 999. The word problems are not the paper's: they are so short that a
@@ -16,7 +16,7 @@ from faithscope.experiments.data.tasks.task import generated, words
 from faithscope.interventions.trace import Question
 
 LARGEST = 999
-LENGTHS = (3, 4)
+LENGTHS, LONGER = (3, 4), (5, 6)
 
 _WORDS = words("arithmetic")
 
@@ -68,7 +68,7 @@ def draw(rng: random.Random, length: int) -> Question:
             operations.append(operation)
     return Question(
         id="",
-        dataset="sequential_math",
+        dataset="sequential_math" if length in LENGTHS else "longer_math",
         text=_tell(rng, start, operations),
         kind="number",
         gold=str(value),
@@ -124,4 +124,9 @@ SEQUENTIAL_MATH = number_task(
     "sequential_math",
     "synthetic arithmetic, three or four chained operations (4.4)",
     lambda settings: generated("sequential_math", LENGTHS, draw, settings),
+)
+LONGER_MATH = number_task(
+    "longer_math",
+    "the arithmetic of sequential_math in five or six operations, for models trained on fewer",
+    lambda settings: generated("longer_math", LONGER, draw, settings),
 )

@@ -31,6 +31,7 @@ from faithscope.experiments.engine.traces.sections import (
     TaskName,
     known,
 )
+from faithscope.interp.adapters import adapter_folder, base_of
 from faithscope.interp.errors import did_you_mean
 from faithscope.probes import PROBES, Settings
 
@@ -55,8 +56,11 @@ def possible_from_outside(probe: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def fits(model: str, task: str) -> bool:
-    """Whether a model can be asked a task: planted models know only their own language."""
-    return any(fnmatchcase(model, pattern) for pattern in get_task(task).models)
+    """Whether a model can be asked a task: planted models, and adapters that are trained on them,
+    know only their own language."""
+    folder = adapter_folder(model)
+    name = base_of(folder) if folder else model
+    return any(fnmatchcase(name, pattern) for pattern in get_task(task).models)
 
 
 ProbeName = Annotated[StrictStr, known(probe_problem)]

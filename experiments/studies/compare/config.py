@@ -24,6 +24,7 @@ from pydantic import (
 from faithscope.experiments.analysis.comparison.headline import Primary
 from faithscope.experiments.analysis.comparison.trust import AS_GOOD
 from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.keys import by_key
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.interp.errors import did_you_mean
 
@@ -68,15 +69,6 @@ class Source(Section):
     def title(self) -> str:
         """Name of the source: the one that is set, else the stem of its run folder or config."""
         return self.name or re.sub(r"[^\w.-]", "_", Path(self.run or self.config or "").stem)
-
-
-def by_key(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a config by dotted key; a section that stands as a whole is split into its keys."""
-    split: dict[str, Any] = {}
-    for key, value in values.items():
-        whole = isinstance(value, dict) and "." not in key
-        split |= {f"{key}.{name}": v for name, v in value.items()} if whole else {key: value}
-    return split
 
 
 def is_above(key: str, other: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,10 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from faithscope.experiments.config.base import ConfigError, FolderConfig
-from faithscope.experiments.config.keys import has_key, keys_of, section_at
+from faithscope.experiments.config.keys import (
+    as_overrides,
+    by_key,
+    has_key,
+    keys_of,
+    section_at,
+)
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.shipped import config_path
 from faithscope.experiments.config.study import study_of
@@ -31,7 +34,6 @@ from faithscope.experiments.studies.compare.config import (
     MADE,
     CompareConfig,
     Source,
-    by_key,
 )
 from faithscope.experiments.studies.compare.reading import readable_labels
 from faithscope.experiments.studies.compare.work import STAGE, Made, SourceWork
@@ -178,9 +180,8 @@ def _config_of(config: CompareConfig, source: Source, kind: type[FolderConfig]) 
                 continue
         values = {k: v for k, v in values.items() if k != key} | {key: value}
     values |= {"name": source.title, "out": str(config.run_dir / FOLDER)}
-    overrides = [f"{key}={_yaml(value)}" for key, value in values.items()]
     with _named(source):
-        return load_config(source.config or "", overrides)
+        return load_config(source.config or "", as_overrides(values))
 
 
 def _kind(source: Source) -> type[FolderConfig]:
@@ -208,8 +209,3 @@ def _folder(config: CompareConfig, value: Any) -> Any:
         return value
     name = value.removeprefix(MADE)
     return str(config.folder_of(next(s for s in config.sources if s.title == name)))
-
-
-def _yaml(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, width=1e9, allow_unicode=True)
-    return re.sub(r"\n(\.\.\.\n)?$", "", text)

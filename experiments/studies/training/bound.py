@@ -104,25 +104,23 @@ def step(
         gradient: V and its gradient per parameter at the present parameters.
     """
     parameters = parameters_of(optimizer)
-    if not bound.holds:
+    if bound.holds:
+        before = [p.detach().clone() for p in parameters]
+        # first, since V's gradient takes the place of the loss's
+        taken = displacement(optimizer)
+        now, of_v = gradient()
+        steps, moved = projected(taken, of_v, inverse_metric(optimizer), now - bound.least)
+        bound.projections += moved
+        for _ in range(HALVINGS):
+            move_to(parameters, [b + d for b, d in zip(before, steps, strict=True)])
+            if (after := value()) >= bound.least:
+                return after
+            bound.halvings += 1
+            steps = [d / 2 for d in steps]
+        bound.given_up += 1
+        move_to(parameters, before)
+    else:
         optimizer.step()
-        after = value()
-        bound.violations += after < bound.least
-        return after
-    before = [p.detach().clone() for p in parameters]
-    now, of_v = gradient()
-    steps, moved = projected(
-        displacement(optimizer), of_v, inverse_metric(optimizer), now - bound.least
-    )
-    bound.projections += moved
-    for _ in range(HALVINGS):
-        move_to(parameters, [b + d for b, d in zip(before, steps, strict=True)])
-        if (after := value()) >= bound.least:
-            return after
-        bound.halvings += 1
-        steps = [d / 2 for d in steps]
-    bound.given_up += 1
-    move_to(parameters, before)
     after = value()
     bound.violations += after < bound.least
     return after

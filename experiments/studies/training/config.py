@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+    model_validator,
+)
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.keys import by_key
 from faithscope.experiments.engine.traces.config import fits
 from faithscope.experiments.engine.traces.sections import (
     DataConfig,
@@ -83,7 +92,7 @@ class OptimizerConfig(Section):
     clip: StrictFloat = Field(default=1.0, gt=0)
     """Largest norm of the gradient; a longer one is shortened to it."""
     kl: StrictFloat = Field(default=0.0, ge=0)
-    """Weight of the divergence from the model before training."""
+    """Weight of the divergence from the model before training, which `per` averages as the loss."""
     per: Literal["rollout", "token"] = "rollout"
     """What the policy's loss is a mean of: rollouts, each the mean of its tokens, or all tokens."""
     scaled: StrictBool = True
@@ -124,6 +133,25 @@ class BoundConfig(Section):
     does), always, or never. Violations are counted either way."""
 
 
+class MeasureConfig(Section):
+    """The run that measures each model before training, and each of its adapters."""
+
+    config: StrictStr
+    """A YAML file, or the name of a shipped config, of a study that measures models (`slrc`)."""
+    set: dict[str, Any] = Field(default={})
+    """Keys to change in that config. Its questions must not be trained on: another `seed` draws
+    other ones, other `tasks` may have other lengths. The section `model` is that of the training
+    run."""
+
+    @field_validator("set")
+    @classmethod
+    def _models_are_given(cls, values: dict[str, Any]) -> dict[str, Any]:
+        taken = {"name", "out", "model.name"} & by_key(values).keys()
+        if taken:
+            raise ValueError(f"{min(taken)} is given by the training run; take it out")
+        return values
+
+
 class TrainingReport(Section):
     """Settings of the tables and the page."""
 
@@ -157,9 +185,16 @@ class TrainConfig(FolderConfig):
     """Most tokens whose keys and values are held at once; null suits the device."""
     measured_on: StrictInt = Field(default=200, ge=10)
     """Number of fresh questions on which planted models are measured after training."""
+    measure: MeasureConfig | None = None
+    """`config` and `set` of a run that measures each model before training and each adapter (table
+    `training_measured`); null measures nothing but planted models. May be added or changed when the
+    adapters are trained."""
     report: TrainingReport = TrainingReport()
 
-    FREE: ClassVar[tuple[str, ...]] = (*FolderConfig.FREE, "token_budget", "optimizer.tokens")
+    SHOWN: ClassVar[tuple[str, ...]] = ("report", "measure")
+    FREE: ClassVar[tuple[str, ...]] = (
+        *(*FolderConfig.FREE, "token_budget", "optimizer.tokens", "measure", "measure."),
+    )
 
     @model_validator(mode="after")
     def _weights_and_questions(self) -> TrainConfig:

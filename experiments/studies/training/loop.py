@@ -216,7 +216,7 @@ class Training:
         whole, taught = 0.0, 0
         texts = [r.text() for r in rollouts]
         weights = token_weights([t.learned for t in texts], advantage, o.per)
-        total = max(1, sum(t.learned for t in texts))
+        shares = token_weights([t.learned for t in texts], torch.ones(len(texts)), o.per)
         counted = [i for i, w in enumerate(weights) if w != 0 or (o.kl and texts[i].learned)]
         for part in _parts(counted, [len(t.ids) for t in texts], o.tokens):
             of_part = [texts[i] for i in part]
@@ -227,8 +227,9 @@ class Training:
             if o.kl:
                 with torch.no_grad(), self.policy.reference():
                     before = self.policy.log_probs(of_part, temperature=heat)
-                drifts = [drift(of, ref) for of, ref in zip(log_probs, before, strict=True)]
-                loss = loss + o.kl / total * torch.stack(drifts).sum()
+                every = zip(part, log_probs, before, strict=True)
+                drifts = [shares[i] * drift(of, ref) for i, of, ref in every]
+                loss = loss + o.kl * torch.stack(drifts).sum()
             loss.backward()
             whole += float(loss.detach())
         if self.objective.loss is None:

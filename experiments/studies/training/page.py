@@ -9,17 +9,26 @@ import pandas as pd
 
 from faithscope.experiments.analysis.axes import PALE, Style, styles_for
 from faithscope.experiments.analysis.charts import curve, panels, points
-from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.page import Bullets, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.html import markup, table_of
+from faithscope.experiments.analysis.page import (
+    Block,
+    Bullets,
+    Grid,
+    Page,
+    Section,
+    spent_and_failed,
+)
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.training.config import METHODS, START
+from faithscope.experiments.studies.training.measuring import TRACE
 from faithscope.experiments.studies.training.results import Results
 from faithscope.experiments.studies.training.tables import COLUMNS, GAINS, OF_TABLES
 
-FEWEST_SEEDS = 3
-"""Number of seeds below which no sentence is said about a method."""
+FEWEST_SEEDS = stats.FEWEST
+"""Number of seeds below which there is no interval, and no sentence about a method."""
 LEAST_RIGHT = 0.9
 """Accuracy below which a trained planted model has unlearned its task; before training it is 1."""
 SECTIONS = (
@@ -153,11 +162,14 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     failures = spent_and_failed([], "answer", run.failures)
     ends = [Section("failures", "Failures", blocks=failures)] if failures else []
     tables = {name: table for name, table in results.tables.items() if len(table)}
+    by_runs = results.tables["training_measured"]
+    measured = [_measured(by_runs)] if len(by_runs) else []
+    warnings += _changed_chains(by_runs)
     return Page(
         run.path,
         "does training make a model use its steps?",
         f"{', '.join(config.methods)}: {config.updates} steps each, {n} seed(s).",
-        [found, *SECTIONS, _adapters(results), *ends],
+        [found, *measured, *SECTIONS, _adapters(results), *ends],
         tables,
         {picture.name: picture for picture in drawn},
         COLUMNS,
@@ -170,29 +182,68 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
 
 
 def _found(results: Results) -> Iterator[str]:
-    """Yields a sentence per model and method."""
-    trained, planted = results.tables["training"], results.tables["training_planted"]
-    for r in rows(planted):
-        if r["method"] == START:
-            continue
-        said = (
-            reading(r)
-            if r["n_seeds"] >= FEWEST_SEEDS
-            else f"{r['n_seeds']} seed(s), too few for a sentence"
-        )
-        yield markup("<strong>{}</strong>, trained by {}: {}.", r["model"], r["method"], said)
-    for r in rows(trained):
+    """Yields a sentence per planted model and method, and one for each training that went wrong."""
+    few = "{n_seeds} seed(s), too few for a sentence"
+    said = [
+        (r, reading(r) if r["n_seeds"] >= FEWEST_SEEDS else few.format(**r))
+        for r in rows(results.tables["training_planted"])
+        if r["method"] != START
+    ]
+    for r in rows(results.tables["training"]):
         if r["n_equal_groups"] == r["n_groups"]:
-            yield markup(
-                "<strong>{}</strong>, {}: at the end all rollouts of every question earn the same, "
-                "so that the policy’s loss teaches nothing.",
-                *(r["model"], r["method"]),
-            )
+            equal = "at the end all rollouts of every question earn the same, so that the policy’s "
+            said.append((r, f"{equal}loss teaches nothing"))
         if r["violations"]:
-            yield markup(
-                "<strong>{}</strong>, {}: V fell below its bound after {} steps.",
-                *(r["model"], r["method"], r["violations"]),
+            said.append((r, f"V fell below its bound after {r['violations']} steps"))
+    for r, text in said:
+        yield markup("<strong>{}</strong>, trained by {}: {}.", r["model"], r["method"], text)
+
+
+def _changed_chains(measured: pd.DataFrame) -> Iterator[str]:
+    """Yields a warning for each way in which the chains themselves are others after training."""
+    for r in rows(where(measured, family=TRACE)):
+        if r["difference_low"] > 0 or r["difference_high"] < 0:
+            yield (
+                f"{r['model']}, {r['task']}, {r['method']}: {r['measure']} went from "
+                f"{r['before']:.3g} to {r['after']:.3g}. Differences of measures may be those of "
+                "other chains, and not of another use of them."
             )
+
+
+def _measured(table: pd.DataFrame) -> Section:
+    """The measures before and after training: a row per measure, a column per method."""
+    methods = list(dict.fromkeys(table["method"]))
+    blocks: list[Block] = []
+    for key, of in groups(table, ["model", "task"]):
+        lines = []
+        for measure, of_measure in groups(of, ["measure"]):
+            after = {r["method"]: r for r in rows(of_measure)}
+            before = next(iter(after.values()))
+            cells = [_before_and_after(after[m]) if m in after else "" for m in methods]
+            lines.append([measure["measure"], before["family"], *cells])
+        grid = table_of(("measure", "family", *methods), lines)
+        blocks.append(Grid(grid, f"{key['model']} on {key['task']}: before → after training"))
+    n = len(table)
+    return Section(
+        "measured",
+        "Before and after training",
+        "Each cell has the means before and after training over the questions that have both, the "
+        "difference with its interval, and the number of these chains. No question was trained "
+        f"on. By chance alone, about {n / 20:.0f} of the {n} intervals would exclude zero. The "
+        "first lines tell whether chains became longer, shorter or more often right: measures of "
+        "their steps then change without another use of them.",
+        blocks=blocks,
+        tables=("training_measured",),
+    )
+
+
+def _before_and_after(row: Mapping[str, Any]) -> str:
+    if not row["n"]:
+        return "–"
+    ends = (row["difference_low"], row["difference_high"])
+    interval = "" if pd.isna(ends[0]) else f" [{ends[0]:+.3f}, {ends[1]:+.3f}]"
+    change = f"{row['difference']:+.3f}{interval}".replace("-", "−")
+    return f"{row['before']:.3f} → {row['after']:.3f} ({change}; n = {row['n']})"
 
 
 def _adapters(results: Results) -> Section:

@@ -19,7 +19,8 @@ from faithscope.experiments.engine.traces.config import fits
 from faithscope.experiments.engine.traces.plan import questions_of
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.training.config import START, TrainConfig
-from faithscope.experiments.studies.training.units import BATTERY, TRAINING, Adapter
+from faithscope.experiments.studies.training.measuring import planned
+from faithscope.experiments.studies.training.units import BATTERY, MEASURING, TRAINING, Adapter
 from faithscope.interventions.segment import SEGMENTATION
 from faithscope.interventions.trace import Question
 
@@ -29,13 +30,16 @@ if TYPE_CHECKING:
     from faithscope.experiments.studies.training.work import TrainWork
 
 PLANTED = "planted:"
-VERSION = 1
+VERSION = 2
 """Raised when a change gives other adapters from the same config."""
 
 
 @dataclass(frozen=True)
 class TrainPlan(RunPlan[TrainConfig, Adapter]):
     """Every adapter of a run, in working order."""
+
+    measuring: tuple[str, ...] = ()
+    """A line per model: what measures it before training, and its adapters."""
 
     @property
     def batch_size(self) -> int:
@@ -48,6 +52,7 @@ class TrainPlan(RunPlan[TrainConfig, Adapter]):
             f"each        {config.updates} steps of {s.questions} questions with {s.group} "
             f"rollouts of at most {s.max_new_tokens} tokens"
         )
+        yield from (f"measured    {line}" for line in self.measuring)
         yield ""
         header = ("model", "method", "adapters", "steps left")
 
@@ -75,15 +80,15 @@ def plan(config: TrainConfig) -> TrainPlan:
     """
     cuts: list[Cut] = []
     questions = {task: questions_of(config, get_task(task), cuts) for task in config.tasks}
-    items = [
-        item
-        for model in config.model.name
-        for item in _adapters(
-            config,
-            model,
-            [(get_task(t), q) for t, of in questions.items() if fits(model, t) for q in of],
-        )
-    ]
+    items: list[Adapter] = []
+    measuring = []
+    for model in config.model.name:
+        asked = [(get_task(t), q) for t, of in questions.items() if fits(model, t) for q in of]
+        digest = None
+        if config.measure is not None:
+            digest, line = planned(config, model, [q.text for _, q in asked])
+            measuring.append(line)
+        items += _adapters(config, model, asked, digest)
     if not items:
         raise ConfigError(
             [
@@ -91,13 +96,17 @@ def plan(config: TrainConfig) -> TrainPlan:
                 f"{', '.join(config.model.name)} is one; name an objective"
             ]
         )
-    return TrainPlan(config, tuple(items), intake=Intake(tuple(cuts)))
+    return TrainPlan(config, tuple(items), tuple(measuring), intake=Intake(tuple(cuts)))
 
 
 def _adapters(
-    config: TrainConfig, model: str, asked: list[tuple[Task, Question]]
+    config: TrainConfig, model: str, asked: list[tuple[Task, Question]], measured: str | None
 ) -> Iterator[Adapter]:
-    """Yields the adapters of one model. The model before training stands once for every seed."""
+    """Yields the adapters of one model. The model before training stands once for every seed.
+
+    Args:
+        measured: digest of the plan of the run that measures the model and its adapters.
+    """
     plant = PLANTS.get(model.removeprefix(PLANTED)) if model.startswith(PLANTED) else None
     if plant is not None and plant.follows == "named":
         plant = None  # its battery is another
@@ -110,7 +119,8 @@ def _adapters(
     shared: dict[str, Any] = {"model": model, "weights": weights, "held": held}
     shared |= versions(training=VERSION, answers=ANSWERS, steps=SEGMENTATION)
     of_training = UnitIds(**shared, **decides, questions=[vars(q) for _, q in asked])
-    for method in config.methods:
+    before = [START] if measured and START not in config.methods else []
+    for method in (*before, *config.methods):
         for seed in config.seeds[:1] if method == START else config.seeds:
             units = {}
             if method != START:
@@ -119,5 +129,8 @@ def _adapters(
                 trained = units.get(TRAINING)
                 ids = UnitIds(**shared)
                 units[BATTERY] = ids.of(battery=plant.name, n=config.measured_on, of=trained)
+            if measured is not None:
+                ids = UnitIds(model=model, weights=weights, held=held)
+                units[MEASURING] = ids.of(measured=measured, of=units.get(TRAINING))
             if units:
                 yield Adapter(model, method, seed, units, tuple(asked))

@@ -6,7 +6,6 @@ here, by plain batched forwards over token ids.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from faithscope.interp import attention
-from faithscope.interp.adapters import BASE, import_peft
+from faithscope.interp.adapters import BASE, import_peft, without_deprecations
 from faithscope.interp.errors import UserError
 from faithscope.interp.masks import EVERYTHING, Reach
 from faithscope.interp.model import Model
@@ -73,7 +72,7 @@ class Policy:
             r=rank, lora_alpha=alpha, target_modules=targets, lora_dropout=0.0
         )
         settings.base_model_name_or_path = model.name
-        with torch.random.fork_rng(), _without_deprecations():
+        with torch.random.fork_rng(), without_deprecations():
             torch.manual_seed(seed)
             try:
                 self.hf.add_adapter(settings)
@@ -115,7 +114,7 @@ class Policy:
 
     def save(self, folder: Path) -> None:
         """Write the adapter as PEFT does, into a folder that `faithscope.load` opens."""
-        with _without_deprecations():
+        with without_deprecations():
             self.hf.save_pretrained(folder)
         settings = import_peft("training").LoraConfig.from_pretrained(folder)
         setattr(settings, BASE, self.model.name)
@@ -168,14 +167,6 @@ class Policy:
         with attention.session(_Sight(text, sight, self.model.structure.reaches)):
             ids = torch.tensor([text.ids], device=self.model.device)
             return self.hf(input_ids=ids, use_cache=False).logits[0]
-
-
-@contextmanager
-def _without_deprecations() -> Iterator[None]:
-    """A context without the warnings that PEFT and transformers have for each other."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        yield
 
 
 def _of(logits: Tensor, text: Text, temperature: float) -> Tensor:

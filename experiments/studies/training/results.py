@@ -15,19 +15,31 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.studies.training.config import METHODS, TrainConfig
 from faithscope.experiments.studies.training.tables import (
+    BESIDE,
     BOUND,
     COUNTED,
     MEASURED,
     STEP,
     TABLES,
 )
-from faithscope.experiments.studies.training.units import ADAPTERS, BATTERY, TRAINING
+from faithscope.experiments.studies.training.units import ADAPTERS, BATTERY, MEASURING, TRAINING
 
 _METHOD = {"method": "what the model was trained for; `start` is before training"}
 _STEPS = {"step": "number of the step, from 0"} | {
     c.name: c.meaning for c in (*STEP, *COUNTED, *BOUND)
 }
 _BATTERY = {c.name: c.meaning for c in MEASURED}
+
+
+_SCORES = {"measure": "measures", "family": "families", "value": "values", "missing": "missing"}
+"""Column of the frame -> list in a record with an entry for each measure."""
+
+
+def _scores(record: Record) -> Iterator[Mapping[str, Any]]:
+    for score in zip(*(record[name] for name in _SCORES.values()), strict=True):
+        row = {**record, "method": record["variant"], **dict(zip(_SCORES, score, strict=True))}
+        of = dict(zip(record["measures"], record["values"], strict=True))
+        yield row | {name: of[name] for name in BESIDE}
 
 
 def _with_method(record: Record) -> Iterator[Mapping[str, Any]]:
@@ -49,6 +61,22 @@ FRAMES = (
         _with_method,
         (BATTERY,),
     ),
+    Frame(
+        "measured",
+        "A row per adapter, trace and measure, by the run that measured the adapter; `start` is "
+        "before training.",
+        _METHOD
+        | {
+            "measure": "name of the measure",
+            "family": "what it is read off; `trace` for what became of the chains themselves",
+            "value": "the score; NaN where it is missing",
+            "missing": "why there is no value; empty where there is one",
+            "trained_on": "whether the adapters of the model are trained on the question",
+        }
+        | {name: f"`{name}` of the same trace" for name in BESIDE},
+        _scores,
+        (MEASURING,),
+    ),
 )
 
 
@@ -67,7 +95,7 @@ class Results:
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables of the run, by file name; methods stand in the order of `METHODS`."""
         how = Bootstrap(self.config.seed, self.config.report.bootstrap)
-        frames = {name: _in_order(getattr(self.run, name)) for name in ("training", "battery")}
+        frames = {frame.name: _in_order(getattr(self.run, frame.name)) for frame in FRAMES}
         return make_tables(TABLES, frames, how)
 
     @property
@@ -78,9 +106,8 @@ class Results:
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    place = {method: i for i, method in enumerate(METHODS)}
-
-    def key(column: pd.Series) -> pd.Series:
-        return column.map(place.__getitem__) if column.name == "method" else column
-
-    return frame.sort_values(["model", "method", "seed"], kind="stable", key=key)
+    return frame.sort_values(
+        ["model", "method", "seed"],
+        kind="stable",
+        key=lambda of: of.map(METHODS.index) if of.name == "method" else of,
+    )

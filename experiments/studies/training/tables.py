@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Boot, Count, Kept, Number
+from faithscope.experiments.analysis.cells import (
+    Boot,
+    Count,
+    Kept,
+    Mean,
+    Number,
+    all_of,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import Column, described
 from faithscope.experiments.analysis.paper_table import or_dash
 from faithscope.experiments.analysis.tables import Table, declared
-from faithscope.experiments.analysis.tidy import groups, keep, numbers, rows, where
+from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, where
 from faithscope.experiments.studies.training.config import START
 
 METHOD = Column("method", meaning="What the model was trained for; `start` is before training.")
@@ -108,13 +119,7 @@ TRAININGS = Table(
         Number("n_seeds", lambda of: of["seed"].nunique(), "seeds", "Trainings, one per seed."),
         Number("n_steps", lambda of: of["step"].max() + 1, "steps", "Steps of each training."),
         *(
-            Boot(
-                c.name,
-                c.name,
-                "seed",
-                label=c.label,
-                meaning=f"{c.meaning} {AT_THE_END}",
-            )
+            Boot(c.name, c.name, "seed", label=c.label, meaning=f"{c.meaning} {AT_THE_END}")
             for c in STEP
             if c.name not in ("loss", "gradient_norm", "least_value", "seconds")
         ),
@@ -190,6 +195,66 @@ SEEDS = Table(
     (Kept(MEASURED),),
 )
 """What planted models' answers follow after training, a row for each seed."""
+BESIDE = ("accuracy", "mean_steps", "mean_tokens")
+"""Names of what is known of every chain, which stands beside every measure of it."""
+
+
+def _with_before(measured: pd.DataFrame) -> pd.DataFrame:
+    """The rows of adapters, each with the values of the model before training on the question."""
+    key = ["model", "task", "item", "measure"]
+    before = only(where(measured, method=START), [*key, "value", *BESIDE])
+    adapters = keep(measured, measured["method"] != START)
+    return adapters.merge(before, on=key, how="left", suffixes=("", "_before"))
+
+
+HELD_OUT = rows_with(trained_on=False)
+PAIRS = all_of(HELD_OUT, rows_known("value", "value_before"))
+
+
+def _share_without(name: str) -> Callable[[pd.DataFrame], np.ndarray]:
+    return lambda of: of[name].isna().to_numpy(dtype=float)
+
+
+MEASURED_BY_RUN = Table(
+    "training_measured",
+    "measured",
+    ("model", "task", METHOD, "measure"),
+    (
+        Kept((Column("family", meaning="What the measure is read off; trace: the chains."),)),
+        Number("n_seeds", lambda of: of["seed"].nunique(), "seeds", "Trainings, one per seed."),
+        Count(
+            "n_trained_on",
+            rows_with(trained_on=True),
+            "trained on",
+            "Chains on questions that the model is trained on, which are left out of all else.",
+        ),
+        Count("n_chains", HELD_OUT, "chains", "Chains after training, on other questions."),
+        Count("n", PAIRS, "pairs", "Those that have a value before and after training."),
+        Mean("lost_before", _share_without("value_before"), HELD_OUT, "no value before",
+             "Share of the questions without a value before training."),
+        Mean("lost_after", _share_without("value"), HELD_OUT, "no value after",
+             "Share of the chains without a value after training."),
+        Mean("before", "value_before", PAIRS, meaning="Mean over the pairs before training."),
+        Mean("after", "value", PAIRS, meaning="Mean over the pairs after training."),
+        Boot(
+            "difference",
+            lambda of: numbers(of["value"]) - numbers(of["value_before"]),
+            "item",
+            PAIRS,
+            meaning="After less before, of the same questions; the interval draws questions, each "
+            "with all seeds.",
+        ),
+        *(
+            Mean(f"{name}_{when}", f"{name}{column}", PAIRS, f"{name.replace('_', ' ')} {when}",
+                 f"{words} of the pairs' chains {when} training.")
+            for name, words in zip(BESIDE, ("Accuracy", "Steps", "Tokens"), strict=True)
+            for when, column in (("before", "_before"), ("after", ""))
+        ),
+    ),
+    prepare=_with_before,
+    caption="Every measure before and after training, on questions that were not trained on.",
+)  # fmt: skip
+"""Measures of each model before training and of its adapters, by the run that `measure` names."""
 NAMES = {
     "grpo": ("GRPO", "Correctness only", "None"),
     "csr": ("CSR", "KL regularisation", "None"),
@@ -207,21 +272,18 @@ def _cosr_reward(steps: pd.DataFrame) -> float:
 
 
 def _as_printed(table: pd.DataFrame) -> pd.DataFrame:
-    lines = []
-    for r in rows(where(table, method=set(NAMES))):
-        name, signal, guarantee = NAMES[r["method"]]
-        lines.append(
-            {
-                "Model": r["model"],
-                "Method": name,
-                "Signal": signal,
-                "Reward": or_dash(lambda v: f"{v:.2f}", r["reward"]),
-                "Time (hrs)": or_dash(lambda v: f"{v:.1f}", r["hours"]),
-                "Guarantee": guarantee,
-                "Projections": r["projections"],
-            }
-        )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(
+        {
+            "Model": r["model"],
+            "Method": NAMES[r["method"]][0],
+            "Signal": NAMES[r["method"]][1],
+            "Reward": or_dash(lambda v: f"{v:.2f}", r["reward"]),
+            "Time (hrs)": or_dash(lambda v: f"{v:.1f}", r["hours"]),
+            "Guarantee": NAMES[r["method"]][2],
+            "Projections": r["projections"],
+        }
+        for r in rows(where(table, method=set(NAMES)))
+    )
 
 
 TABLE_6 = Table(
@@ -250,5 +312,5 @@ TABLE_6 = Table(
     layout=_as_printed,
 )
 """SLRC's Table 6: the reward can only be CoSR's own for all five methods (docs/deviations.md)."""
-TABLES = (TRAININGS, PLANTED, SEEDS, HISTORY, TABLE_6)
+TABLES = (TRAININGS, PLANTED, SEEDS, MEASURED_BY_RUN, HISTORY, TABLE_6)
 COLUMNS, OF_TABLES = declared(TABLES)

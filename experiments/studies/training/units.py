@@ -10,9 +10,12 @@ from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.interventions.trace import Question
 
-TRAINING, BATTERY = "training", "battery"
-STAGES = by_name(Stage(TRAINING), Stage(BATTERY, needs=(TRAINING,)))
-"""Stages of a training run: the training itself, and the battery of edits of planted models."""
+TRAINING, BATTERY, MEASURING = "training", "battery", "measured"
+STAGES = by_name(
+    Stage(TRAINING), Stage(BATTERY, needs=(TRAINING,)), Stage(MEASURING, needs=(TRAINING,))
+)
+"""Stages of a training run: the training itself, the battery of edits of planted models, and the
+run that measures the model or its adapter."""
 ADAPTERS = "adapters"
 """Folder, below the run folder, of the finished adapters."""
 

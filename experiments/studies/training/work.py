@@ -1,4 +1,4 @@
-"""The worker of a training run: trains adapters one after the other, and measures planted ones."""
+"""The worker of a training run: trains adapters one after the other, and measures them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 from faithscope import interp
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.config.api import ApiSection, SpendConfig
+from faithscope.experiments.engine.planfile import missing
+from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.training.battery import measured
 from faithscope.experiments.studies.training.config import TrainConfig
 from faithscope.experiments.studies.training.loop import Training
+from faithscope.experiments.studies.training.measuring import check_measures, records, run_of
 from faithscope.experiments.studies.training.objectives import OBJECTIVES
-from faithscope.experiments.studies.training.units import BATTERY, TRAINING, Adapter
+from faithscope.experiments.studies.training.units import BATTERY, MEASURING, TRAINING, Adapter
 from faithscope.interp.errors import UserError
 from faithscope.probes.record import head
 
@@ -38,6 +41,19 @@ class TrainWork(Worker[Adapter]):
 
     def asked(self) -> Mapping[str, ApiSection]:
         return {}
+
+    def check(self) -> None:
+        super().check()
+        if self.config.measure is not None:
+            check_measures(self.config)
+
+    def go(self) -> None:
+        super().go()
+        # the runs that measure load models of their own and show their own progress
+        for item in self.items:
+            lacking = missing(self.index, item)
+            if MEASURING in lacking and TRAINING not in lacking and not self.stopped:
+                self._measure_by_run(item)
 
     def label(self, item: Adapter, stage: str) -> str:
         return f"{item.method} · {stage}"
@@ -88,14 +104,42 @@ class TrainWork(Worker[Adapter]):
         return [_head(item, TRAINING) | row for row in rows]
 
     def _measure(self, item: Adapter) -> Records:
-        name = item.model
-        if TRAINING in item.units:
-            name = str(item.folder(self.store.run_dir).resolve())
         settings = self.config.model
-        model = interp.load(name, dtype=settings.dtype, device=settings.device)
+        model = interp.load(self._name(item), dtype=settings.dtype, device=settings.device)
         variant = planted_variant(item.model)
         assert variant is not None
         return [_head(item, BATTERY) | measured(model, variant, self.config.measured_on)]
+
+    def _measure_by_run(self, item: Adapter) -> None:
+        """Measure a model or adapter by a run of its own, which resumes by itself."""
+        unit, key = item.units[MEASURING], item.key(MEASURING)
+        title = f"{item.folder(self.store.run_dir).parent.name}-{item.method}-{item.seed}"
+        try:
+            config = run_of(self.config, self._name(item), f"{title}.{unit[:6]}")
+            ended = run(config, mixed=self.store.mixed)
+        except UserError as error:
+            self.problems.append(f"measuring {title}: {error}")
+            return
+        if ended.interrupted:
+            raise KeyboardInterrupt
+        if ended.stopped or ended.problems:
+            self.stopped = ended.stopped
+            self.problems += ended.problems
+            return
+        failed = None
+        if ended.tally is not None and ended.tally.nothing_measured:
+            failed = f"nothing is measured: {ended.tally.lines()[0]}"
+        elif ended.failures and not self.index.failed(key, unit):
+            # an item that fails again is left out: it must not cost all others
+            failed = f"{len(ended.failures)} items failed, first {ended.failures[0]}"
+        trained_on = {question.text for _, question in item.asked}
+        measured = [] if failed else [*records(ended.run_dir, trained_on)]
+        self.store.add(unit, key, [_head(item, MEASURING) | of for of in measured], failed)
+
+    def _name(self, item: Adapter) -> str:
+        """Name by which `faithscope.load` opens an adapter, or the model before training."""
+        trained = TRAINING in item.units
+        return str(item.folder(self.store.run_dir).resolve()) if trained else item.model
 
 
 def _head(item: Adapter, stage: str) -> dict[str, Any]:

@@ -13,15 +13,18 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from bad_input import refused
 from browser import Browser, browser
+from jinja2 import Environment
 from pages import HOSTILE, faults
 from scipy.stats import spearmanr
 from synthetic_comparison import comparison, places, planted, records_of, truth
 
+from faithscope.experiments.analysis import html
 from faithscope.experiments.analysis.comparison.agreement import agreement_table
 from faithscope.experiments.analysis.explorer import page, server
 from faithscope.experiments.analysis.explorer.data import Explored
@@ -316,6 +319,23 @@ def test_a_step_is_coloured_by_one_scale_for_all_traces(made: Explored, written:
     assert made.overview["credit_scale"]["behavioural 0"] == pytest.approx(
         np.quantile(sizes, 0.95), rel=1e-3
     )
+
+
+def test_templates_are_compiled_once_for_all_traces(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compiled: list[str | None] = []
+    compile_template = Environment.compile
+
+    def counting(self: Environment, source: Any, name: str | None = None, *rest: Any) -> Any:
+        compiled.append(name)
+        return compile_template(self, source, name, *rest)
+
+    monkeypatch.setattr(Environment, "compile", counting)
+    html.environment.cache_clear()
+    for _ in range(2):
+        page.write_explorer(tmp_path / "explore.html", comparison(30))
+    assert sorted(map(str, compiled)) == ["blocks.html.jinja", "explore.html.jinja"]
 
 
 def test_a_file_that_would_be_too_large_leaves_its_records_to_view(

@@ -35,7 +35,8 @@ FROM_DATA = (
     "own",
 )
 PLANTED_TASKS = ("planted", "planted_select", "planted_2", "planted_4", "planted_5")
-GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math", "word_problems")
+GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math", "longer_math")
+GENERATED += ("word_problems",)
 POLARITY = {word: gold for gold, words in KEYWORDS.items() for word in words}
 
 
@@ -150,10 +151,19 @@ SAID = (
 )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_arithmetic_is_right_by_an_independent_reading(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("task", "seed", "expected"),
+    [
+        *(("sequential_math", seed, {3: 50, 4: 50}) for seed in range(3)),
+        ("longer_math", 0, {5: 50, 6: 50}),
+    ],
+)
+def test_the_arithmetic_is_right_by_an_independent_reading(
+    task: str, seed: int, expected: dict[int, int]
+) -> None:
     lengths = Counter()
-    for q in questions("sequential_math", seed=seed):
+    for q in questions(task, seed=seed):
+        assert q.dataset == task
         told = []
         for pattern, form in SAID:
             for m in re.finditer(pattern, q.text):
@@ -166,7 +176,7 @@ def test_the_arithmetic_is_right_by_an_independent_reading(seed: int) -> None:
         assert q.gold not in q.candidates
         assert len(set(q.candidates)) == len(q.candidates) >= 3
         lengths[len(told) - 1] += 1
-    assert lengths == {3: 50, 4: 50}
+    assert lengths == expected
 
 
 def test_word_problems_add_up() -> None:

@@ -26,7 +26,12 @@ from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures.attention import signal
 from faithscope.experiments.studies.slrc.published import PAPER
 from faithscope.experiments.studies.slrc.published_frames import of_layers, under_both_prompts
-from faithscope.experiments.studies.slrc.published_names import DEEPSEEK, OPUS, R1_32B
+from faithscope.experiments.studies.slrc.published_names import (
+    DEEPSEEK,
+    MODELS,
+    OPUS,
+    R1_32B,
+)
 from faithscope.experiments.studies.slrc.tables.outcomes import slrc_of
 from faithscope.experiments.studies.slrc.tables.taxonomy import mode
 from faithscope.interventions.trace import Question
@@ -39,7 +44,7 @@ TABLES = {
     "table3": 16,
     "table4": 60,
     "table5": 24,
-    "table6": 10,
+    "table6": 11,
     "section2_6": 12,
     "section2_7": 8,
     "section3_2": 10,
@@ -231,6 +236,21 @@ def beside_cells(name: str, tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     numbers = numbers_for(published, tables)
     assert numbers is not None
     return beside(PAPER, published, read_cells(PAPER.cells), [NumbersOfRun("run", numbers)])
+
+
+def test_a_training_stands_beside_table_6_and_is_called_another_quantity():
+    row = {"model": MODELS["R1-Qwen-1.5B"], "method": "lc_cosr"}
+    row |= {"reward": -0.2, "hours": 5.24, "projections": 0}
+    table = beside_cells("table6", {"paper_table6": pd.DataFrame([row])})
+    own = keep(table, table["row"] == "LC-CoSR").set_index("column")
+    assert own["ours"].to_dict() == {"Reward": -0.2, "Time (hrs)": 5.24, "Projections": 0}
+    assert set(own["verdict"]) == {"not comparable"}
+    assert own["reason"].to_dict() == {
+        "Reward": "doubtful in the paper",
+        "Time (hrs)": "another quantity",
+        "Projections": "another quantity",
+    }
+    assert set(keep(table, table["row"] != "LC-CoSR")["reason"]) == {"not measured"}
 
 
 def run_of(model: str, task: str) -> list[dict]:

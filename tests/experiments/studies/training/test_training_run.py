@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,9 @@ from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.training import loop
 from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.objectives import OBJECTIVES
+from faithscope.experiments.studies.training.work import STATES
 
+METHOD = "cosr_differentiable"
 SMALL: dict[str, Any] = {
     "benchmark": "training",
     "model": {"name": ["planted:mixture_50"]},
@@ -148,6 +154,22 @@ def test_a_killed_training_ends_in_the_same_weights(whole, tmp_path, monkeypatch
     assert not (resumed / "training").exists() or not any((resumed / "training").iterdir())
 
 
+@pytest.mark.slow
+def test_a_training_ended_by_sigkill_ends_in_the_same_weights(whole, tmp_path):
+    command = [sys.executable, "-m", "faithscope.experiments.cli", "train"]
+    command.append(str(config(tmp_path, "shot")))
+    states = tmp_path / "runs" / "shot" / STATES
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not any(states.glob(f"*/{loop.STATE}")):
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert not any((tmp_path / "runs" / "shot").glob("adapters/*/*"))
+    resumed = run(load_config(config(tmp_path, "shot"), []))
+    one, other = (weights(of, "cosr_differentiable") for of in (whole, resumed.run_dir))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
 def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
     update = loop.Training.update
 
@@ -209,6 +231,15 @@ def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
     assert held_rows["violations"].max() == 0
     assert held_rows["projections"].max() > 0
     assert (held_rows["value"] >= held_rows["least_value"]).all()
+
+
+def test_a_bound_that_is_far_away_changes_no_step(tmp_path):
+    bounds = [{"chains": 4, "epsilon": 1.0, "holds": holds} for holds in ("never", "always")]
+    free, held = (
+        weights(run(load_config(config(tmp_path, b["holds"], bound=b), [])).run_dir, METHOD)
+        for b in bounds
+    )
+    assert all(torch.equal(free[name], held[name]) for name in free)
 
 
 @pytest.mark.parametrize(
