@@ -134,7 +134,7 @@ class Freezer(threading.Thread):
             time.sleep(0.01)
 
 
-HELD = 'while [[ -e "hold/$shard" ]]; do sleep 0.1; done'
+HELD = 'while [[ -f "hold/$shard" ]]; do sleep 0.1; done'
 """Setup of a profile in which a shard waits as long as there is a file of its number."""
 PATIENCE = 3000.0
 
