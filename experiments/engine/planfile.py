@@ -88,18 +88,24 @@ class StoredPlan:
         return {i.key(stage): unit for i in self.items for stage, unit in i.units.items()}
 
     @cached_property
+    def of_model(self) -> dict[str, list[StoredItem]]:
+        """Model -> its items, in the order of work."""
+        items: dict[str, list[StoredItem]] = {}
+        for item in self.items:
+            items.setdefault(item.model, []).append(item)
+        return items
+
+    @cached_property
     def digest(self) -> str:
         """Digest that is equal for two runs that do the same on the same questions and weights."""
         return hashlib.sha256("".join(_lines(self.items)).encode()).hexdigest()[:16]
 
     def part(self, shard: Shard) -> list[StoredItem]:
         """The items of one shard."""
-        of_model: dict[str, list[StoredItem]] = {}
-        for item in self.items:
-            of_model.setdefault(item.model, []).append(item)
         return [
             item
-            for items in of_model.values()
+            for model, items in self.of_model.items()
+            if shard.model in (None, model)
             for batch in shard.mine(items, self.batch_size)
             for item in batch
         ]
@@ -268,8 +274,8 @@ class Shard:
         """
         if self.model is not None:
             items = [item for item in items if item.model == self.model]
-        batches = [list(items[i : i + batch_size]) for i in range(0, len(items), batch_size)]
-        return batches[self.index :: self.of]
+        starts = range(0, len(items), batch_size)[self.index :: self.of]
+        return [list(items[i : i + batch_size]) for i in starts]
 
 
 def cut_again(batches: Mapping[str, Sequence[Sequence[T]]], size: int) -> list[list[T]]:

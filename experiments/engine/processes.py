@@ -17,6 +17,8 @@ from faithscope.experiments.engine.planfile import Shard
 from faithscope.interp.errors import UserError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+KILLED = 128 + 9
+"""Exit code that a shell gives for a process that SIGKILL ended."""
 
 
 def visible_gpus() -> list[str]:
@@ -69,7 +71,8 @@ class Processes:
         self._readers: list[threading.Thread] = []
 
     def run(self, command: Sequence[str], parts: Sequence[Shard], gpus: Sequence[list[str]]) -> int:
-        """Run a command of faithscope once for each shard; returns the gravest exit code.
+        """Run a command of faithscope once for each shard; returns the gravest exit code, or
+        `KILLED` if the machine killed a process.
 
         Raises:
             KeyboardInterrupt: this process was stopped; the others have stopped, too.
@@ -108,7 +111,7 @@ class Processes:
             self.say(f"{worker}: was killed, most likely for lack of memory")
             add_kill(self.run_dir, worker, f"process-{self._running[worker].pid}")
         self._running.clear()
-        return _gravest(codes)
+        return KILLED if killed else _gravest(codes)
 
     def _read(self, worker: str, process: subprocess.Popen[str]) -> None:
         assert process.stderr is not None

@@ -95,7 +95,7 @@ def test_help_imports_nothing_that_takes_long() -> None:
         "import sys, experiments.cli\n"
         "slow = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'huggingface_hub'}\n"
         "assert experiments.cli.execute(['--help']) == 0\n"
-        "assert not (slow | {'numpy', 'pydantic'}) & set(sys.modules), 'a study was imported whole'\n"
+        "assert not (slow | {'numpy', 'pydantic'}) & set(sys.modules), 'a study is whole'\n"
         "assert experiments.cli.execute(['run', 'nowhere.yaml']) == 2\n"
         "assert not slow & set(sys.modules), slow & set(sys.modules)\n"
     )

@@ -27,6 +27,8 @@ class Server:
     the config must stay as it is."""
     port: int
     """Port of the address in the config."""
+    gpus: int = 1
+    """Number of GPUs that the server has; the rest of the job's are for faithscope."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Job:
     model: str | None = None
     """The model whose items the job does, of several."""
     gpus: int = 0
-    """Number of GPUs of every task."""
+    """Number of GPUs of every task, those of its server included."""
     only: Literal["weights", "apis"] | None = None
     """Models that are asked: those whose weights are here, or those behind APIs."""
     server: Server | None = None
@@ -68,7 +70,7 @@ def text_of(job: Job, run_dir: Path, profile: Profile, working_dir: Path) -> str
     parts += [f"cd {shlex.quote(str(working_dir))} || exit 2", *_PROFILE, ""]
     if job.kind == "merge":
         return "\n".join([*parts, _SETUP, "", *_MERGE]) + "\n"
-    parts += [*_SIGNALS, "", _SETUP, ""]
+    parts += [*([_BEYOND, ""] if job.is_array else []), *_SIGNALS, "", _SETUP, ""]
     if job.server:
         parts += [*_server(job, job.server), ""]
     end = _END.format(requeue=profile.requeue)
@@ -163,10 +165,20 @@ def _work(job: Job) -> list[str]:
 
 def _server(job: Job, server: Server) -> list[str]:
     port = "$((20000 + SLURM_JOB_ID % 20000))" if server.key else str(server.port)
-    return [
+    lines = [
         "# The server on this node; it ends with this script, however that ends.",
-        f"model={shlex.quote(server.model)} gpus={job.gpus} port={port}",
+        f"model={shlex.quote(server.model)} gpus={server.gpus} port={port}",
+    ]
+    if job.gpus <= server.gpus:
+        return [*lines, *_SERVER]
+    devices = ",".join(map(str, range(job.gpus)))
+    return [
+        *lines,
+        "# It has the first GPUs of the job, and faithscope the rest.",
+        f"devices=${{CUDA_VISIBLE_DEVICES:-{devices}}}",
+        'export CUDA_VISIBLE_DEVICES=$(cut -d, -f"-$gpus" <<< "$devices")',
         *_SERVER,
+        'export CUDA_VISIBLE_DEVICES=$(cut -d, -f"$((gpus + 1))-" <<< "$devices")',
     ]
 
 
@@ -181,6 +193,7 @@ tell() {   # in the job's log, and in its notes for `faithscope status`
 tell "start job=$SLURM_JOB_ID restart=${SLURM_RESTART_COUNT:-0} node=$(hostname -s)"\
 """.splitlines()
 
+_BEYOND = '((index <= shards)) || { tell "end code=2 no shard $index of $shards"; exit 2; }'
 _SETUP = 'setup || { tell "end code=2 setup of the profile failed"; exit 2; }'
 
 _SIGNALS = """\

@@ -50,7 +50,7 @@ def submit(
         dry: whether the files are only written.
 
     Raises:
-        StoreError: jobs of the run wait or are at work.
+        StoreError: jobs of the run wait or are at work, or its folder was made with another config.
         UserError: Slurm refuses a job.
     """
     run_dir = whole.config.run_dir.absolute()

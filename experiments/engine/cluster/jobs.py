@@ -14,7 +14,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ from faithscope.experiments.engine.append import Appender, whole_lines
 from faithscope.experiments.engine.cluster import FOLDER, commands
 from faithscope.experiments.engine.cluster.batch import Job, Server, text_of
 from faithscope.experiments.engine.cluster.profile import Profile
-from faithscope.experiments.engine.folder import has_records, to_yaml
+from faithscope.experiments.engine.folder import check_config, has_records, take_report, to_yaml
 from faithscope.experiments.engine.models.at_hand import models_of, settings_of
 from faithscope.experiments.engine.run import AnyPlan
 from faithscope.experiments.files import make_folder, write_atomically
@@ -80,6 +80,8 @@ class Submitter:
         """
         clauses = [f"{kind}:{':'.join(jobs)}" for kind, jobs in (after or {}).items() if jobs]
         words = [f"--dependency={','.join(clauses)}"] if clauses else []
+        # else a job stays in the queue for ever whose preparation failed
+        words += ["--kill-on-invalid-dep=yes"] if (after or {}).get("afterok") else []
         words += [f"--array={commands.as_indices(tasks)}"] if tasks else []
         command = ["sbatch", "--parsable", *words, *options]
         command.append(str(self.run_dir / FOLDER / job.file))
@@ -125,8 +127,11 @@ def jobs_of(whole: AnyPlan, shards: int, gpus: int | None = None, workers: str =
     several: list[str | None] = [*models] if len(models) > 1 else [None]
     jobs = [Job("build", gpus=_or(gpus, whole.gpus()))] if whole.prepares else []
     for model in several:
+        own = whole.gpus(None if whole.prepares else model)
         server = _server(config, model or (models[0] if models else ""))
-        needed = _or(gpus, max(whole.gpus(None if whole.prepares else model), 1 if server else 0))
+        if server and gpus is not None:
+            server = replace(server, gpus=min(gpus, max(gpus - own, 1)))
+        needed = _or(gpus, own + (server.gpus if server else 0))
         judged = needed and not server and _asks_apis(config, models)
         only = "weights" if judged else None
         jobs.append(Job("shards", shards, model, needed, only, server, workers))
@@ -178,12 +183,19 @@ def _is_here(address: str) -> bool:
 
 
 def write_files(whole: AnyPlan, jobs: Sequence[Job], profile: Profile) -> Path:
-    """Write config, plan, profile and batch files into the run folder; returns its full path."""
+    """Write config, plan, profile and batch files into the run folder; returns its full path.
+
+    Raises:
+        StoreError: the run folder was made with another config.
+    """
     run_dir = whole.config.run_dir.absolute()
     make_folder(run_dir / "records")
     for name in ("logs", "tasks"):
         make_folder(run_dir / FOLDER / name)
-    if not has_records(run_dir):
+    if has_records(run_dir):
+        check_config(whole.config)
+        take_report(whole.config)
+    else:
         write_atomically(run_dir / "config.yaml", to_yaml(whole.config))
     if not whole.prepares:
         planfile.write(run_dir, whole.stored())

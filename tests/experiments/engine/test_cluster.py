@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import loopback
 import pytest
 import rf_runs
 from c2_runs import config as c2_config
@@ -18,7 +19,7 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine import memory_kills, planfile
 from faithscope.experiments.engine.cluster import commands
-from faithscope.experiments.engine.cluster.batch import Job
+from faithscope.experiments.engine.cluster.batch import Job, Server, text_of
 from faithscope.experiments.engine.cluster.jobs import Submission, jobs_of
 from faithscope.experiments.engine.cluster.profile import EXAMPLE, Profile, read_profile
 from faithscope.experiments.engine.cluster.state import WorkLeft, note_of
@@ -244,31 +245,79 @@ def test_the_last_start_of_a_task_counts(tmp_path: Path) -> None:
     assert (note.code, note.text) == (2, "setup failed")
 
 
+def carried_out(folder: Path, file: Path, faithscope: str, index: str = "1") -> int:
+    """The exit code of a batch file in bash, with what Slurm sets for a task of an array of two.
+
+    Args:
+        faithscope: text of the command of this name.
+    """
+    command = folder / "faithscope"
+    command.write_text(faithscope)
+    command.chmod(0o755)
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "5", "SLURM_ARRAY_TASK_ID": index}
+    slurm |= {"FAITHSCOPE_SHARDS": "2", "PATH": f"{folder}:{os.environ['PATH']}"}
+    slurm |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run(["bash", str(file)], env=os.environ | slurm).returncode
+
+
 @pytest.mark.parametrize(("index", "shard"), [("0", "2of2"), ("1", "1of2")])
 def test_an_array_may_count_its_shards_from_0_or_1(
     index: str, shard: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rendered(tmp_path, config(tmp_path, data={"limit": 2}, generation={"batch_size": 1}))
-    command = tmp_path / "faithscope"
-    command.write_text(COMMAND.format(python=sys.executable))
-    command.chmod(0o755)
     run = tmp_path / "runs" / "parts"
-    slurm = {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "5", "SLURM_ARRAY_TASK_ID": index}
-    slurm |= {"FAITHSCOPE_SHARDS": "2", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    ended = subprocess.run(
-        ["bash", str(run / "slurm" / "shards.sbatch")],
-        env=os.environ | slurm | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 0, ended.stderr
+    file = run / "slurm" / "shards.sbatch"
+    assert carried_out(tmp_path, file, COMMAND.format(python=sys.executable), index) == 0
     assert {worker.name for worker in status(run).workers} == {shard}
     left = [WorkLeft(run).items(Job("shards", 2), n) for n in (1, 2)]
     assert left == ([1, 0] if index == "0" else [0, 1])
     note = note_of(run, f"5_{index}")
     assert note is not None
     assert note.code == 0
+
+
+def test_an_index_beyond_the_shards_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rendered(tmp_path, config(tmp_path))
+    run = tmp_path / "runs" / "parts"
+    assert carried_out(tmp_path, run / "slurm" / "shards.sbatch", "#!/bin/bash\n", "3") == 2
+    note = note_of(run, "5_3")
+    assert note is not None
+    assert (note.code, note.text) == (2, "no shard 3 of 2")
+
+
+def test_a_server_has_the_first_gpus_of_its_job_and_the_worker_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VISIBLE, "4,5,7")
+    run, port = tmp_path / "runs" / "parts", loopback.free_port()
+    (run / "slurm" / "logs").mkdir(parents=True)
+    (run / "slurm" / "tasks").mkdir()
+    serve = f"cd {tmp_path}; echo $CUDA_VISIBLE_DEVICES > of_server; touch health"
+    serve += f"; exec {sys.executable} -m http.server --bind 127.0.0.1 $port"
+    (run / "slurm" / "profile").write_text(f"serve() {{ {serve}; }}\n")
+    job = Job("shards", 2, gpus=3, server=Server("org/model", "", port, gpus=2))
+    file = run / "slurm" / job.file
+    file.write_text(text_of(job, run, Profile(), tmp_path))
+    worker = "#!/bin/bash\necho $CUDA_VISIBLE_DEVICES > of_worker\n"
+    assert carried_out(tmp_path, file, worker) == 0
+    assert (tmp_path / "of_server").read_text() == "4,5\n"
+    assert (tmp_path / "of_worker").read_text() == "7\n"
+
+
+def test_a_folder_made_with_another_config_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config(tmp_path, data={"limit": 2})
+    assert execute(["run", path, "--shard", "1/2"]) == 0
+    other = ["submit", path, "--shards", "2", "--set", "data.limit=3", "--dry-run"]
+    assert execute(other) == 2
+    assert "was made with another config (data.limit: 2 there, 3 now)" in capsys.readouterr().err
+    assert execute(["submit", path, "--shards", "2", "--dry-run"]) == 0
 
 
 def test_the_items_of_one_model_are_done_alone(
