@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import socket
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -55,7 +56,8 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 CommunicationParameters=NoInAddrAny
 FirstJobId={first_job}
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory}
+GresTypes=gpu
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:{gpus}
 PartitionName=main Nodes={host} Default=YES PriorityTier=1 DefMemPerCPU=100
 PartitionName=urgent Nodes={host} PriorityTier=10 DefMemPerCPU=100
 """
@@ -66,6 +68,11 @@ ConstrainRAMSpace=yes
 ConstrainSwapSpace=yes
 AllowedSwapSpace=0
 """
+
+
+GPUS = 4
+"""Number of GPUs that the node is said to have: Slurm hands out their numbers, and no job uses them."""
+GRES = "Name=gpu File={folder}/gpu[0-{last}]\n"
 
 
 def install() -> None:
@@ -159,6 +166,7 @@ def slurm(folder: Path) -> Iterator[Slurm]:
         ports=[loopback.free_port() for _ in range(2)],
         folder=folder,
         cpus=CPUS,
+        gpus=GPUS,
         memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
         task_plugin="task/cgroup" if limits_memory else "task/none",
         resources="CR_Core_Memory" if limits_memory else "CR_Core",
@@ -167,6 +175,10 @@ def slurm(folder: Path) -> Iterator[Slurm]:
     )
     (folder / "slurm.conf").write_text(text)
     (folder / "cgroup.conf").write_text(CGROUP)
+    (folder / "gres.conf").write_text(GRES.format(folder=folder, last=GPUS - 1))
+    for number in range(GPUS):
+        # the device behind /dev/null
+        os.mknod(folder / f"gpu{number}", stat.S_IFCHR | 0o600, os.makedev(1, 3))
     running = Slurm(folder, limits_memory)
     try:
         running.start("slurmctld")

@@ -22,10 +22,15 @@ from slurm_here import Slurm, slurm
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.cluster.state import ClusterState, TaskState, cluster_state
 from faithscope.experiments.engine.memory_kills import n_kills
+from faithscope.interp import sources
 
 pytestmark = pytest.mark.slow
 
-COMMAND = '#!/bin/bash\nexec "{python}" -m faithscope.experiments.cli "$@"\n'
+COMMAND = """\
+#!/bin/bash
+echo "worker has GPUs <$CUDA_VISIBLE_DEVICES>" >&2
+exec "{python}" -m faithscope.experiments.cli "$@"
+"""
 PROFILE = """\
 cpus=1
 mem=1000M
@@ -36,7 +41,10 @@ report_time=02:00:00
 notice=60
 requeue=1
 setup() {{ export OMP_NUM_THREADS=1; {setup}; }}
-serve() {{ {python} {server} serve "$model" --port "$port"; }}
+serve() {{
+  echo "server has GPUs <$CUDA_VISIBLE_DEVICES>"
+  {python} {server} serve "$model" --port "$port"
+}}
 """
 
 
@@ -70,6 +78,11 @@ class Cluster:
 
     def run(self, name: str) -> Path:
         return self.folder / "runs" / name
+
+    def logs(self, name: str, of: str) -> list[str]:
+        """What the jobs of a run printed, or their servers, in logs whose names begin so."""
+        files = sorted((self.run(name) / "slurm" / "logs").glob(f"{of}*"))
+        return [path.read_text() for path in files]
 
     def tables(self, name: str) -> dict[str, bytes]:
         return {p.name: p.read_bytes() for p in (self.run(name) / "tables").glob("*.csv")}
@@ -224,24 +237,37 @@ def test_each_model_has_jobs_of_its_own(cluster: Cluster) -> None:
     small = {"model": models, "data": {"limit": 4}, "probes": ["attention"]}
     assert execute(["run", cluster.config("alone", **small)]) == 0
     config = cluster.config("models", **small)
-    arguments = ["--shards", "1", "--profile", cluster.profile(), "--wait"]
+    arguments = ["--shards", "1", "--gpus", "2", "--profile", cluster.profile(), "--wait"]
     assert execute(["submit", config, *arguments]) == 0
     state = cluster_state(cluster.run("models"))
     assert [task.job.model for task in state.shards] == models["name"]
+    said = cluster.logs("models", "shards")
+    assert [bool(re.search(r"worker has GPUs <\d,\d>\n", log)) for log in said] == [True, True]
+    assert "worker has GPUs <>" in cluster.logs("models", "merge")[0]
     assert cluster.tables("models") == cluster.tables("alone") != {}
 
 
 def test_a_job_starts_the_server_of_its_worker_and_ends_it(cluster: Cluster) -> None:
     pytest.importorskip("openai", reason="needs the extra: pip install 'faithscope[judge]'")
-    small = {"data": {"limit": 4}, "probes": ["attention"]}
+    # by its folder the model counts as one that needs a GPU
+    weights = str(sources.resolve("planted:faithful").location)
     served = {"backend": "vllm-server", "endpoints": ["http://127.0.0.1:8000/v1"]}
-    config = cluster.config("served", **small, generation={"batch_size": 2} | served)
-    arguments = ["--shards", "2", "--gpus", "0", "--profile", cluster.profile(), "--wait"]
+    config = cluster.config(
+        "served",
+        model={"name": weights, "dtype": "float32", "device": "cpu"},
+        data={"limit": 4},
+        probes=["attention"],
+        generation={"batch_size": 2} | served,
+    )
+    arguments = ["--shards", "2", "--profile", cluster.profile(), "--wait"]
     assert execute(["submit", config, *arguments]) == 0
-    assert execute(["run", cluster.config("alone", **small)]) == 0
-    said = [path.read_text() for path in (cluster.run("served") / "slurm" / "logs").glob("shards*")]
-    assert len(said) == 2
     assert {"attention.csv"} <= cluster.tables("served").keys()
+    gpus = r"has GPUs <(.*)>\n"
+    for server, worker in zip(
+        cluster.logs("served", "server"), cluster.logs("served", "shards"), strict=True
+    ):
+        pair = re.findall(gpus, server) + re.findall(gpus, worker)
+        assert pair in (["0", "1"], ["2", "3"])
     left = [p for p in psutil.process_iter(["cmdline"]) if "serve" in (p.info["cmdline"] or [])]
     assert not [p for p in left if completions_server.__file__ in p.info["cmdline"]]
 
