@@ -71,7 +71,7 @@ AllowedSwapSpace=0
 
 
 GPUS = 4
-"""Number of GPUs that the node is said to have: Slurm hands out their numbers, and no job uses them."""
+"""Number of GPUs that the node is said to have: Slurm hands out numbers, and no job uses them."""
 GRES = "Name=gpu File={folder}/gpu[0-{last}]\n"
 
 

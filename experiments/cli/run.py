@@ -118,11 +118,8 @@ def _in_processes(
         from faithscope.experiments.engine.run import check_model, plan, work_through, write_outputs
         from faithscope.experiments.engine.tallies.tally import tally_of_run
 
-        n, shard, loaded = (
-            parse_workers(workers),
-            parse_shard(*part),
-            load_config(config, overrides),
-        )
+        n, shard = parse_workers(workers), parse_shard(*part)
+        loaded = load_config(config, overrides)
         whole = plan(loaded)
         check_model(whole, shard.model)
         if whole.prepares and shard.is_all:

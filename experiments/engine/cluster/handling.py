@@ -105,7 +105,7 @@ def resubmit(
     if not lacking and (active or (merged and outputs.is_current(run_dir))):
         return submitter
     if not dry:
-        list(count_memory_kills(state))
+        count_memory_kills(state)
         if merges := [task for task in state.active if task.job.kind == "merge"]:
             commands.cancel(ids(merges))
 

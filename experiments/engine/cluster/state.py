@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -279,14 +279,13 @@ def active_jobs(run_dir: Path) -> list[str]:
     return list(dict.fromkeys(name.partition("_")[0] for name in active))
 
 
-def count_memory_kills(state: ClusterState) -> Iterator[str]:
+def count_memory_kills(state: ClusterState) -> None:
     """Count the kills for lack of memory that Slurm knows of, so that the workers start with a
-    smaller token budget; yields the name of each worker."""
+    smaller token budget."""
     for task in state.shards:
         if task.task and task.task.state == OUT_OF_MEMORY and task.note:
             worker = Shard(task.shard - 1, task.job.shards, task.job.model).worker
-            if add_kill(state.run_dir, worker, f"{task.note.job}.{task.note.restart}"):
-                yield worker
+            add_kill(state.run_dir, worker, f"{task.note.job}.{task.note.restart}")
 
 
 def to_resubmit(state: ClusterState) -> dict[str, list[int]]:
