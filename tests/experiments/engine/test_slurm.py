@@ -20,6 +20,7 @@ from run_files import write_yaml
 from slurm_here import Slurm, slurm
 
 from faithscope.experiments.cli import execute
+from faithscope.experiments.engine.cluster.jobs import submissions
 from faithscope.experiments.engine.cluster.state import ClusterState, TaskState, cluster_state
 from faithscope.experiments.engine.memory_kills import n_kills
 
@@ -244,6 +245,31 @@ def test_each_model_has_jobs_of_its_own(cluster: Cluster) -> None:
     assert [bool(re.search(r"worker has GPUs <\d,\d>\n", log)) for log in said] == [True, True]
     assert "worker has GPUs <>" in cluster.logs("models", "merge")[0]
     assert cluster.tables("models") == cluster.tables("alone") != {}
+
+
+def test_a_run_that_reads_all_of_an_earlier_one_has_two_arrays(
+    cluster: Cluster, plain: str
+) -> None:
+    subject = {"model.name": "planted:faithful", "tasks": ["planted"], "data.limit": 4}
+    subject |= {"generation.batch_size": 2, "probes": ["attention"], "report.bootstrap": 20}
+    asked = {"traces.path": "source:traces", "judge.model": plain, "judge.readings": "scored"}
+    sources = [
+        {"name": "traces", "config": "planted", "set": subject},
+        {"name": "judged", "config": "judge", "set": asked | {"forms": ["faithful_judge"]}},
+    ]
+
+    def config(name: str) -> str:
+        values = {"name": name, "benchmark": "compare", "out": str(cluster.folder / "runs")}
+        return str(write_yaml(cluster.folder / f"{name}.yaml", values | {"sources": sources}))
+
+    arguments = ["--shards", "2", "--profile", cluster.profile(), "--wait"]
+    assert execute(["submit", config("both"), *arguments]) == 0
+    jobs = [submission.job for submission in submissions(cluster.run("both"))]
+    assert [(job.kind, job.gpus) for job in jobs] == [("shards", 1)] * 2 + [("merge", 0)]
+    assert execute(["run", config("alone")]) == 0
+    for source in ("traces", "judged"):
+        tables = cluster.tables(f"both/sources/{source}")
+        assert tables == cluster.tables(f"alone/sources/{source}") != {}
 
 
 def test_a_job_starts_the_server_of_its_worker_and_ends_it(cluster: Cluster) -> None:
