@@ -54,7 +54,13 @@ def prefetch(config: Config, overrides: Overrides = None, paper_compat: PaperCom
         loaded = load_config(config, values)
         for line in fetching.bring_models(loaded):
             say(line)
-        say(f"data: {len(plan(loaded).items)} items planned")
+        # planning reads the data, for which models must be at hand
+        whole = plan(loaded)
+        for of_run in (c for c in whole.configs if c is not loaded):
+            for line in fetching.bring_models(of_run):
+                say(line)
+        whole.forecast()
+        say(f"data: {len(whole.items)} items planned")
     fetching.check_offline([str(config), *(word for v in values for word in ("--set", v))])
     say("a dry run without the hub plans the same run")
     to_output(fetching.cache_settings())

@@ -126,11 +126,19 @@ class RunPlan(ABC, Generic[C, Item]):
     def work(self, store: Store, shard: Shard) -> Work:
         """The work of one shard."""
 
+    @property
+    def configs(self) -> Sequence[FolderConfig]:
+        """The configs that are carried out: the run's own, or those of the runs that it makes."""
+        return (self.config,)
+
     def gpus(self, model: str | None = None) -> int:
         """Number of GPUs of a process that does the items of one model, or of all models."""
-        own = {item.model for item in self.items}
-        others = [name for name in models_of(self.config) if name not in own]
-        return gpus_of(self.config, [*filter(None, own if model is None else [model]), *others])
+        own = {item.model for item in self.items if item.model}
+        done = own if model is None else {model}
+        return max(
+            (gpus_of(c, [*done, *(m for m in models_of(c) if m not in own)]) for c in self.configs),
+            default=0,
+        )
 
     def of(self, model: str) -> list[Item]:
         """The items of one model."""

@@ -31,6 +31,7 @@ from faithscope.experiments.engine.folder import check_config, has_records, take
 from faithscope.experiments.engine.models.at_hand import models_of, settings_of
 from faithscope.experiments.engine.run import AnyPlan
 from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.interp.errors import UserError
 
 JOBS = "jobs.jsonl"
 
@@ -121,8 +122,16 @@ def jobs_of(whole: AnyPlan, shards: int, gpus: int | None = None, workers: str =
     Args:
         gpus: number of GPUs of every shard; None takes what the models need.
         workers: number of processes in every shard, or `auto`.
+
+    Raises:
+        UserError: a run that this one makes would need a server in its job.
     """
     config = whole.config
+    if any(c is not config and _server(c, "") for c in whole.configs):
+        raise UserError(
+            f"{config.run_dir}: a run that it makes asks a server on the job's own node; submit "
+            "that run first, and compare it by its folder"
+        )
     models = _models(whole)
     several: list[str | None] = [*models] if len(models) > 1 else [None]
     jobs = [Job("build", gpus=_or(gpus, whole.gpus()))] if whole.prepares else []
