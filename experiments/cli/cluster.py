@@ -176,7 +176,7 @@ def resubmit(
             raise UserError(f"--sbatch {option}: expected an option such as --partition=long")
     submitter = handling.resubmit(folder, [*limits, *(options or [])], failed, dry_run)
     if not submitter.submissions:
-        say("nothing is missing that is not in a queue")
+        say("nothing is missing whose job is not in the queue")
     return _submitted(submitter, dry_run, wait)
 
 

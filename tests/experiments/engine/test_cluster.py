@@ -146,6 +146,26 @@ def test_a_server_on_the_node_is_started_by_the_job(tmp_path: Path) -> None:
     assert "port=" not in files["shards.sbatch"]
 
 
+def test_a_comparison_asks_for_what_its_runs_need(
+    tmp_path: Path, plain: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    traces = {"model.name": PLANTED[0], "tasks": ["planted"], "data.limit": 1}
+    asked = {"traces.path": "source:traces", "judge.model": plain}
+    sources = [
+        {"name": "traces", "config": "planted", "set": traces},
+        {"name": "judged", "config": "judge", "set": asked},
+    ]
+    values = {"name": "parts", "benchmark": "compare", "out": str(tmp_path / "runs")}
+    path = write_yaml(tmp_path / "both.yaml", values | {"sources": sources})
+    jobs = jobs_of(plan(load_config(path)), 2)
+    assert [(job.kind, job.gpus) for job in jobs] == [("shards", 1), ("merge", 0)]
+    traces["generation.backend"] = "vllm-server"
+    traces["generation.endpoints"] = ["http://127.0.0.1:8000/v1"]
+    path = write_yaml(tmp_path / "both.yaml", values | {"sources": sources})
+    assert execute(["submit", str(path), "--shards", "2", "--dry-run"]) == 2
+    assert "asks a server on the job's own node; submit that run first" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
