@@ -131,6 +131,12 @@ class RunPlan(ABC, Generic[C, Item]):
         """The configs that are carried out: the run's own, or those of the runs that it makes."""
         return (self.config,)
 
+    @property
+    def alternates(self) -> bool:
+        """Whether a model whose weights are here works on replies of a model behind an API, so that
+        doing first all work of the one and then all of the other leaves some undone."""
+        return False
+
     def gpus(self, model: str | None = None) -> int:
         """Number of GPUs of a process that does the items of one model, or of all models."""
         own = {item.model for item in self.items if item.model}

@@ -141,7 +141,9 @@ def jobs_of(whole: AnyPlan, shards: int, gpus: int | None = None, workers: str =
         if server and gpus is not None:
             server = replace(server, gpus=min(gpus, max(gpus - own, 1)))
         needed = _or(gpus, own + (server.gpus if server else 0))
-        judged = needed and not server and _asks_apis(config, models)
+        here = not any(m.startswith(API) for m in ([model] if model else models))
+        split = needed and here and not server and not whole.alternates
+        judged = split and _asks_apis(config, models)
         only = "weights" if judged else None
         jobs.append(Job("shards", shards, model, needed, only, server, workers))
         if judged:
