@@ -2,12 +2,11 @@
 
 `python benchmarks/shared_folder.py` writes `benchmarks/results/shared_folder.csv`. A tiny planted
 model works through the questions in 64 shards, one after the other in this process; counts do not
-depend on the machine. The calls of a shard of no new item are told from those of an item by two
-numbers of items.
+depend on the machine. Two numbers of items tell the calls of an item from those of a shard.
 
 Columns:
-    what       an item with its trace and two probes, one of which has arrays; the start and end of
-               a shard; `faithscope status`; or the merge of all shards
+    what       an item with its trace and its probes; the start and end of a shard; `faithscope
+               status`; or the merge of all shards
     opens      files below the run folder that are opened, for reading or writing
     folders    listings of folders
     syncs      calls of fsync
@@ -75,7 +74,7 @@ class Calls:
             os.fsync, fcntl.flock = self._fsync, self._flock
 
 
-def config(folder: Path, name: str, items: int) -> Path:
+def config(folder: Path, name: str, items: int, probes: Sequence[str]) -> Path:
     values = {
         "name": name,
         "out": str(folder),
@@ -83,7 +82,7 @@ def config(folder: Path, name: str, items: int) -> Path:
         "tasks": ["planted"],
         "data": {"limit": items},
         "generation": {"batch_size": 1},
-        "probes": ["attention", "flow"],
+        "probes": list(probes),
         "report": {"bootstrap": 20},
     }
     path = folder / f"{name}.yaml"
@@ -104,13 +103,14 @@ def row(what: str, counts: Counter[str], per: int = 1, **more: float) -> dict[st
     return {"what": what, **{k: round(counts[k] / per, 2) for k in KINDS}, **more}
 
 
-def measured(folder: Path, shards: int, few: int, many: int) -> Sequence[dict[str, Any]]:
+def measured(folder: Path, shards: int, probes: Sequence[str]) -> list[dict[str, Any]]:
     calls = Calls(folder)
     # what is imported and cached once is no part of the counts
-    command("run", str(config(folder, "first", 1)))
+    command("run", str(config(folder, "first", 1, probes)))
     of: dict[int, Counter[str]] = {}
+    few, many = shards, 3 * shards
     for items in (few, many):
-        path = str(config(folder, f"of{items}", items))
+        path = str(config(folder, f"of{items}", items, probes))
         with calls.counted() as counts:
             for k in tqdm(range(shards), f"{shards} shards of {items} items"):
                 command("run", path, "--shard", f"{k + 1}/{shards}")
@@ -134,10 +134,11 @@ def measured(folder: Path, shards: int, few: int, many: int) -> Sequence[dict[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shards", type=int, default=64)
+    parser.add_argument("--probes", default="attention", help="probes of every item, by commas")
     parser.add_argument("--out", default=str(Path(__file__).parent / "results/shared_folder.csv"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = measured(Path(folder), args.shards, args.shards, 3 * args.shards)
+        rows = measured(Path(folder), args.shards, args.probes.split(","))
     table = pd.DataFrame(rows)
     table.to_csv(args.out, index=False)
     print(table.to_string(index=False))

@@ -130,7 +130,7 @@ def jobs_of(whole: AnyPlan, shards: int, gpus: int | None = None, workers: str =
     if any(c is not config and _server(c, "") for c in whole.configs):
         raise UserError(
             f"{config.run_dir}: a run that it makes asks a server on the job's own node; submit "
-            "that run first, and compare it by its folder"
+            "that run first, and name its folder here instead"
         )
     models = _models(whole)
     several: list[str | None] = [*models] if len(models) > 1 else [None]
