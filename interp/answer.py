@@ -24,6 +24,7 @@ from faithscope.interp.generation import Generation, each_of
 from faithscope.interp.leads import Lead, gaps
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.number_ends import TokenSet
+from faithscope.interp.prefill import Way
 from faithscope.interp.read import choose_execution, groups, loop_logits
 from faithscope.interp.requested_positions import Behind, RequestedPositions, Scores
 from faithscope.interp.scoring import scorings
@@ -96,7 +97,7 @@ def ask(
         if how == "loop":
             answers = _by_loop(model, asked, stop)
         else:
-            answers = _by_forest(model, asked, stop, dense=how == "dense")
+            answers = _by_forest(model, asked, stop, execute.WAYS.get(how))
         for i, answer in zip(group, answers, strict=True):
             copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
     for i in repeat:
@@ -114,14 +115,14 @@ def _in_another_shape(
     """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
-        return _by_forest(model, asked, None, dense=False)
+        return _by_forest(model, asked, None)
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
     behind = [[*s, s[-1]] for s in asked.sequences]
     return _by_loop(model, replace(asked, sequences=behind), None)
 
 
 def _by_forest(
-    model: LoadedModel, asked: RequestedPositions, stop: Stop | None, dense: bool
+    model: LoadedModel, asked: RequestedPositions, stop: Stop | None, way: Way | None = None
 ) -> list[Answered]:
     forest = Forest.of(asked.sequences, asked.edits)
     tokens = asked.queries(forest.paths)
@@ -148,7 +149,7 @@ def _by_forest(
                 leads[node] = _lead(row.float())
 
     cache = execute.prefill(
-        model, forest, [*tokens, *firsts, *leads], reduce, chunk=model.chunk, dense=dense
+        model, forest, [*tokens, *firsts, *leads], reduce, chunk=model.chunk, way=way
     )
     after: dict[Behind, Scores] = {}
     beyond = asked.beyond(scores, forest.paths)

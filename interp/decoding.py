@@ -93,6 +93,8 @@ class Decode:
         self.layers = {
             layer: cache.rows(layer, rows, first, spend=spend) for layer in list(cache.layers)
         }
+        self.layout = 0
+        """Changes whenever the shapes of a step do."""
         self._pad = (rows.longest - self.lengths)[:, None]
         self._positions = positions
         self._masks: dict[tuple[Any, ...], Tensor | None] = {}
@@ -105,6 +107,11 @@ class Decode:
         make = x.new_zeros if self.static else x.new_empty
         room = make(*x.shape[:2], self._block, x.shape[3])
         return torch.cat([x, room], dim=2)
+
+    @property
+    def has_edits(self) -> bool:
+        """Whether a sequence runs under an edit."""
+        return any(self._edits)
 
     @property
     def positions(self) -> Tensor:
@@ -153,6 +160,7 @@ class Decode:
     def _replace(self, make: Callable[[Tensor], Tensor]) -> None:
         """Replace keys and values by `make`, one tensor at a time: only one is held twice."""
         self._clocks.clear()
+        self.layout += 1
         for pair in self.layers.values():
             for i in range(len(pair)):
                 pair[i] = make(pair[i])
@@ -334,6 +342,7 @@ class Shared(Decode):
         self.lengths = self.lengths[rows]
         self._edits = [self._edits[i] for i in rows.tolist()]
         self._edited.clear()
+        self.layout += 1
         for device, trunk in self._trunks.items():
             at = sent(rows, device)
             trunk.held, trunk.queries = trunk.held[at], trunk.queries[at]

@@ -9,7 +9,7 @@ asked nodes. The one-by-one loop is the oracle, and the way for models a tree ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,16 +20,19 @@ from torch import Tensor
 from faithscope.interp import attention, hooks
 from faithscope.interp.decoding import Decode, Shared
 from faithscope.interp.detokenise import GrowingText
-from faithscope.interp.edits import Edit, Site
+from faithscope.interp.edits import Edit, Knockout, Site
 from faithscope.interp.forest import Forest
 from faithscope.interp.generation import Generation, each_of
+from faithscope.interp.graphs import Steps
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.one_after import OneAfter
 from faithscope.interp.placement import sent
-from faithscope.interp.prefill import Prefill, block_on, is_one_call
+from faithscope.interp.prefill import Prefill, Way, best_way, block_on
 
-Execution = Literal["auto", "packed", "dense", "loop"]
+Execution = Literal["auto", "packed", "dense", "flex", "loop"]
+WAYS: Mapping[str, Way] = {"dense": "mask", "flex": "flex"}
+"""Executions that say how the forwards of a pack attend."""
 Choose = Callable[[Tensor], Tensor]
 """(B, V) float32 logits to (B,) next tokens."""
 
@@ -61,14 +64,19 @@ def prefill(
     *,
     chunk: int,
     taps: Taps | None = None,
-    dense: bool = False,
+    way: Way | None = None,
 ) -> KeyValues:
-    """Run every node once; hand over (nodes, (A, V) logits) chunk by chunk."""
+    """Run every node once; hand over (nodes, (A, V) logits) chunk by chunk.
+
+    Args:
+        way: how forwards attend; by default the best way for each.
+    """
     taps = taps or Taps()
     cache = KeyValues(len(forest))
     wanted = np.unique(np.asarray(asked, dtype=np.int64))
-    step = len(forest) if dense else chunk
+    step = len(forest) if way == "mask" else chunk
     plain = attention.runs_eager(model.hf)
+    cut = any(isinstance(e, Knockout) for edits in forest.edits for e in edits)
     for start in range(0, len(forest), step):
         stop = min(start + step, len(forest))
         here = wanted[(wanted >= start) & (wanted < stop)]
@@ -79,7 +87,15 @@ def prefill(
             stop,
             model.structure.reaches,
             row_nodes=sorted(taps.rows),
-            dense=dense or is_one_call(model.device, stop - start, stop, eager=plain),
+            way=way
+            or best_way(
+                model.device,
+                stop - start,
+                stop,
+                chain=len(forest.bounds(start, stop)) == 1,
+                eager=plain,
+                flexible=model.flex_reason is None and not cut,
+            ),
             block=block_on(model.device),
         )
         stream = sorted(n for n in taps.hidden if start <= n < stop)
@@ -337,9 +353,11 @@ def _decode_group(
     def ended(row: int, why: Literal["stop", "length"], end_id: int | None = None) -> None:
         finish(row, Generation(tuple(written[row]), why, end_id, gaps=tuple(led[row])))
 
+    steps = Steps(model, state, lambda tokens: _forward(model, state, tokens, state.positions))
+
     def after(tokens: Tensor) -> Tensor:
-        state.advance()
-        return _forward(model, state, tokens, state.positions)
+        left = max(limits[row] - len(written[row]) for row in rows)
+        return steps(tokens, left - 2)
 
     while True:
         following: Tensor | None = None

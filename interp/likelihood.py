@@ -42,7 +42,7 @@ class Likelihoods:
     """Scores of the sequences of one call, with the execution used and its token counts."""
 
     sequences: tuple[Likelihood, ...]
-    execution: Literal["packed", "dense", "loop"]
+    execution: Literal["packed", "dense", "flex", "loop"]
     reason: str | None
     """Why the one-by-one loop was used; None if it was not."""
     trie_tokens: int
@@ -88,7 +88,7 @@ def likelihood(
                 sorted(scores.tokens),
                 lambda nodes, logits, into=scores: into.take(model, nodes, logits),
                 chunk=min(model.chunk, POSITIONS),
-                dense=how == "dense",
+                way=execute.WAYS.get(how),
             )
         for i, path in zip(group, forest.paths, strict=True):
             by_sequence[i] = scores.along(path.tolist(), sequences[i], starts[i])

@@ -28,6 +28,10 @@ class LoadedModel(Speaks):
     revision: str | None = None
     tree_reason: str | None = None
     """Why the packed forest cannot serve this model; None if it can."""
+    flex_reason: str | None = "not tried"
+    """Why packs are not run under FlexAttention; None if those large enough are."""
+    graph_reason: str | None = "not tried"
+    """Why steps of decoding are not replayed from CUDA graphs; None if they are."""
     token_budget: int = 32_768
     """Most trie tokens whose keys and values are held at once."""
     chunk: int = 1_024

@@ -20,7 +20,17 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from faithscope.interp import adapters, attention, hub, prompts, sources, template_checks, verify
+from faithscope.interp import (
+    adapters,
+    attention,
+    flex,
+    graphs,
+    hub,
+    prompts,
+    sources,
+    template_checks,
+    verify,
+)
 from faithscope.interp.checkpoint import bounded_building, check_counts, check_unused
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
@@ -294,6 +304,8 @@ def wrap(
         revision=revision or getattr(hf.config, "_commit_hash", None),
         tree_reason=_tree_reason(hf, structure),
     )
+    model.flex_reason = flex.reason_against(hf, model.device)
+    model.graph_reason = graphs.reason_against(model)
     if model.device.type != "cpu":
         model.chunk, model.token_budget = 16_384, 131_072
     if not model.supports_tree:

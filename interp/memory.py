@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 
 if TYPE_CHECKING:
-    # vLLM's own environment lacks packages that a `Model` needs
-    from faithscope.interp.model import Model
+    # vLLM's own environment lacks packages that a model needs
+    from faithscope.interp.loaded import LoadedModel
 
 FLOOR = 256
 """The least token budget, and the least tokens in one forward, that retries go down to."""
@@ -26,7 +26,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(w in str(error).lower() for w in words)
 
 
-def within_memory(model: Model, work: Callable[[], T], on_less: Callable[[int], None]) -> T:
+def within_memory(model: LoadedModel, work: Callable[[], T], on_less: Callable[[int], None]) -> T:
     """The result of `work`, tried again with half the token budget while memory runs out.
 
     Smaller packs give the same numbers up to float rounding. The smaller budget is kept for later

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import BlockMask
 
+from faithscope.interp import flex
 from faithscope.interp.attention import eager, is_eager, kernel, masked
 from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Forest, Run
@@ -34,14 +36,21 @@ _BLOCK = 128
 same, so a long run is cut at this length; short runs of this many queries share a call."""
 _BLOCK_ELSEWHERE = 1_024
 """Most queries of one masked call on accelerators, where starting a call costs more than computing
-it: on an H100 with a model of 7.4 billion parameters, one call per layer was 1.6 to 3.4 times as
-fast as calls of 128 queries (`benchmarks/results/forest_h100.csv`); but the masked-out part grows
-with the square of a block."""
-_ENTRIES, _ENTRIES_EAGER = 1 << 26, 1 << 22
+it: on an H100 with a model of 7.4 billion parameters, 7,845 nodes took 1.70 s in calls of 128
+queries and 0.25 s in calls of 1,024 (`benchmarks/results/`: `forest_h100.csv`, `gpu_h100.csv`)."""
+_ENTRIES, _ENTRIES_EAGER = 1 << 23, 1 << 22
 """Most entries (queries x keys) of the mask of one call for all nodes of a forward on accelerators:
-up to 8,192 nodes, whose mask takes 128 MB. There the time goes into starting calls: on that H100
-the 7,845 nodes of the largest set took 0.60 s under one mask, and 1.70 s in blocks of 128 queries.
-Plain attention holds these entries for every head, so fewer of them are affordable."""
+up to 2,900 nodes. It starts the fewest kernels, but computes what the mask takes away: on an H100
+with a model of 7.4 billion parameters it took as long as blocks of 1,024 queries for 1,810 nodes,
+1.2 times as long for 7,845, and 1.7 times for 14,820 (`benchmarks/results/gpu_h100.csv`). Plain
+attention holds these entries for every head, so fewer of them are affordable."""
+_FLEX_FROM, _FLEX_FROM_EAGER = _ENTRIES, 1 << 18
+"""Entries from which FlexAttention is taken, where plain attention is what it replaces from 512
+nodes on. Its calls cost the host some 0.6 ms each, which shorter packs do not hide: for 2,670 nodes
+it took 0.94 of the time of one masked call with 8 billion parameters, and 1.4 times with 1.5."""
+Way = Literal["runs", "mask", "flex"]
+"""How a forward attends: run by run over cached ancestors, by one call under a mask, or by
+FlexAttention over blocks."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +81,23 @@ class _Together:
         return seen & reach.sees(self.depth[-(self.stop - self.start) :, None], self.depth[None])
 
 
-def is_one_call(device: torch.device, queries: int, keys: int, *, eager: bool) -> bool:
-    """Whether one masked call per layer serves these queries best on `device`."""
-    return device.type != "cpu" and queries * keys <= (_ENTRIES_EAGER if eager else _ENTRIES)
+def best_way(
+    device: torch.device, queries: int, keys: int, *, chain: bool, eager: bool, flexible: bool
+) -> Way:
+    """The way that serves these queries best on `device`.
+
+    Args:
+        chain: whether the queries are one run, which needs no mask but the causal one.
+        eager: whether the model runs under its family's plain attention.
+        flexible: whether FlexAttention may be taken.
+    """
+    entries = queries * keys
+    if chain and not eager:
+        return "runs"
+    if flexible and entries >= (_FLEX_FROM_EAGER if eager else _FLEX_FROM):
+        return "flex"
+    one_call = device.type != "cpu" and entries <= (_ENTRIES_EAGER if eager else _ENTRIES)
+    return "mask" if one_call else "runs"
 
 
 def block_on(device: torch.device) -> int:
@@ -94,12 +117,12 @@ class Prefill:
         reaches: Mapping[int, Reach | None],
         *,
         row_nodes: Sequence[int] = (),
-        dense: bool = False,
+        way: Way = "runs",
         block: int,
     ) -> None:
         """
         Args:
-            block: most queries of several runs in one call, unless `dense` (`block_on`).
+            block: most queries of several runs in one call, where the way is `runs` (`block_on`).
         """
         self.forest, self.cache = forest, cache
         self.start, self.stop = start, stop
@@ -107,15 +130,17 @@ class Prefill:
         self.row_nodes = [n for n in row_nodes if start <= n < stop]
         self.rows: dict[int, dict[int, Tensor]] = {n: {} for n in self.row_nodes}
         """node -> layer -> (H, P) attention of that node over its path."""
-        blocks = [] if dense else forest.blocks(start, stop, block)
+        self._way, self._all = way, Run(start, stop, (), 0)
+        blocks = forest.blocks(start, stop, block) if way == "runs" else []
         self._parts: list[Run | _Together] = [
             forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
         ]
         self._masks: dict[tuple[Any, ...], Tensor] = {}
+        self._blocks: dict[tuple[Reach, torch.device], BlockMask] = {}
         self._sent: dict[tuple[str | int, torch.device], Tensor] = {}
         self._cuts = {
             (p.start, p.stop): cuts_of(forest, np.arange(p.start, p.stop))
-            for p in self._parts or [Run(start, stop, (), 0)]
+            for p in self._parts or [self._all]
         }
 
     def attend(
@@ -131,8 +156,13 @@ class Prefill:
                 for part in self._parts
             ]
             out = outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
+        elif self._way == "flex" and not self._cuts_in(module, self._all):
+            out = self._flex(module, query, keys, values, kwargs)
         else:
             out = self._dense(module, query, keys, values, kwargs)
+        if self.row_nodes and query.device.type != "cpu":
+            self._rows(module, query, keys, values, kwargs)
+            return out
         for node in self.row_nodes:
             self.rows[node][layer] = self._row(module, node, query, keys, values, kwargs)
         return out
@@ -239,8 +269,7 @@ class Prefill:
         values: Tensor,
         kwargs: dict[str, Any],
     ) -> Tensor:
-        reach = self._reach(module)
-        cuts = self._cuts_in(module, Run(self.start, self.stop, (), 0))
+        reach, cuts = self._reach(module), self._cuts_in(module, self._all)
 
         def seen() -> Tensor:
             end = self._on(query.device, "end", lambda: self.forest.end)
@@ -252,6 +281,60 @@ class Prefill:
         name = ("dense", reach, *(c.edit for c in cuts))
         k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
         return masked(module, query, k, v, self._mask(module, name, query, seen), **kwargs)[0]
+
+    def _flex(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        kwargs: dict[str, Any],
+    ) -> Tensor:
+        device, stop = query.device, self.stop
+        reach = self._reach(module, int(self.forest.depth[:stop].max()) + 1)
+        if (reach, device) not in self._blocks:
+            made = flex.block_mask(self.forest, self.start, stop, reach, device)
+            self._blocks[reach, device] = made
+        k, v = keys[:, :, :stop], values[:, :, :stop]
+        return flex.attend(query, k, v, self._blocks[reach, device], **kwargs)
+
+    def _rows(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        kwargs: dict[str, Any],
+    ) -> None:
+        """As `_row`, of all nodes at once over all keys, where starting a call costs the most."""
+        layer, device, nodes = int(module.layer_idx), query.device, np.array(self.row_nodes)  # pyright: ignore
+        reach = self._reach(module)
+        cuts = [c for c in cuts_of(self.forest, nodes) if c.edit.cuts_in(layer)]
+        paths = [self.forest.path(node) for node in self.row_nodes]
+
+        def seen() -> Tensor:
+            end, depth = (torch.from_numpy(x) for x in (self.forest.end, self.forest.depth))
+            own, at = torch.from_numpy(nodes), torch.arange(self.stop)
+            path = (at <= own[:, None]) & (own[:, None] < end[: self.stop])
+            free = path & reach.sees(depth[own][:, None], depth[: self.stop])
+            return without(free, cuts, depth[: self.stop], own, query.shape[1])
+
+        def places() -> Tensor:
+            rows = [torch.from_numpy(path) for path in paths]
+            return nn.utils.rnn.pad_sequence(rows, batch_first=True)[None]
+
+        name = ("rows", reach, device, *(c.edit for c in cuts))
+        if name not in self._masks:
+            self._masks[name] = as_additive(sent(seen(), device), query.dtype)
+        at = self._on(device, "row nodes", lambda: nodes - self.start)
+        k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
+        q = query.index_select(2, at)
+        weights = eager(module)(module, q, k, v, self._masks[name], **kwargs)[1]
+        assert weights is not None
+        taken = self._on(device, "row places", places).expand(len(weights[0]), -1, -1)
+        of_nodes = weights[0].gather(2, taken).float()
+        for i, (node, path) in enumerate(zip(self.row_nodes, paths, strict=True)):
+            self.rows[node][layer] = of_nodes[:, i, : len(path)]
 
     def _row(
         self,

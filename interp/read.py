@@ -39,7 +39,7 @@ class ForestRun:
     """Readings of the branches of one run, with the execution used and its token counts."""
 
     branches: tuple[Read, ...]
-    execution: Literal["packed", "dense", "loop"]
+    execution: Literal["packed", "dense", "flex", "loop"]
     reason: str | None
     """Why the one-by-one loop was used; None if it was not."""
     trie_tokens: int
@@ -64,8 +64,9 @@ def read(
         sites: sites whose output is read at the asked tokens too, for use in a `Patch` of another
             branch.
         logits: whether logits are returned; at thousands of positions they take most of the memory.
-        execution: `packed` (one trie), `dense` (one trie under an N x N mask), `loop`
-            (one by one), or `auto`: packed where the model allows.
+        execution: `packed` (one trie, attended to in the way that is best for its size), `dense`
+            (one trie under an N x N mask), `flex` (one trie under FlexAttention), `loop` (one by
+            one), or `auto`: packed where the model allows.
 
     Raises:
         UserError: `branches` holds something else; a branch is longer than the model's positions;
@@ -127,7 +128,7 @@ def _read(
             # in one chunk if positions are scaled by the longest sequence of a forward
             chunk=len(forest) if how == "loop" else model.chunk,
             taps=taps,
-            dense=how == "dense",
+            way=execute.WAYS.get(how),
         )
         for i, asked in at.items():
             reads[i] = Read(
@@ -209,7 +210,7 @@ def choose_execution(
     ids: Sequence[Sequence[int]],
     execution: Execution,
     room: int | Sequence[int] = 0,
-) -> tuple[Literal["packed", "dense", "loop"], str | None]:
+) -> tuple[Literal["packed", "dense", "flex", "loop"], str | None]:
     """Execution of sequences that may grow by `room` tokens (all or each), and why not packed."""
     if not ids:
         raise ValueError("no sequence to run; give at least one")
@@ -223,8 +224,10 @@ def choose_execution(
     if execution == "loop":
         return "loop", "asked for"
     reason = model.tree_reason or _length_dependent_rope(model.hf.config, longest)
+    if execution == "flex" and model.device.type != "cpu":
+        reason = reason or model.flex_reason
     if reason is None:
-        return ("dense" if execution == "dense" else "packed"), None
+        return ("packed" if execution == "auto" else execution), None
     if execution == "auto":
         return "loop", reason
     raise UserError(f"{model.name}: execution {execution!r} is not possible: {reason}")

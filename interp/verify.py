@@ -68,6 +68,10 @@ def verify(model: Model) -> tuple[str, ...]:
             attention.hand_back(model.hf)
     if not model.supports_tree:
         checks.append(f"packed forest off: {model.tree_reason}")
+    elif model.device.type != "cpu":
+        checks.append(_flex(model, trees, reached))
+        graphs = "replayed from CUDA graphs" if model.graph_reason is None else "started anew"
+        checks.append(f"steps of decoding are {graphs}" + _why(model.graph_reason))
     for limit in reached:
         trees(0, limit).gaps.clear()
     if fault := _fault(_loop_fault, trees, reached):
@@ -199,6 +203,33 @@ def _packed_fault(tree: Tree) -> str | None:
         model.chunk = usual
 
 
+def _why(reason: str | None) -> str:
+    return "" if reason is None else f": {reason}"
+
+
+def _flex(model: Model, trees: Trees, reached: Sequence[int | None]) -> str:
+    """The line on FlexAttention, which is turned off where it differs from plain transformers."""
+    if model.flex_reason is None:
+        for limit in reached:
+            trees(0, limit).gaps.clear()
+        fault = _fault(_flex_fault, trees, reached)
+        if fault is None:
+            return _agreement("the packed forest under FlexAttention", trees, reached)
+        model.flex_reason = f"it differs from plain transformers: {fault}"
+    return f"FlexAttention off: {model.flex_reason}"
+
+
+def _flex_fault(tree: Tree) -> str | None:
+    """The fault of a forest of all branches under FlexAttention."""
+    try:
+        run = tree.model.run(tree.branches, execution="flex")
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        return f"{type(error).__name__}: {error}"
+    return _branches_fault(tree, (r.logits for r in run.branches))
+
+
 def _loop_fault(tree: Tree) -> str | None:
     """The fault of runs one by one, or of a prompt continued one by one; None if there is none."""
     model, chain, steps = tree.model, tree.chain, 3
@@ -236,7 +267,8 @@ def _decoding_fault(tree: Tree) -> str | None:
     model = tree.model
     chain, nested = tree.chain.ids, tree.shapes["nested branches"][-1].ids
     first = tree.chain.ask[0]
-    goals = [(chain, first + 4, 4), (chain, len(chain) - 1, 2), (nested, len(nested) - 3, 3)]
+    # enough steps of the first for some to be replayed from a CUDA graph
+    goals = [(chain, first + 4, 10), (chain, len(chain) - 1, 2), (nested, len(nested) - 3, 3)]
     prompts = [goal[:start] for goal, start, _ in goals]
     seen: dict[int, list[Tensor]] = {row: [] for row in range(len(goals))}
 

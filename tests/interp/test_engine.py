@@ -16,8 +16,18 @@ def gap(a: torch.Tensor, b: torch.Tensor) -> float:
     return float((a - b).abs().max())
 
 
-@pytest.mark.parametrize("execution", ["packed", "dense"])
+def skip_without_flex(model: Model, execution: str) -> None:
+    if execution == "flex" and model.device.type != "cpu" and model.flex_reason is not None:
+        pytest.skip(f"FlexAttention off: {model.flex_reason}")
+
+
+UNCOMPILED = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+
+
+@UNCOMPILED
+@pytest.mark.parametrize("execution", ["packed", "dense", "flex"])
 def test_forest_equals_one_by_one(tree_model: Model, execution):
+    skip_without_flex(tree_model, execution)
     branches = [Branch(s, ask=(-1, 0)) for s in bushy()]
     packed = tree_model.run(branches, execution=execution)
     loop = tree_model.run(branches, execution="loop")
@@ -27,12 +37,15 @@ def test_forest_equals_one_by_one(tree_model: Model, execution):
         assert p.logits.argmax(-1).tolist() == q.logits.argmax(-1).tolist()
 
 
-def test_small_chunks_and_budgets_change_nothing(tree_model: Model):
+@UNCOMPILED
+@pytest.mark.parametrize("execution", ["packed", "flex"])
+def test_small_chunks_and_budgets_change_nothing(tree_model: Model, execution):
+    skip_without_flex(tree_model, execution)
     branches = [Branch(s) for s in bushy(1)]
     whole = tree_model.run(branches)
     model = tiny(tree_model.name.removeprefix("tiny:"))
     model.chunk, model.token_budget = 7, 60
-    split = model.run(branches)
+    split = model.run(branches, execution=execution)
     assert split.trie_tokens > whole.trie_tokens
     for p, q in zip(whole.branches, split.branches, strict=True):
         assert gap(p.logits, q.logits) < 1e-4

@@ -29,22 +29,25 @@ from faithscope.interp.errors import did_you_mean
 
 START = "start"
 """Method of the row of a model as it is before training."""
-METHODS = (
-    START,
-    "grpo",
-    "csr",
-    "farl",
-    "cosr",
-    "cosr_differentiable",
-    "cosr_log_odds",
-    "lc_cosr",
-    "update_mask",
-    "gradient_mask",
-    "follow",
-    "follow_differentiable",
-    "shuffled_reward",
-)
-"""Names of the objectives (`objectives.OBJECTIVES`), and of the model before training."""
+METHODS = {
+    START: "the model before training",
+    "grpo": "GRPO: pays for a right answer alone",
+    "csr": "CSR: pays for a right answer, and for a distance of the answer's distributions with "
+    "and without a step",
+    "farl": "FARL: pays for a right answer, and unlearns right answers without reasoning",
+    "cosr": "CoSR: pays if the answer changes when a step is dropped",
+    "cosr_differentiable": "CoSR through gradients: the answer's log-probability with all steps "
+    "less that without one",
+    "cosr_log_odds": "CoSR through gradients of log-odds, which a certain answer keeps as well",
+    "lc_cosr": "LC-CoSR: CoSR under the Lyapunov bound",
+    "update_mask": "pays for a right answer; in updates the answer does not see the question",
+    "gradient_mask": "pays for a right answer; no gradient flows from it to the question",
+    "follow": "ours: pays if the answer follows a corrupted step that the model writes onward from",
+    "follow_differentiable": "ours through gradients: the log-probability of the answer that the "
+    "rewritten steps state",
+    "shuffled_reward": "control: CoSR's rewards, dealt out anew among the rollouts of a batch",
+}
+"""The objectives (`objectives.OBJECTIVES`) and the model before training: name -> meaning."""
 
 
 def method_problem(name: str) -> str | None:
@@ -84,6 +87,11 @@ class AdapterConfig(Section):
     """Names of the modules that are adapted, or `all-linear`."""
 
 
+Per = Literal["rollout", "token"]
+"""What the policy's loss is a mean of: rollouts, each the mean of its tokens (GRPO, arXiv
+2402.03300); or all tokens of the batch alike (DAPO, arXiv 2503.14476)."""
+
+
 class OptimizerConfig(Section):
     """The optimiser (AdamW) and the policy's loss."""
 
@@ -93,7 +101,7 @@ class OptimizerConfig(Section):
     """Largest norm of the gradient; a longer one is shortened to it."""
     kl: StrictFloat = Field(default=0.0, ge=0)
     """Weight of the divergence from the model before training, which `per` averages as the loss."""
-    per: Literal["rollout", "token"] = "rollout"
+    per: Per = "rollout"
     """What the policy's loss is a mean of: rollouts, each the mean of its tokens, or all tokens."""
     scaled: StrictBool = True
     """Whether advantages are divided by the standard deviation of their group."""

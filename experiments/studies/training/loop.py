@@ -6,22 +6,23 @@ that was killed and resumed ends, on a CPU, in the same weights as one that was 
 
 from __future__ import annotations
 
+import io
 import math
-import os
 import random
-import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion, make_traces
-from faithscope.experiments.files import make_folder
+from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.training.bound import Bound, move_to, step
 from faithscope.experiments.studies.training.config import TrainConfig
 from faithscope.experiments.studies.training.losses import (
@@ -157,8 +158,8 @@ class Training:
 
     def _chains(self) -> list[Choice]:
         """Per chain of the bound, the answers with all steps and without each."""
-        most = self.config.sampling.max_new_tokens
-        traces = make_traces(self.model, self.held, self._settings(most, 0.0, 0))
+        greedy = replace(self._sampling(""), temperature=0.0, seed=0)
+        traces = make_traces(self.model, self.held, greedy)
         return [
             self._branches(task, trace)
             for (task, _), trace in zip(self.held, traces, strict=True)
@@ -179,15 +180,11 @@ class Training:
         return [self.trained[i] for i in order[start : start + n]]
 
     def _sampling(self, seed: str) -> TraceSettings:
-        s = self.config.sampling
-        return self._settings(s.max_new_tokens, s.temperature, random.Random(seed).randrange(2**31))
-
-    def _settings(self, most: int, temperature: float, seed: int) -> TraceSettings:
         steps, s = self.config.steps, self.config.sampling
         return TraceSettings(
-            max_new_tokens=most,
-            temperature=temperature,
-            seed=seed,
+            max_new_tokens=s.max_new_tokens,
+            temperature=s.temperature,
+            seed=random.Random(seed).randrange(2**31),
             batch_size=s.questions * s.group,
             thinking=self.config.model.thinking,
             segmentation=steps.segmentation,
@@ -250,10 +247,8 @@ class Training:
         """What a reader needs to see of a step, what guards against hacked rewards among it."""
         reasons = Counter(r.excluded for r in rollouts)
         paid = ~rewards.isnan()
-        by_group: dict[int, list[float]] = {}
-        for rollout, reward in zip(rollouts, rewards.tolist(), strict=True):
-            if not math.isnan(reward):
-                by_group.setdefault(rollout.group, []).append(reward)
+        of_groups = zip((r.group for r in rollouts), rewards.tolist(), strict=True)
+        different = Counter(group for group, of in set(of_groups) if not math.isnan(of))
         asked = [r for r in rollouts if not r.excluded]
         dropped = [r for r in asked if r.changed("dropped") is not None]
         before_last = [r for r in dropped if not r.drops_last]
@@ -262,22 +257,23 @@ class Training:
             "n_rewarded": int(paid.sum()),
             "n_truncated": reasons[TRUNCATED],
             "n_unanswered": reasons[UNANSWERED],
-            "n_too_few_steps": sum(reasons.values())
-            - reasons[None]
-            - reasons[TRUNCATED]
-            - reasons[UNANSWERED],
+            "n_too_few_steps": sum(
+                r.excluded not in (None, TRUNCATED, UNANSWERED) for r in rollouts
+            ),
             "n_unparsed_after": sum(r.answers["dropped"] is None for r in dropped),
-            "n_equal_groups": sum(len(set(of)) < 2 for of in by_group.values()),
+            "n_equal_groups": sum(n == 1 for n in different.values()),
             "n_groups": len({r.group for r in rollouts}),
-            "reward": _mean(rewards[paid].tolist()),
-            "accuracy": _mean(r.correct for r in rollouts),
-            "changed": _mean(r.changed("dropped") for r in asked),
-            "changed_before_last": _mean(r.changed("dropped") for r in before_last),
-            "changed_shuffled": _mean(r.changed("shuffled") for r in asked),
-            "changed_by_asking": _mean(r.changed(FULL) for r in asked),
-            "followed": _mean(r.answers["rewritten"] == r.claimed for r in asked if r.claimed),
-            "mean_steps": _mean(len(r.trace.counted_steps) for r in rollouts),
-            "mean_tokens": _mean(r.text().learned for r in rollouts),
+            "reward": mean_present(rewards[paid].tolist()),
+            "accuracy": mean_present(r.correct for r in rollouts),
+            "changed": mean_present(r.changed("dropped") for r in asked),
+            "changed_before_last": mean_present(r.changed("dropped") for r in before_last),
+            "changed_shuffled": mean_present(r.changed("shuffled") for r in asked),
+            "changed_by_asking": mean_present(r.changed(FULL) for r in asked),
+            "followed": mean_present(
+                r.answers["rewritten"] == r.claimed for r in asked if r.claimed
+            ),
+            "mean_steps": mean_present(len(r.trace.counted_steps) for r in rollouts),
+            "mean_tokens": mean_present(r.text().learned for r in rollouts),
             "value": value,
             "least_value": self.bound.least,
             "projections": self.bound.projections,
@@ -295,22 +291,18 @@ class Training:
             "bound": vars(self.bound),
             "rows": self.rows,
         }
-        part = self.folder / f"{STATE}.part"
-        with part.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.folder / STATE)
+        stored = io.BytesIO()
+        torch.save(state, stored)
+        write_atomically(self.folder / STATE, stored.getvalue())
 
     def _resume(self) -> None:
         path = self.folder / STATE
-        if not path.is_file():
-            return
-        state = torch.load(path, map_location=self.model.device, weights_only=True)
-        move_to(self.policy.parameters, state["parameters"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.bound = Bound(**state["bound"])
-        self.rows = state["rows"]
+        if path.is_file():
+            state = torch.load(path, map_location=self.model.device, weights_only=True)
+            move_to(self.policy.parameters, state["parameters"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.bound = Bound(**state["bound"])
+            self.rows = state["rows"]
 
 
 def _parts(numbers: Sequence[int], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
@@ -324,9 +316,3 @@ def _parts(numbers: Sequence[int], lengths: Sequence[int], most: int) -> Iterato
         part.append(i)
     if part:
         yield part
-
-
-def _mean(values: Any) -> float | None:
-    """The mean of the values that are known; None without any."""
-    known = [float(v) for v in values if v is not None]
-    return statistics.fmean(known) if known else None

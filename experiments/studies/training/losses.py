@@ -6,15 +6,12 @@ Log-probabilities are in nats; `(N,)` is one number per rollout, `(L,)` one per 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-Per = Literal["rollout", "token"]
-"""What the policy's loss is a mean of: rollouts, each the mean of its tokens (GRPO, arXiv
-2402.03300); or all tokens of the batch alike (DAPO, arXiv 2503.14476)."""
+from faithscope.experiments.studies.training.config import Per
 
 
 def advantages(rewards: Tensor, groups: Sequence[int], *, scaled: bool) -> Tensor:

@@ -66,9 +66,15 @@ def planned(config: TrainConfig, model: str, trained_on: Collection[str]) -> tup
         trained_on: texts of the questions that the model is trained on.
 
     Raises:
-        ConfigError: the run cannot be planned, or all of its questions are trained on.
+        ConfigError: the run cannot be planned, its study has no scores of traces, or all of its
+            questions are trained on.
     """
-    whole = run_plan(of_run := run_of(config, model, FOLDER))
+    of_run = run_of(config, model, FOLDER)
+    if (study := study_of(of_run.model_dump())).report().scores is None:
+        raise ConfigError(
+            [f"measure.config: runs of {study.name!r} have no scores of traces; name another"]
+        )
+    whole = run_plan(of_run)
     questions = {i.question.text for i in whole.items if hasattr(i, "question")}
     known = len(questions & set(trained_on))
     if known and known == len(questions):
@@ -79,22 +85,9 @@ def planned(config: TrainConfig, model: str, trained_on: Collection[str]) -> tup
             ]
         )
     left_out = f", of which it is trained on {known}, which the table leaves out" if known else ""
-    name = getattr(of_run, "probes", [study_of(of_run.model_dump()).name])
+    name = getattr(of_run, "probes", [study.name])
     line = f"{model}: {', '.join(name)} on {len(questions)} questions{left_out}"
     return whole.stored().digest, line
-
-
-def check_measures(config: TrainConfig) -> None:
-    """Check that the runs that measure will have scores.
-
-    Raises:
-        ConfigError: their study measures no traces.
-    """
-    of_run = run_of(config, config.model.name[0], FOLDER)
-    if (study := study_of(of_run.model_dump())).report().scores is None:
-        raise ConfigError(
-            [f"measure.config: runs of {study.name!r} have no scores of traces; name another"]
-        )
 
 
 def records(run_dir: Path, trained_on: Collection[str]) -> Iterator[dict[str, Any]]:

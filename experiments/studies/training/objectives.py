@@ -29,26 +29,6 @@ Loss = Callable[[Policy, Sequence[Rollout], Rewards], list[Tensor]]
 """Function from rollouts to losses with gradient, of those rollouts that have one."""
 
 
-@dataclass(frozen=True)
-class Objective:
-    """One way to train."""
-
-    name: str
-    summary: str
-    """One line for the documentation and the page."""
-    arms: tuple[Arm, ...]
-    """Edits after which each rollout's answer is asked; the first is the one that is rewarded."""
-    reward: Reward
-    """Reward of a rollout; NaN for one that is not rewarded."""
-    loss: Loss | None = None
-    """Loss beside the policy's."""
-    sight: Sight = "all"
-    bounded: bool = False
-    """Whether steps are projected so that the Lyapunov bound holds."""
-    shuffles_rewards: bool = False
-    """Whether rewards are dealt out anew among the rollouts of a batch, as a control."""
-
-
 def correct(rollout: Rollout, rewards: Rewards) -> float:
     """1 for a right answer, else 0; NaN without a gold answer."""
     return math.nan if rollout.correct is None else float(rollout.correct)
@@ -157,93 +137,36 @@ def choice(model: Model, asking: Asking, traces: Sequence[Trace]) -> Choice:
     )
 
 
+@dataclass(frozen=True)
+class Objective:
+    """One way to train; `config.METHODS` says each in words."""
+
+    reward: Reward = correct
+    """Reward of a rollout; NaN for one that is not rewarded."""
+    loss: Loss | None = None
+    """Loss beside the policy's."""
+    arms: tuple[Arm, ...] = ("dropped", "shuffled")
+    """Edits after which each rollout's answer is asked; the first is the one that is rewarded."""
+    sight: Sight = "all"
+    bounded: bool = False
+    """Whether steps are projected so that the Lyapunov bound holds."""
+    shuffles_rewards: bool = False
+    """Whether rewards are dealt out anew among the rollouts of a batch, as a control."""
+
+
+REWRITTEN: tuple[Arm, ...] = ("rewritten", "dropped")
 OBJECTIVES = {
-    objective.name: objective
-    for objective in (
-        Objective(
-            "grpo",
-            "GRPO: pays for a right answer alone",
-            ("dropped", "shuffled"),
-            correct,
-        ),
-        Objective(
-            "csr",
-            "CSR: pays for a right answer, and parts the answer's distributions with and without a "
-            "step",
-            ("dropped", "shuffled"),
-            correct,
-            apart,
-        ),
-        Objective(
-            "farl",
-            "FARL: pays for a right answer, and unlearns right answers without reasoning",
-            ("dropped", "shuffled"),
-            correct,
-            unforgotten,
-        ),
-        Objective(
-            "cosr",
-            "CoSR: pays if the answer changes when a step is dropped",
-            ("dropped", "shuffled"),
-            changed,
-        ),
-        Objective(
-            "cosr_differentiable",
-            "CoSR through gradients: the answer's log-probability with all steps less that without "
-            "one",
-            ("dropped", "shuffled"),
-            correct,
-            dependence(Tensor.__getitem__),
-        ),
-        Objective(
-            "cosr_log_odds",
-            "CoSR through gradients of log-odds, which an answer that is certain keeps as well",
-            ("dropped", "shuffled"),
-            correct,
-            dependence(log_odds),
-        ),
-        Objective(
-            "lc_cosr",
-            "LC-CoSR: CoSR under the Lyapunov bound",
-            ("dropped", "shuffled"),
-            changed,
-            bounded=True,
-        ),
-        Objective(
-            "update_mask",
-            "update mask: pays for a right answer; in updates the answer does not see the question",
-            ("dropped", "shuffled"),
-            correct,
-            sight="update_mask",
-        ),
-        Objective(
-            "gradient_mask",
-            "gradient mask: pays for a right answer; no gradient flows from it to the question",
-            ("dropped", "shuffled"),
-            correct,
-            sight="gradient_mask",
-        ),
-        Objective(
-            "follow",
-            "ours: pays if the answer follows a corrupted step that the model writes onward from",
-            ("rewritten", "dropped"),
-            followed,
-        ),
-        Objective(
-            "follow_differentiable",
-            "ours through gradients: the log-probability of the answer that the rewritten steps "
-            "state",
-            ("rewritten", "dropped"),
-            correct,
-            following,
-        ),
-        Objective(
-            "shuffled_reward",
-            "control: CoSR's rewards, dealt out anew among the rollouts of a batch",
-            ("dropped", "shuffled"),
-            changed,
-            shuffles_rewards=True,
-        ),
-    )
+    "grpo": Objective(),
+    "csr": Objective(loss=apart),
+    "farl": Objective(loss=unforgotten),
+    "cosr": Objective(changed),
+    "cosr_differentiable": Objective(loss=dependence(Tensor.__getitem__)),
+    "cosr_log_odds": Objective(loss=dependence(log_odds)),
+    "lc_cosr": Objective(changed, bounded=True),
+    "update_mask": Objective(sight="update_mask"),
+    "gradient_mask": Objective(sight="gradient_mask"),
+    "follow": Objective(followed, arms=REWRITTEN),
+    "follow_differentiable": Objective(loss=following, arms=REWRITTEN),
+    "shuffled_reward": Objective(changed, shuffles_rewards=True),
 }
-"""Every objective by its name, in the order of the documentation."""
+"""Every objective by its name, in the order of `config.METHODS`."""

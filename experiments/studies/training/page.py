@@ -13,24 +13,28 @@ from faithscope.experiments.analysis.html import markup, table_of
 from faithscope.experiments.analysis.page import (
     Block,
     Bullets,
+    Fold,
     Grid,
     Page,
     Section,
+    Terms,
     spent_and_failed,
 )
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import groups, numbers, only, rows, where
+from faithscope.experiments.analysis.tidy import groups, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.measuring import TRACE
+from faithscope.experiments.studies.training.outcomes import (
+    FEWEST_SEEDS,
+    LEAST_RIGHT,
+    how_to_read,
+    listed,
+    sentences,
+)
 from faithscope.experiments.studies.training.results import Results
-from faithscope.experiments.studies.training.tables import COLUMNS, GAINS, OF_TABLES
+from faithscope.experiments.studies.training.tables import COLUMNS, OF_TABLES
 
-FEWEST_SEEDS = stats.FEWEST
-"""Number of seeds below which there is no interval, and no sentence about a method."""
-LEAST_RIGHT = 0.9
-"""Accuracy below which a trained planted model has unlearned its task; before training it is 1."""
 SECTIONS = (
     Section(
         "planted",
@@ -52,35 +56,6 @@ SECTIONS = (
         tables=("training", "training_history"),
     ),
 )
-
-
-def reading(row: Mapping[str, Any]) -> str:
-    """What training did to one model, in words, by intervals of gains over the start.
-
-    Lost task: fewer than nine in ten fresh questions are answered rightly, and nothing else can be
-    read. True use: changes by regeneration rise, and answers are right more often where the hint
-    is wrong. Sham: changes by removal rise, and neither of these two does.
-    """
-    if row["accuracy"] < LEAST_RIGHT:
-        return (
-            f"it unlearned its task (right on {row['accuracy']:.0%} of fresh questions), so that "
-            "nothing can be said about its steps"
-        )
-    use = ("regenerated", "right_despite_hint")
-    rose = [name for name in (*use, "necessity") if row[f"{name}_gain_low"] > 0]
-    fell = [name for name in use if row[f"{name}_gain_high"] < 0]
-    if all(name in rose for name in use):
-        return "it came to use its steps"
-    if fell == list(use):
-        trips = ", and trips over missing steps all the same (sham)" if "necessity" in rose else ""
-        return f"it uses its steps less than before{trips}"
-    if rose == ["necessity"]:
-        return "it came to trip over missing steps, and uses them no more than before (sham)"
-    if rose or fell:
-        moved = [f"{GAINS[name].lower()} rose" for name in rose]
-        moved += [f"{GAINS[name].lower()} fell" for name in fell]
-        return f"the measures disagree: {'; '.join(moved)}"
-    return "no measure of use moved"
 
 
 def pictures(results: Results) -> list[Picture]:
@@ -109,13 +84,9 @@ def pictures(results: Results) -> list[Picture]:
 
     def draw(ax: Any, model: str) -> None:
         of_model = where(history, model=model)
-        for i, method in enumerate(dict.fromkeys(of_model["method"])):
-            means = [
-                {"step": key["step"], "reward": numbers(of_step["reward"]).mean()}
-                for key, of_step in groups(where(of_model, method=method), ["step"])
-            ]
-            style = Style(f"C{i}", "", method)
-            curve(ax, pd.DataFrame(means), "step", "reward", style, interval="")
+        for i, (key, of) in enumerate(groups(of_model, ["method"])):
+            means = pd.DataFrame(of.groupby("step")["reward"].mean()).reset_index()
+            curve(ax, means, "step", "reward", Style(f"C{i}", "", key["method"]), interval="")
 
     of_steps = panels(keys, draw, keys, labels=("step", "mean reward")) if len(history) else None
     return [
@@ -142,14 +113,15 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     """The page of a training run."""
     config, run = results.config, results.run
     warnings = []
-    n = len(config.seeds)
+    trained = results.tables["training"]
+    # a run that is not finished has fewer seeds than its config
+    n = min([len(config.seeds), *trained["n_seeds"]])
     if n < FEWEST_SEEDS:
         are = "1 seed" if n == 1 else f"{n} seeds"
         warnings.append(
-            f"Each method was trained with {are}: differences between methods may be chance, and "
-            "nothing is concluded from them."
+            f"Methods are compared on as few as {are}: differences between methods may be chance, "
+            "and nothing is concluded from them."
         )
-    trained = results.tables["training"]
     for r in rows(trained):
         if r["n_rewarded"] < 0.5 * r["n_rollouts"]:
             warnings.append(
@@ -158,7 +130,10 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
                 f"{r['n_truncated']}, no answer: {r['n_unanswered']}, too few steps: "
                 f"{r['n_too_few_steps']})."
             )
-    found = Section("found", "What came out", blocks=[Bullets(list(_found(results)))], always=True)
+    methods = Terms({name: METHODS[name] for name in config.methods})
+    blocks = [Bullets(list(_found(results))), Fold("What each method pays for", [methods])]
+    intro = how_to_read(results.tables["training_planted"])
+    found = Section("found", "What came out", intro, blocks=blocks, always=True)
     failures = spent_and_failed([], "answer", run.failures)
     ends = [Section("failures", "Failures", blocks=failures)] if failures else []
     tables = {name: table for name, table in results.tables.items() if len(table)}
@@ -168,7 +143,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     return Page(
         run.path,
         "does training make a model use its steps?",
-        f"{', '.join(config.methods)}: {config.updates} steps each, {n} seed(s).",
+        f"{', '.join(config.methods)}: {config.updates} steps each, {len(config.seeds)} seed(s).",
         [found, *measured, *SECTIONS, _adapters(results), *ends],
         tables,
         {picture.name: picture for picture in drawn},
@@ -182,21 +157,25 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
 
 
 def _found(results: Results) -> Iterator[str]:
-    """Yields a sentence per planted model and method, and one for each training that went wrong."""
-    few = "{n_seeds} seed(s), too few for a sentence"
-    said = [
-        (r, reading(r) if r["n_seeds"] >= FEWEST_SEEDS else few.format(**r))
-        for r in rows(results.tables["training_planted"])
-        if r["method"] != START
+    """Yields a sentence per outcome, and one for each thing that went wrong in training."""
+    tables = results.tables
+    yield from sentences(tables["training_planted"], tables["training_seeds"])
+    trained = rows(tables["training"])
+    equal = [(r["model"], r["method"]) for r in trained if r["n_equal_groups"] == r["n_groups"]]
+    broke = [
+        (r["model"], f"{r['method']} ({r['violations']} of {r['n_seeds'] * r['n_steps']})")
+        for r in trained
+        if r["violations"]
     ]
-    for r in rows(results.tables["training"]):
-        if r["n_equal_groups"] == r["n_groups"]:
-            equal = "at the end all rollouts of every question earn the same, so that the policy’s "
-            said.append((r, f"{equal}loss teaches nothing"))
-        if r["violations"]:
-            said.append((r, f"V fell below its bound after {r['violations']} steps"))
-    for r, text in said:
-        yield markup("<strong>{}</strong>, trained by {}: {}.", r["model"], r["method"], text)
+    if equal:
+        yield listed(
+            "Rewards teach nothing any more",
+            "At the end all rollouts of each question earn the same, so that the policy’s own loss "
+            "has no gradient",
+            equal,
+        )
+    if broke:
+        yield listed("V fell below its bound", "Steps after which it did, of all seeds", broke)
 
 
 def _changed_chains(measured: pd.DataFrame) -> Iterator[str]:

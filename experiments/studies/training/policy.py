@@ -124,11 +124,11 @@ class Policy:
         self, texts: Sequence[Text], sight: Sight = "all", temperature: float = 1.0
     ) -> list[Tensor]:
         """Per text, the (learned,) log-probabilities of its last ids, in nats, with gradient."""
-        logits = (
-            self._logits([text.ids for text in texts])
-            if sight == "all"
-            else self._each_seen(texts, sight)
-        )
+        if sight == "all":
+            logits = self._logits([text.ids for text in texts])
+        else:
+            once = {text: self._seen(text, sight) for text in dict.fromkeys(texts)}
+            logits = [once[text] for text in texts]
         return [_of(row, text, temperature) for row, text in zip(logits, texts, strict=True)]
 
     def answers(self, choices: Sequence[Choice]) -> list[list[Tensor]]:
@@ -153,10 +153,6 @@ class Policy:
         ids = torch.tensor([(*t, *[0] * (width - len(t))) for t in once], device=self.model.device)
         of = dict(zip(once, self.hf(input_ids=ids, use_cache=False).logits, strict=True))
         return [of[text][: len(text)] for text in texts]
-
-    def _each_seen(self, texts: Sequence[Text], sight: Sight) -> list[Tensor]:
-        of = {text: self._seen(text, sight) for text in dict.fromkeys(texts)}
-        return [of[text] for text in texts]
 
     def _seen(self, text: Text, sight: Sight) -> Tensor:
         if self.model.tree_reason is not None:

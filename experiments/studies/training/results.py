@@ -25,12 +25,6 @@ from faithscope.experiments.studies.training.tables import (
 from faithscope.experiments.studies.training.units import ADAPTERS, BATTERY, MEASURING, TRAINING
 
 _METHOD = {"method": "what the model was trained for; `start` is before training"}
-_STEPS = {"step": "number of the step, from 0"} | {
-    c.name: c.meaning for c in (*STEP, *COUNTED, *BOUND)
-}
-_BATTERY = {c.name: c.meaning for c in MEASURED}
-
-
 _SCORES = {"measure": "measures", "family": "families", "value": "values", "missing": "missing"}
 """Column of the frame -> list in a record with an entry for each measure."""
 
@@ -50,14 +44,16 @@ FRAMES = (
     Frame(
         "training",
         "A row per step of a training: rewards, guards and the bound.",
-        _METHOD | _STEPS,
+        _METHOD
+        | {"step": "number of the step, from 0"}
+        | {c.name: c.meaning for c in (*STEP, *COUNTED, *BOUND)},
         _with_method,
         (TRAINING,),
     ),
     Frame(
         "battery",
         "A row per adapter of a planted model: what its answer follows after training.",
-        _METHOD | _BATTERY,
+        _METHOD | {c.name: c.meaning for c in MEASURED},
         _with_method,
         (BATTERY,),
     ),
@@ -109,5 +105,5 @@ def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(
         ["model", "method", "seed"],
         kind="stable",
-        key=lambda of: of.map(METHODS.index) if of.name == "method" else of,
+        key=lambda of: of.map(list(METHODS).index) if of.name == "method" else of,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from faithscope.experiments.analysis.cells import (
 from faithscope.experiments.analysis.columns import Column, described
 from faithscope.experiments.analysis.paper_table import or_dash
 from faithscope.experiments.analysis.tables import Table, declared
-from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, where
+from faithscope.experiments.analysis.tidy import keep, numbers, only, rows, where
 from faithscope.experiments.studies.training.config import START
 
 METHOD = Column("method", meaning="What the model was trained for; `start` is before training.")
@@ -92,13 +91,8 @@ BOUND = described(
 
 def at_the_end(steps: pd.DataFrame) -> pd.DataFrame:
     """The rows of the last tenth of the steps of each training, at least of one step."""
-    if steps.empty:
-        return steps
-    of_each = [
-        keep(of, of["step"] > of["step"].max() - max(1, (of["step"].max() + 1) // 10))
-        for _, of in groups(steps, ["model", "method", "seed"])
-    ]
-    return pd.concat(of_each)
+    last = numbers(steps.groupby(["model", "method", "seed"])["step"].transform("max"))
+    return keep(steps, steps["step"] > last - np.maximum(1, (last + 1) // 10))
 
 
 AT_THE_END = "The last tenth of the steps of all seeds."
@@ -109,6 +103,15 @@ HISTORY = Table(
     (Kept((*STEP, *COUNTED, *BOUND)),),
 )
 """Every step of every training."""
+
+
+def _sum(name: str, label: str, meaning: str) -> Number:
+    return Number(name, lambda of: int(of[name].sum()), label, meaning)
+
+
+def _ends(name: str, label: str, meaning: str) -> Number:
+    """The sum over seeds of what a running count ends with."""
+    return Number(name, lambda of: int(of.groupby("seed")[name].max().sum()), label, meaning)
 
 
 TRAININGS = Table(
@@ -123,21 +126,10 @@ TRAININGS = Table(
             for c in STEP
             if c.name not in ("loss", "gradient_norm", "least_value", "seconds")
         ),
+        *(_sum(c.name, c.label, f"{c.meaning} {AT_THE_END}") for c in COUNTED),
         *(
-            Number(
-                c.name,
-                lambda of, name=c.name: int(of[name].sum()),
-                c.label,
-                f"{c.meaning} {AT_THE_END}",
-            )
-            for c in COUNTED
-        ),
-        *(
-            Number(
-                c.name,
-                lambda of, name=c.name: int(of.groupby("seed")[name].max().sum()),
-                c.label,
-                c.meaning.replace(", so far", ", over the whole of all trainings"),
+            _ends(
+                c.name, c.label, c.meaning.replace(", so far", ", over the whole of all trainings")
             )
             for c in BOUND
         ),
@@ -158,7 +150,7 @@ GAINS = {
 """Column of the battery -> what it is called where it is compared with the start."""
 
 
-def _beside_start(battery: pd.DataFrame) -> pd.DataFrame:
+def beside_start(battery: pd.DataFrame) -> pd.DataFrame:
     """The battery's rows with the difference from the model before training."""
     before = {row["model"]: row for row in rows(where(battery, method=START))}
     gains = {
@@ -184,7 +176,7 @@ PLANTED = Table(
         *(Boot(c.name, c.name, "seed", label=c.label, meaning=c.meaning) for c in MEASURED),
         *(_gain(name, of) for name, of in GAINS.items()),
     ),
-    prepare=_beside_start,
+    prepare=beside_start,
     caption="What the answer follows after training, by an exact battery of edits.",
 )
 """What planted models' answers follow after training."""
@@ -211,10 +203,6 @@ HELD_OUT = rows_with(trained_on=False)
 PAIRS = all_of(HELD_OUT, rows_known("value", "value_before"))
 
 
-def _share_without(name: str) -> Callable[[pd.DataFrame], np.ndarray]:
-    return lambda of: of[name].isna().to_numpy(dtype=float)
-
-
 MEASURED_BY_RUN = Table(
     "training_measured",
     "measured",
@@ -230,10 +218,10 @@ MEASURED_BY_RUN = Table(
         ),
         Count("n_chains", HELD_OUT, "chains", "Chains after training, on other questions."),
         Count("n", PAIRS, "pairs", "Those that have a value before and after training."),
-        Mean("lost_before", _share_without("value_before"), HELD_OUT, "no value before",
-             "Share of the questions without a value before training."),
-        Mean("lost_after", _share_without("value"), HELD_OUT, "no value after",
-             "Share of the chains without a value after training."),
+        Mean("lost_before", lambda of: of["value_before"].isna().to_numpy(float), HELD_OUT,
+             "no value before", "Share of the questions without a value before training."),
+        Mean("lost_after", lambda of: of["value"].isna().to_numpy(float), HELD_OUT,
+             "no value after", "Share of the chains without a value after training."),
         Mean("before", "value_before", PAIRS, meaning="Mean over the pairs before training."),
         Mean("after", "value", PAIRS, meaning="Mean over the pairs after training."),
         Boot(
@@ -303,11 +291,7 @@ TABLE_6 = Table(
             "Wall time of one training.",
             "h",
         ),
-        Number(
-            "projections",
-            lambda of: int(of.groupby("seed")["projections"].max().sum()),
-            meaning="Steps that were projected so that V keeps its bound.",
-        ),
+        _ends("projections", "", "Steps that were projected so that V keeps its bound."),
     ),
     layout=_as_printed,
 )

@@ -17,7 +17,7 @@ from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.training.battery import measured
 from faithscope.experiments.studies.training.config import TrainConfig
 from faithscope.experiments.studies.training.loop import Training
-from faithscope.experiments.studies.training.measuring import check_measures, records, run_of
+from faithscope.experiments.studies.training.measuring import records, run_of
 from faithscope.experiments.studies.training.objectives import OBJECTIVES
 from faithscope.experiments.studies.training.units import BATTERY, MEASURING, TRAINING, Adapter
 from faithscope.interp.errors import UserError
@@ -42,11 +42,6 @@ class TrainWork(Worker[Adapter]):
     def asked(self) -> Mapping[str, ApiSection]:
         return {}
 
-    def check(self) -> None:
-        super().check()
-        if self.config.measure is not None:
-            check_measures(self.config)
-
     def go(self) -> None:
         super().go()
         # the runs that measure load models of their own and show their own progress
@@ -62,17 +57,13 @@ class TrainWork(Worker[Adapter]):
         return self.config.updates if stage == TRAINING else 1
 
     def do(self, model: str) -> None:
-        for item in self.batches_of(model):
+        for item in (item for batch in self.batches[model] for item in batch):
             for stage, work in ((TRAINING, self._train), (BATTERY, self._measure)):
                 lacking = self.missing(item)
                 # a training that failed leaves no adapter to measure
                 if stage in lacking and (stage == TRAINING or TRAINING not in lacking):
                     self.begin(model, item, stage)
                     self.keep(item, stage, self._done(item, work))
-
-    def batches_of(self, model: str) -> list[Adapter]:
-        """The adapters of a model, in order."""
-        return [item for batch in self.batches[model] for item in batch]
 
     def _done(self, item: Adapter, work: Any) -> Records | Exception:
         try:

@@ -18,7 +18,7 @@ from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.training import work
 from faithscope.interp.errors import UserError
 
-TRAINED_ON, HELD_OUT = 8, 5
+TRAINED_ON, HELD_OUT = 6, 5
 METHOD = "cosr_differentiable"
 SMALL = {
     "name": "small",
@@ -102,14 +102,14 @@ def test_the_page_shows_both_and_the_frame_has_the_model_before_training(measure
 def test_a_dry_run_says_how_many_questions_are_trained_on(tmp_path):
     some = load_config(training(tmp_path, measure=measuring(TRAINED_ON + 1)), [])
     told = plan(some).summary()
-    assert "slrc on 9 questions, of which it is trained on 8, which the table leaves out" in told
+    assert "slrc on 7 questions, of which it is trained on 6, which the table leaves out" in told
     other = load_config(training(tmp_path, measure=measuring(4, seed=1)), [])
     assert "slrc on 4 questions\n" in plan(other).summary()
 
 
 def test_questions_that_are_all_trained_on_are_refused(tmp_path):
     same = load_config(training(tmp_path, measure=measuring(TRAINED_ON)), [])
-    with pytest.raises(ConfigError, match=r"trained on all 8 questions .* another seed"):
+    with pytest.raises(ConfigError, match=r"trained on all 6 questions .* another seed"):
         plan(same)
 
 

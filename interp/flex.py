@@ -1,0 +1,178 @@
+"""FlexAttention over a packed trie: only blocks of keys that some query of a block sees.
+
+In depth-first order a node sees itself and every earlier node whose subtree it lies in, so a block
+of queries sees no key of a block whose nodes end before it. PyTorch's kernel skips such blocks,
+where one masked call computes all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attention
+from transformers import PreTrainedModel
+
+from faithscope.interp.forest import Forest
+from faithscope.interp.masks import EVERYTHING, Reach
+from faithscope.interp.placement import sent
+
+SIZE = 128
+"""Queries and keys of a block; the kernel's own default."""
+_FAR = 1 << 30
+"""A window or chunk that holds every position."""
+Mod = Callable[..., Tensor]
+
+
+def reason_against(hf: PreTrainedModel, device: torch.device) -> str | None:
+    """Why FlexAttention is not used for a model; None if it is."""
+    if device.type != "cuda":
+        return f"not compiled for {device.type}"
+    if not getattr(hf, "_supports_flex_attn", False):
+        return f"transformers runs no {type(hf).__name__} under it"
+    try:
+        import triton  # noqa: F401  # pyright: ignore
+    except ImportError:
+        return "the package triton, which compiles it, is not installed"
+    return None
+
+
+def block_mask(
+    forest: Forest, start: int, stop: int, reach: Reach, device: torch.device
+) -> BlockMask:
+    """Which of nodes 0..`stop` are seen by nodes `start`..`stop` of a forest.
+
+    Blocks of keys that no query sees are left out, and in blocks that every query sees whole no
+    single key is looked at.
+    """
+    end, depth = (x[:stop] for x in (forest.end, forest.depth))
+    first_q, last_q = _bounds(np.arange(start, stop))
+    first_k, last_k = _bounds(np.arange(stop))
+    first_end, last_end = _bounds(end)
+    some = (first_k <= last_q[:, None]) & (last_end > first_q[:, None])
+    whole = (last_k <= first_q[:, None]) & (first_end > last_q[:, None])
+    if reach != EVERYTHING:
+        low_q, high_q = _bounds(depth[start:])
+        low_k, high_k = _bounds(depth)
+        window, chunk = reach.window or _FAR, reach.chunk or _FAR
+        some &= high_k > low_q[:, None] - window
+        whole &= low_k > high_q[:, None] - window
+        some &= high_k // chunk >= low_q[:, None] // chunk
+        whole &= low_k // chunk == high_q[:, None] // chunk
+    listed = [x for blocks in (some & ~whole, some & whole) for x in _listed(blocks)]
+    # the last block of queries is looked at as a whole
+    padded = [np.pad(x, (0, 2 * SIZE - stop % SIZE)) for x in (end, depth)]
+    captured = (torch.from_numpy(x.astype(np.int32)) for x in (*padded, np.array(start)))
+    own = tuple(sent(x, device) for x in captured)
+    if reach == EVERYTHING:
+        rule = _sees_path(own[0], own[2])
+    else:
+        limits = (torch.tensor(x, dtype=torch.int32) for x in (window, chunk))
+        rule = _sees_reach(*own, *(sent(x, device) for x in limits))
+    return BlockMask.from_kv_blocks(
+        *(sent(torch.from_numpy(x)[None, None], device) for x in listed),
+        BLOCK_SIZE=SIZE,
+        mask_mod=rule,
+        seq_lengths=(stop - start, stop),
+    )
+
+
+def _bounds(x: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The smallest and the greatest value in each block."""
+    at = np.arange(0, len(x), SIZE)
+    return np.minimum.reduceat(x, at), np.maximum.reduceat(x, at)
+
+
+def _listed(blocks: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(Q, K) bool as the number of true columns of each row, and their indices before the rest."""
+    return blocks.sum(1).astype(np.int32), np.argsort(~blocks, 1, kind="stable").astype(np.int32)
+
+
+def _sees_path(end: Tensor, start: Tensor) -> Mod:
+    """Whether a query sees a key that lies on its path, of tensors: another pack compiles nothing
+    anew."""
+
+    def rule(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        node = query + start
+        return (key <= node) & (node < end[key])
+
+    return rule
+
+
+def _sees_reach(end: Tensor, depth: Tensor, start: Tensor, window: Tensor, chunk: Tensor) -> Mod:
+    """Whether a query sees a key that lies on its path and within a window and a chunk."""
+
+    def rule(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        node = query + start
+        path = (key <= node) & (node < end[key])
+        own, other = depth[node], depth[key]
+        return path & (other > own - window) & (other // chunk == own // chunk)
+
+    return rule
+
+
+@functools.cache
+def _capped(softcap: float, device: torch.device) -> Mod:
+    # a number of Python's would be compiled as an unknown one, which CUDA's kernel refuses
+    cap = torch.tensor(softcap, device=device)
+
+    def score(value: Tensor, *_: Tensor) -> Tensor:
+        return cap * torch.tanh(value / cap)
+
+    return score
+
+
+@functools.cache
+def compiled() -> Callable[..., Any]:
+    """FlexAttention compiled for inputs of any length; it takes seconds at the first call."""
+    return torch.compile(flex_attention, dynamic=True)
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    blocks: BlockMask,
+    *,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    **_: Any,
+) -> Tensor:
+    """Attention of (1, H, T, D) queries over blocks as (1, T, H, D), by transformers' arguments.
+
+    On a CPU it runs uncompiled, and holds the scores of all queries and keys: for tests.
+
+    Raises:
+        ValueError: the family adds a bias of its own to the scores.
+    """
+    if position_bias is not None:
+        raise ValueError("FlexAttention is given no position bias")
+    shared = query.shape[1] // key.shape[1]
+    run: Callable[..., Any] = flex_attention if query.device.type == "cpu" else compiled()
+    found = run(
+        query,
+        key,
+        value,
+        block_mask=blocks,
+        score_mod=None if softcap is None else _capped(softcap, query.device),
+        scale=scaling,
+        enable_gqa=shared > 1,
+        return_aux=None if s_aux is None else AuxRequest(lse=True),
+        # the kernel for few queries takes no block mask of a trie
+        kernel_options={"FORCE_USE_FLEX_ATTENTION": True},
+    )
+    if s_aux is None:
+        out = found
+    else:
+        out, aux = found
+        # a sink takes its share of the softmax, and gives nothing
+        sink = s_aux.reshape(1, -1, 1).float()
+        out = (out * torch.sigmoid(aux.lse - sink)[..., None]).to(out.dtype)
+    return out.transpose(1, 2)

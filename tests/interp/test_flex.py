@@ -1,0 +1,66 @@
+"""FlexAttention over a trie: its blocks, and the compiled kernel."""
+
+import numpy as np
+import pytest
+import torch
+from families import bushy
+from tiny_models import tiny
+from torch._dynamo.utils import counters
+
+from faithscope.interp import flex
+from faithscope.interp.forest import Branch, Forest
+from faithscope.interp.masks import EVERYTHING, Reach, ancestor_mask
+
+
+def sequences(seed: int, steps: int, length: int) -> list[list[int]]:
+    """A chain of steps, and the chain without each of them."""
+    draw = np.random.default_rng(seed)
+    made = [draw.integers(0, 200, length).tolist() for _ in range(steps)]
+    chains = [made, *(made[:i] + made[i + 1 :] for i in range(steps))]
+    return [[token for step in chain for token in step] for chain in chains]
+
+
+def listed(counts: torch.Tensor | None, indices: torch.Tensor | None, row: int) -> list[int]:
+    assert counts is not None
+    assert indices is not None
+    return indices[0, 0, row, : int(counts[0, 0, row])].tolist()
+
+
+@pytest.mark.parametrize("reach", [EVERYTHING, Reach(window=70), Reach(chunk=90)], ids=str)
+@pytest.mark.parametrize("start", [0, 100, 512])
+def test_blocks_are_those_of_the_mask(reach: Reach, start: int):
+    forest = Forest.of(sequences(start, 6, 40))
+    stop = len(forest) - 3
+    end, depth = torch.from_numpy(forest.end), torch.from_numpy(forest.depth)
+    mask = ancestor_mask(end, depth, start, stop, reach)
+    made = flex.block_mask(forest, start, stop, reach, torch.device("cpu"))
+    q, k = torch.arange(stop - start)[:, None], torch.arange(stop)[None]
+    zero = torch.zeros((), dtype=torch.long)
+    assert torch.equal(made.mask_mod(zero, zero, q, k), mask)
+    for row in range(-(-(stop - start) // flex.SIZE)):
+        of_row = mask[row * flex.SIZE : (row + 1) * flex.SIZE]
+        blocks = of_row.split(flex.SIZE, dim=1)
+        partial = listed(made.kv_num_blocks, made.kv_indices, row)
+        full = listed(made.full_kv_num_blocks, made.full_kv_indices, row)
+        assert all(blocks[i].all() for i in full)
+        assert {i for i, block in enumerate(blocks) if block.any()} <= {*partial, *full}
+        if reach == EVERYTHING:
+            assert all(blocks[i].any() for i in partial)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="compiled on CUDA devices alone")
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma2", "gpt_oss"])
+def test_the_compiled_kernel_equals_one_by_one(family: str):
+    model = tiny(family)
+    assert model.flex_reason is None
+    sets = [bushy(), *(sequences(i, 3 + i, 25 + 7 * i) for i in range(4))]
+    compiled = []
+    for of_set in sets:
+        branches = [Branch(tuple(s)) for s in of_set]
+        pack = model.run(branches, execution="flex")
+        loop = model.run(branches, execution="loop")
+        for p, q in zip(pack.branches, loop.branches, strict=True):
+            assert float((p.logits - q.logits).abs().max()) < 1e-4
+        compiled.append(counters["stats"]["unique_graphs"])
+    # other shapes, masks and windows are no other kernels
+    assert compiled[-1] == compiled[-2] == compiled[-3]
