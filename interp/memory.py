@@ -61,7 +61,7 @@ def within_memory(model: LoadedModel, work: Callable[[], T], on_less: Callable[[
         free()
 
 
-def shrink(model: Model, times: int = 1) -> None:
+def shrink(model: LoadedModel, times: int = 1) -> None:
     """Halve the token budget of a model, and the tokens of one forward, down to `FLOOR`."""
     for _ in range(times):
         model.token_budget = max(FLOOR, model.token_budget // 2)
