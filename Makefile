@@ -1,6 +1,7 @@
 # make demo       install, then run configs/quickstart.yaml; ends with the path of the report
 # make test       install, then the fast tests
 # make test-all   ... and the slow ones
+# make test-slurm ... those on a real Slurm alone, which is installed (Debian, as root)
 # make lint       ruff and pyright
 # make lock       write lock.txt: what would be installed here, with hashes (tools/lock.py)
 # make clean      remove .venv and what tools left; runs/ stays
@@ -18,7 +19,7 @@ STAMP := .venv/installed
 
 EXTRAS := bundled,tl,nnsight,notebook,judge,train,dev
 
-.PHONY: demo test test-all lint lock clean
+.PHONY: demo test test-all test-slurm lint lock clean
 
 demo: $(STAMP)
 	@out=$$($(BIN)/faithscope run configs/quickstart.yaml) || exit $$?; \
@@ -30,6 +31,9 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+test-slurm: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/experiments/engine/test_slurm.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
+from pathlib import Path
+
+from faithscope.interp.errors import UserError
 
 SECONDS = 10.0
 """Timeout of the one request, in seconds."""
@@ -47,3 +50,29 @@ def is_cached(name: str, revision: str | None = None) -> bool:
     from huggingface_hub import try_to_load_from_cache
 
     return isinstance(try_to_load_from_cache(name, "config.json", revision=revision), str)
+
+
+OTHER_FORMATS = ("*.gguf", "*.onnx", "*.pth", "*.pt", "*.h5", "*.msgpack", "original/*")
+"""Files of a repository that hold the same weights in formats that are not read here."""
+
+
+def bring(name: str, revision: str | None = None) -> Path:
+    """Download what a model is loaded from (weights, tokenizer, configs) into the cache; returns
+    its folder.
+
+    Raises:
+        UserError: the hub cannot be reached or refuses; says why.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+
+    try:
+        files = HfApi().list_repo_files(name, revision=revision)
+        # many repositories hold the same weights in both formats
+        old = ["*.bin"] if any(f.endswith(".safetensors") for f in files) else []
+        ignored = [*OTHER_FORMATS, *old]
+        return Path(snapshot_download(name, revision=revision, ignore_patterns=ignored))
+    except Exception as error:  # whatever the network, a proxy or the client come up with
+        why = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"model {name!r} cannot be downloaded: {type(error).__name__}: {why}"
+        ) from error

@@ -57,9 +57,15 @@ def within_memory(model: LoadedModel, work: Callable[[], T], on_less: Callable[[
                 on_less(model.token_budget)
             return result
         # Outside of `except` the error is gone, and with it the tensors that its traceback held.
+        shrink(model)
+        free()
+
+
+def shrink(model: LoadedModel, times: int = 1) -> None:
+    """Halve the token budget of a model, and the tokens of one forward, down to `FLOOR`."""
+    for _ in range(times):
         model.token_budget = max(FLOOR, model.token_budget // 2)
         model.chunk = max(min(FLOOR, model.chunk), model.chunk // 2)
-        free()
 
 
 def free() -> None:

@@ -6,12 +6,15 @@ behaviour per request; the last one stays.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import loopback
 
+from faithscope import interp
 from faithscope.interp.backends.here import Here
 from faithscope.interp.generation import Sampling
 from faithscope.interp.model import Model
@@ -23,6 +26,8 @@ class Handler(loopback.Handler):
     server: CompletionsServer
 
     def do_GET(self):
+        if self.path == "/health":
+            return self.send(200, {})
         if self.path == "/version":
             return self.send(200, {"version": "0.0.test"})
         assert self.path == "/v1/models", self.path
@@ -82,9 +87,14 @@ class Handler(loopback.Handler):
 
 class CompletionsServer(loopback.Server):
     def __init__(
-        self, model: Model, names: tuple[str, ...] = ("m",), key: str = "", root: str = ""
+        self,
+        model: Model,
+        names: tuple[str, ...] = ("m",),
+        key: str = "",
+        root: str = "",
+        port: int = 0,
     ):
-        super().__init__(Handler)
+        super().__init__(Handler, port)
         self.root = root
         self.model, self.names, self.key = model, names, key
         self.plan: dict[int, list[Behaviour]] = {}
@@ -120,3 +130,14 @@ def dies(handler: Handler):
     """The server dies: this connection breaks, and no further one is accepted."""
     handler.server.socket.close()
     handler.hang_up()
+
+
+def main() -> None:
+    """Serves a model as a process of its own, as `vllm serve MODEL --port PORT` does."""
+    model, _, port = sys.argv[2:5]
+    with CompletionsServer(interp.load(model), (model,), port=int(port)):
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -52,8 +52,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, handler: type[Handler]):
-        super().__init__(("127.0.0.1", 0), handler)
+    def __init__(self, handler: type[Handler], port: int = 0):
+        super().__init__(("127.0.0.1", port), handler)
         self.lock = threading.Lock()
         self.broken: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
@@ -74,6 +74,13 @@ class Server(ThreadingHTTPServer):
             self.broken.append(repr(error))
 
 
+def free_port() -> int:
+    """A port of loopback that no server listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @contextmanager
 def serving(
     command: list[str], log: Path, env: Mapping[str, str] = os.environ, patience: float = 300
@@ -84,9 +91,7 @@ def serving(
         command: the command without the address to listen at, which is added.
         patience: largest number of seconds for the start.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     at = ["--host", "127.0.0.1", "--port", str(port)]
     with log.open("w") as out:
         server = subprocess.Popen(

@@ -22,7 +22,7 @@ from typing import Annotated
 
 import typer
 
-from faithscope.experiments.cli import folders, machine, reproduce, run, views
+from faithscope.experiments.cli import cluster, folders, machine, reproduce, run, views
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
@@ -44,6 +44,7 @@ app = typer.Typer(
 
 GROUPS = {
     "run": run.commands,
+    "cluster": cluster.commands,
     "reproduce": reproduce.commands,
     "folders": folders.commands,
     "views": views.commands,
@@ -69,12 +70,14 @@ for group in _in_order():
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: runs one command and exits with its code.
 
-    A scheduler's SIGTERM stops it as cleanly as Ctrl-C does.
+    A scheduler's SIGTERM or SIGUSR1 stops it as cleanly as Ctrl-C does.
     """
     # Before torch is imported: idle OpenMP threads that spin halve the speed of tiny models,
     # and cost up to four times on a machine with other work.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for name in ("SIGTERM", "SIGUSR1"):
+        if number := getattr(signal, name, None):  # Windows has no SIGUSR1
+            signal.signal(number, signal.default_int_handler)
     _open_streams()
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
 

@@ -13,12 +13,19 @@ commands = typer.Typer(rich_markup_mode=None)
 def status(run: RunFolder) -> int:
     """Show how far a run is, how fast it goes, and what failed.
 
-    It can be called while the run is at work, and on another machine.
+    It can be called while the run is at work, and on another machine. If the run was submitted to
+    Slurm, the state of its jobs is shown, too.
     """
+    from faithscope.experiments.engine.cluster.jobs import submissions
+    from faithscope.experiments.engine.cluster.state import cluster_state
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.status import status as status_of
 
-    to_output("\n".join(status_of(existing_run(run)).lines()))
+    folder = existing_run(run)
+    lines = status_of(folder).lines()
+    if submissions(folder):
+        lines += ["", *cluster_state(folder).lines()]
+    to_output("\n".join(lines))
     return DONE
 
 

@@ -63,6 +63,28 @@ def run(
             "a Slurm array; join them afterwards with `faithscope merge`.",
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Do only the items of this model, of several that the config has."
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="weights|apis",
+            help="Ask only the models whose weights are here, or only those behind APIs, e.g. in a "
+            "job with a GPU and one without.",
+        ),
+    ] = None,
+    workers: Annotated[
+        str,
+        typer.Option(
+            metavar="N|auto",
+            help="Share the work between N processes with GPUs of their own; auto is as many as "
+            "the GPUs allow.",
+        ),
+    ] = "1",
     mixed: Annotated[
         bool,
         typer.Option(
@@ -73,8 +95,51 @@ def run(
     ] = False,
 ) -> int:
     """Run a config, or resume its run. The last line printed is the run folder."""
-    values = _overrides(overrides, paper_compat)
-    return carry_out(config, values, shard, dry_run=dry_run, mixed=mixed)
+    values = with_overrides(overrides, paper_compat)
+    part = shard, model, only
+    if workers != "1" and not dry_run:
+        return _in_processes(config, values, part, workers, mixed)
+    return carry_out(config, values, part, dry_run=dry_run, mixed=mixed)
+
+
+def _in_processes(
+    config: Path,
+    overrides: list[str],
+    part: tuple[str | None, str | None, str | None],
+    workers: str,
+    mixed: bool,
+) -> int:
+    """Carry out a config in several processes; returns the gravest of their exit codes."""
+    with nothing_to_collect():
+        from faithscope.experiments.config.load import load_config
+        from faithscope.experiments.config.study import study_of
+        from faithscope.experiments.engine.planfile import is_whole, parse_shard, parse_workers
+        from faithscope.experiments.engine.processes import Processes, gpu_groups, shares
+        from faithscope.experiments.engine.run import check_model, plan, work_through, write_outputs
+        from faithscope.experiments.engine.tallies.tally import tally_of_run
+
+        n, shard = parse_workers(workers), parse_shard(*part)
+        loaded = load_config(config, overrides)
+        whole = plan(loaded)
+        check_model(whole, shard.model)
+        if whole.prepares and shard.is_all:
+            built = work_through(whole, build_only=True, mixed=mixed)
+            if built.interrupted or built.stopped or built.problems:
+                say("\n".join(built.problems) or built.stopped or "interrupted")
+                return INTERRUPTED
+            whole = plan(loaded)
+        gpus = gpu_groups(n, whole.gpus(shard.model))
+    command = ["run", str(config), *(word for o in overrides for word in ("--set", o))]
+    parts = shares(shard, len(gpus))
+    processes = Processes(loaded.run_dir, say)
+    # a run that reads an earlier one whole can begin with that once all processes have done theirs
+    for _ in range(2 if study_of(loaded.model_dump(mode="json")).reads_runs else 1):
+        code = processes.run([*command, *(["--mixed"] if mixed else [])], parts, gpus)
+    if code in (DONE, FAILED_ITEMS) and shard.is_all and is_whole(loaded.run_dir):
+        write_outputs(loaded.run_dir)
+        code = max(code, say_tally(tally_of_run(loaded.run_dir)))
+    to_output(loaded.run_dir)
+    return code
 
 
 commands.command("train", help="Train adapters: `run` for configs of train/.")(run)
@@ -88,17 +153,18 @@ def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat
     measures nothing. The last line printed is the run folder, in which shards with the same config
     then work.
     """
-    return carry_out(config, _overrides(overrides, paper_compat), build_only=True)
+    return carry_out(config, with_overrides(overrides, paper_compat), build_only=True)
 
 
-def _overrides(overrides: list[str] | None, paper_compat: bool) -> list[str]:
+def with_overrides(overrides: list[str] | None, paper_compat: bool) -> list[str]:
+    """The overrides of a config, those of other options among them."""
     return [*(overrides or []), *(["paper_compat=true"] if paper_compat else [])]
 
 
 def carry_out(
     config: str | Path,
     overrides: list[str],
-    shard: str | None = None,
+    part: tuple[str | None, str | None, str | None] = (None, None, None),
     *,
     dry_run: bool = False,
     build_only: bool = False,
@@ -108,15 +174,16 @@ def carry_out(
     """Carry out a config as `faithscope run` does; returns the exit code.
 
     Args:
+        part: values of `--shard`, `--model` and `--only`.
         then: called with the run folder when its outputs are written, before the folder is printed.
     """
     with nothing_to_collect():
         from faithscope.experiments.config.load import load_config
         from faithscope.experiments.engine.planfile import parse_shard
-        from faithscope.experiments.engine.run import plan, work_through
+        from faithscope.experiments.engine.run import check_model, plan, work_through
 
         loaded = load_config(config, overrides)
-        part = parse_shard(shard)
+        shard = parse_shard(*part)
         for line in loaded.notes:
             say(f"note: {line}")
         if dry_run:
@@ -125,6 +192,7 @@ def carry_out(
             for line in not_at_hand(loaded):
                 say(f"note: {line}")
         whole = plan(loaded)
+        check_model(whole, shard.model)
         forecast = whole.forecast()
         if dry_run:
             to_output(whole.summary())
@@ -132,7 +200,7 @@ def carry_out(
         if forecast.says_something:
             for line in forecast.lines():
                 say(f"note: {line}")
-    outcome = work_through(whole, part, build_only, mixed)
+    outcome = work_through(whole, shard, build_only, mixed)
     for failure in outcome.failures:
         say(f"failed: {failure}")
     if outcome.interrupted:

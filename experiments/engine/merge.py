@@ -7,7 +7,6 @@ a common disk) are copied into one folder, each unit once.
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -118,7 +117,7 @@ def missing_parts(
     asked = asked or run_dir
     each_does_all = asked == run_dir and bool(own_runs(run_dir))
     workers = {w for f in folders for w in _workers(f)}
-    parts = {int(m[2]) for w in workers if (m := re.fullmatch(r"(\d+)of(\d+)", w))}
+    parts = {part[1] for w in workers if (part := planfile.workers_shard(w))}
     n = max(parts, default=1)
     lines = []
     for shard in (Shard(k, n) for k in range(n)):

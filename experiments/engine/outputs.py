@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.engine.cluster import FOLDER
 from faithscope.experiments.engine.environment import source, version
 from faithscope.experiments.files import write_atomically
 
@@ -37,7 +38,7 @@ def sources(run_dir: Path) -> dict[str, Any]:
     files = (
         path
         for path in run_dir.iterdir()
-        if path.name not in (*OUTPUTS, REPRODUCED, FILE) and not path.name.startswith(".")
+        if path.name not in (*OUTPUTS, REPRODUCED, FILE, FOLDER) and not path.name.startswith(".")
     )
     return made_of | {"files": dict(_files(run_dir, files))}
 

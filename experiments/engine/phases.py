@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from faithscope.experiments.engine.worker import Worker
 from faithscope.interp.errors import UserError
@@ -59,6 +59,11 @@ class Phases:
             self.problems += [p for phase in self.phases for p in phase.problems]
             stopped = [phase.stopped for phase in self.phases if phase.stopped]
             self.stopped = "; ".join(dict.fromkeys(stopped))
+
+    def limit_to(self, doers: Literal["weights", "apis"]) -> None:
+        """Leave out the models behind APIs, or those whose weights are here."""
+        for phase in self.phases:
+            phase.limit_to(doers)
 
     def failures(self) -> list[str]:
         """A line per unit that failed: what, where, why."""

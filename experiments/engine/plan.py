@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.at_hand import gpus_of, models_of
 from faithscope.experiments.engine.planfile import (
     Planned,
     Shard,
@@ -55,6 +56,10 @@ class Work(Protocol):
 
     def go(self) -> None:
         """Do everything that is missing."""
+        ...
+
+    def limit_to(self, doers: Literal["weights", "apis"]) -> None:
+        """Leave out the models behind APIs, or those whose weights are here."""
         ...
 
     def failures(self) -> list[str]:
@@ -120,6 +125,26 @@ class RunPlan(ABC, Generic[C, Item]):
     @abstractmethod
     def work(self, store: Store, shard: Shard) -> Work:
         """The work of one shard."""
+
+    @property
+    def configs(self) -> Sequence[FolderConfig]:
+        """The configs that are carried out: the run's own, or those of the runs that it makes."""
+        return (self.config,)
+
+    @property
+    def alternates(self) -> bool:
+        """Whether a model whose weights are here works on replies of a model behind an API, so that
+        doing first all work of the one and then all of the other leaves some undone."""
+        return False
+
+    def gpus(self, model: str | None = None) -> int:
+        """Number of GPUs of a process that does the items of one model, or of all models."""
+        own = {item.model for item in self.items if item.model}
+        done = own if model is None else {model}
+        return max(
+            (gpus_of(c, [*done, *(m for m in models_of(c) if m not in own)]) for c in self.configs),
+            default=0,
+        )
 
     def of(self, model: str) -> list[Item]:
         """The items of one model."""

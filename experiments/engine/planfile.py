@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 from faithscope.experiments.config.study import Stage, Stages, study_of
 from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import StoreError, write_atomically
-from faithscope.interp.errors import UserError
+from faithscope.interp.errors import UserError, did_you_mean
 
 FILE = "plan.jsonl"
 
@@ -88,18 +88,24 @@ class StoredPlan:
         return {i.key(stage): unit for i in self.items for stage, unit in i.units.items()}
 
     @cached_property
+    def of_model(self) -> dict[str, list[StoredItem]]:
+        """Model -> its items, in the order of work."""
+        items: dict[str, list[StoredItem]] = {}
+        for item in self.items:
+            items.setdefault(item.model, []).append(item)
+        return items
+
+    @cached_property
     def digest(self) -> str:
         """Digest that is equal for two runs that do the same on the same questions and weights."""
         return hashlib.sha256("".join(_lines(self.items)).encode()).hexdigest()[:16]
 
     def part(self, shard: Shard) -> list[StoredItem]:
         """The items of one shard."""
-        of_model: dict[str, list[StoredItem]] = {}
-        for item in self.items:
-            of_model.setdefault(item.model, []).append(item)
         return [
             item
-            for items in of_model.values()
+            for model, items in self.of_model.items()
+            if shard.model in (None, model)
             for batch in shard.mine(items, self.batch_size)
             for item in batch
         ]
@@ -244,11 +250,21 @@ class Shard:
     """Number of the shard, counted from 0."""
     of: int = 1
     """Number of shards of the run."""
+    model: str | None = None
+    """The one model whose items are done, of several in the plan; None does those of all."""
+    only: Literal["weights", "apis"] | None = None
+    """Models that are asked: those whose weights are here, or those behind APIs; None is both."""
 
     @property
     def worker(self) -> str:
-        """Name of the worker that does the shard: `main`, or `3of8`."""
-        return "main" if self.of == 1 else f"{self.index + 1}of{self.of}"
+        """Name of the worker that does the shard: `main`, `3of8`, or `3of8@MODEL` for one model."""
+        name = "main" if self.of == 1 else f"{self.index + 1}of{self.of}"
+        return name if self.model is None else f"{name}@{as_file_name(self.model)}"
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the shard is the whole run."""
+        return self == Shard()
 
     def mine(self, items: Sequence[T], batch_size: int) -> list[list[T]]:
         """The batches of this shard.
@@ -256,8 +272,10 @@ class Shard:
         Batches are cut from the list of all items, so neither a resume nor another number of shards
         changes which items are generated together.
         """
-        batches = [list(items[i : i + batch_size]) for i in range(0, len(items), batch_size)]
-        return batches[self.index :: self.of]
+        if self.model is not None:
+            items = [item for item in items if item.model == self.model]
+        starts = range(0, len(items), batch_size)[self.index :: self.of]
+        return [list(items[i : i + batch_size]) for i in starts]
 
 
 def cut_again(batches: Mapping[str, Sequence[Sequence[T]]], size: int) -> list[list[T]]:
@@ -268,15 +286,50 @@ def cut_again(batches: Mapping[str, Sequence[Sequence[T]]], size: int) -> list[l
     ]
 
 
-def parse_shard(text: str | None) -> Shard:
-    """The shard that `--shard K/N` means: `2/8` is the second of eight; None is the whole run.
+def as_file_name(model: str) -> str:
+    """The name of a model as a part of the name of a file."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", model).strip("-")
+
+
+def workers_shard(worker: str) -> tuple[int, int] | None:
+    """(K, N) of the shard that a worker does, by its name; None for a worker that does no shard."""
+    part = re.fullmatch(r"(\d+)of(\d+)(@.*)?", worker)
+    return (int(part[1]), int(part[2])) if part else None
+
+
+ONLY = ("weights", "apis")
+
+
+def parse_workers(text: str) -> int | None:
+    """The number of processes that `--workers N` means; None for `auto`.
 
     Raises:
-        UserError: the text is not K/N with 1 <= K <= N.
+        UserError: it is neither.
     """
+    if text == "auto":
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,3}", text):
+        raise UserError(f"--workers {text[:40]}: expected a number of processes, or auto")
+    return int(text)
+
+
+def parse_shard(text: str | None, model: str | None = None, only: str | None = None) -> Shard:
+    """The shard that `--shard K/N` means: `2/8` is the second of eight; None is the whole run.
+
+    Args:
+        model: the one model whose items are done.
+        only: `Shard.only`.
+
+    Raises:
+        UserError: the text is not K/N with 1 <= K <= N, or `only` is unknown.
+    """
+    if only is not None and only not in ONLY:
+        guess = did_you_mean(only, ONLY) or f"; known: {', '.join(ONLY)}"
+        raise UserError(f"--only: unknown {only!r}{guess}")
+    doers: Any = only
     if text is None:
-        return Shard()
+        return Shard(model=model, only=doers)
     part = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text.strip())
     if part is None or not 1 <= int(part[1]) <= int(part[2]):
         raise UserError(f"--shard {text[:40]}: expected K/N with 1 <= K <= N, e.g. --shard 2/8")
-    return Shard(int(part[1]) - 1, int(part[2]))
+    return Shard(int(part[1]) - 1, int(part[2]), model, doers)

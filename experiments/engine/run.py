@@ -26,6 +26,7 @@ from faithscope.experiments.engine.tallies.intake import unused_columns
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.garbage import nothing_to_collect
+from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible
 
 AnyPlan = RunPlan[Any, Any]
@@ -95,12 +96,12 @@ def work_through(
         build_only: end where the work could be shared out, with what is asked in the run folder.
     """
     shard = shard or Shard()
-    if whole.prepares and shard.of > 1:
+    if whole.prepares and not shard.is_all:
         raise StoreError(
             f"{whole.config.run_dir}: {whole.prepares} by one process, before the work is shared "
             "out; first `faithscope build` with the same config and --set options, then the parts"
         )
-    if shard.of == 1 and not build_only and has_nothing_to_do(whole):
+    if shard.is_all and not build_only and has_nothing_to_do(whole):
         told = visible(f"{whole.config.run_dir}: is finished, and its tables, figures and page are")
         print(told, "as they would be made now", file=sys.stderr, flush=True)
         return Outcome(whole.config.run_dir, tally=tally_of_run(whole.config.run_dir))
@@ -114,6 +115,8 @@ def work_through(
         if build_only and not whole.prepares:
             return Outcome(store.run_dir)
         work = whole.work(store, shard)
+        if shard.only is not None:
+            work.limit_to(shard.only)
         try:
             work.go()
             ended = Outcome(
@@ -123,11 +126,23 @@ def work_through(
             more = plan(whole.config) if whole.prepares and not cut_short else None
             if more is None and not whole.prepares:
                 ended.tally = tally_of_run(store.run_dir, shard)
-            if more is None and shard.of == 1 and work.has_outputs:
+            if more is None and shard.is_all and work.has_outputs:
                 write_outputs(store.run_dir)
         except KeyboardInterrupt:
             return Outcome(store.run_dir, work.failures(), True, work.done())
     return ended if more is None else work_through(more, shard, build_only, mixed)
+
+
+def check_model(whole: AnyPlan, model: str | None) -> None:
+    """Check that a plan has items of the one model that is to be done.
+
+    Raises:
+        UserError: it has none; names its models.
+    """
+    known = list(dict.fromkeys(str(item.model) for item in whole.items))
+    if model is not None and model not in known and not whole.prepares:
+        guess = did_you_mean(model, known) or f"; there are {', '.join(known)}"
+        raise UserError(f"--model: no items of {model!r} are planned{guess}")
 
 
 def has_nothing_to_do(whole: AnyPlan) -> bool:

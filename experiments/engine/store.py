@@ -125,6 +125,8 @@ class Store:
         self.run_dir = config.run_dir
         self.session = 0
         self._files = Appender(sync=True)
+        # timings are no results, so that losing the last of them costs nothing
+        self._timings = Appender()
         self._held = ExitStack()
         self._lost: Counter[str] = Counter()
 
@@ -151,6 +153,7 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self._files.close()
+        self._timings.close()
         self._held.close()
 
     @cached_property
@@ -200,7 +203,7 @@ class Store:
             timing = dict(zip(("stage", "model", "task", "item"), key, strict=True))
             timing |= {"session": self.session, "seconds": round(seconds, 4)}
             line = json.dumps(timing).encode() + b"\n"
-            self._files.add(self.run_dir / f"timing.{self.worker}.jsonl", line)
+            self._timings.add(self.run_dir / f"timing.{self.worker}.jsonl", line)
 
     def note(self, text: str) -> None:
         """Add a note on this start of the run to environment.json."""

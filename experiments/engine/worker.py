@@ -12,12 +12,13 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import torch
 
 from faithscope import interp
-from faithscope.experiments.config.api import ApiSection, SpendConfig
+from faithscope.experiments.config.api import API, ApiSection, SpendConfig
+from faithscope.experiments.engine.memory_kills import n_kills
 from faithscope.experiments.engine.models.account import budget_of
 from faithscope.experiments.engine.models.judges import checked_apis
 from faithscope.experiments.engine.models.loading import Weights, WeightSettings, load_for_run
@@ -27,7 +28,7 @@ from faithscope.experiments.engine.provenance import check_same
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable, why_failed
 from faithscope.interp.errors import UserError
-from faithscope.interp.memory import within_memory
+from faithscope.interp.memory import shrink, within_memory
 from faithscope.probes.judge.spend import BudgetSpent
 
 if TYPE_CHECKING:
@@ -119,6 +120,13 @@ class Worker(ABC, Generic[Item]):
     def todo(self) -> list[str]:
         """The models with pending work."""
         return [m for m in self.batches if any(self.lacking(m, s) for s in self.stages_of(m))]
+
+    def limit_to(self, doers: Literal["weights", "apis"]) -> None:
+        """Leave out the models behind APIs, or those whose weights are here."""
+        self.batches = {
+            model: batches if model.startswith(API) == (doers == "apis") else []
+            for model, batches in self.batches.items()
+        }
 
     def go(self) -> None:
         """Do everything that is missing, model by model.
@@ -245,12 +253,31 @@ class Worker(ABC, Generic[Item]):
                 name, settings, self.token_budget, self.meter, self.store, trust_remote_code
             )
 
-        model = self.weights.of(name, settings, trust_remote_code, read)
+        model = self.weights.of(name, settings, trust_remote_code, self._smaller_after_kills(read))
         if not self.store.mixed:
             check_same(self.store.run_dir, self.index, self.items, name, self.store.session)
         # fails at once where the config asks for thinking and the chat template cannot set it
         model.prompt("?", thinking=settings.thinking)
         return model
+
+    def _smaller_after_kills(self, read: Callable[[], interp.Model]) -> Callable[[], interp.Model]:
+        """`read` with a token budget that is halved for every time that the machine killed this
+        worker for lack of memory."""
+
+        def smaller() -> interp.Model:
+            model = read()
+            if kills := n_kills(self.store.run_dir, self.store.worker):
+                shrink(model, kills)
+                times = "once" if kills == 1 else f"{kills} times"
+                line = (
+                    f"{model.name}: this worker was killed {times} for lack of memory; it starts "
+                    f"with a token budget of {model.token_budget}"
+                )
+                self.meter.say(line)
+                self.store.note(line)
+            return model
+
+        return smaller
 
     def fitting(self, model: interp.Model, work: Callable[[], T]) -> T:
         """The result of `work`, which is repeated with half the token budget whenever memory runs

@@ -12,12 +12,17 @@ import yaml
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
+import faithcot_runs
+import rf_runs
 from cases import API, CASES, CONNECTIONS, Case, Setting, asked, run_folder, serves
 from fault_server import KEY, FaultServer, Handler, fails
 from run_folders import every_study, every_study_in_time, keys, outputs, planned, signalled
 
 from faithscope.experiments.cli import execute
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.cluster.jobs import jobs_of
 from faithscope.experiments.engine.models.account import calls_of
+from faithscope.experiments.engine.run import plan
 from faithscope.experiments.engine.store import read_failures
 
 
@@ -175,3 +180,49 @@ def test_after_kills_only_what_was_on_its_way_is_asked_again(
     assert max(keys(run_folder(path)).values()) == 1
     assert outputs(run_folder(path)) == outputs(undisturbed)
     assert read_failures(run_folder(path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("study", "rounds"), [("rfeval", 1), ("faithcot", 2)])
+def test_models_here_and_models_behind_an_api_are_asked_apart(
+    study: str,
+    rounds: int,
+    over_api: Setting,
+    server: FaultServer,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """As in a job with a GPU and one without, and in parts."""
+    judge = over_api.asked | {"model": "api:openai/gpt-4o", "structured": "schema"}
+    judge |= {"max_tokens": 64, "batch_size": 2}
+    if study == "rfeval":
+        cases = [rf_runs.Case("one"), rf_runs.Case("two")]
+        chain = over_api.models["chain"]
+        path = rf_runs.config(over_api.folder, cases, chain, generate={"batch_size": 1})
+    else:
+        plain = over_api.models["plain"]
+        path = faithcot_runs.config(over_api.folder, plain, plain, generation={"batch_size": 1})
+    values = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(values | {"judge": judge}))
+    # an address on this machine would be that of a server in the job
+    elsewhere = load_config(path, ["judge.base_url=null"])
+    jobs = [job.kind for job in jobs_of(plan(elsewhere), 2)]
+    assert jobs == ["shards", *(["judges"] if rounds == 1 else []), "merge"]
+    assert execute(["run", str(path)]) == 0
+    together, everything = over_api.folder / "together", asked(server)
+    run_folder(path).rename(together)
+    server.bodies.clear()
+
+    def in_parts(*options: str) -> None:
+        for k in (1, 2):
+            capfd.readouterr()
+            assert execute(["run", str(path), "--shard", f"{k}/2", *options]) == 0
+
+    in_parts("--only", "weights")
+    assert server.bodies == []
+    in_parts("--only", "apis")
+    assert "loading" not in capfd.readouterr().err
+    assert asked(server) == everything
+    for _ in range(rounds - 1):
+        in_parts("--only", "weights")
+    assert execute(["merge", str(run_folder(path))]) == 0
+    assert outputs(run_folder(path)) == outputs(together)

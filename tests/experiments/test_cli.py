@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -91,19 +90,18 @@ def test_lists_are_printed_to_standard_output(capsys: pytest.CaptureFixture[str]
         assert any(line.startswith(entry) for line in out.splitlines())
 
 
-def test_help_does_not_wait_for_torch() -> None:
+def test_help_imports_nothing_that_takes_long() -> None:
     code = (
         "import sys, experiments.cli\n"
+        "slow = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'huggingface_hub'}\n"
         "assert experiments.cli.execute(['--help']) == 0\n"
-        "assert not {'pydantic', 'pandas'} & set(sys.modules), 'a study was imported whole'\n"
+        "assert not (slow | {'numpy', 'pydantic'}) & set(sys.modules), 'a study is whole'\n"
         "assert experiments.cli.execute(['run', 'nowhere.yaml']) == 2\n"
-        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+        "assert not slow & set(sys.modules), slow & set(sys.modules)\n"
     )
-    started = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "Measure whether a language model" in done.stdout
-    assert time.perf_counter() - started < 5, "the limit is 1 s on an idle core"
 
 
 def test_alone_it_says_what_there_is_and_no_summary_is_cut(

@@ -6,10 +6,11 @@ node has no GPU, and a job's node may have no network.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.interp import hub
 
@@ -50,6 +51,14 @@ def models_of(config: FolderConfig) -> list[str]:
         if value and (key[-1] in _NAMES or key[-2:] == ("model", "name"))
     )
     return list(dict.fromkeys(named))
+
+
+def gpus_of(config: FolderConfig, models: Iterable[str]) -> int:
+    """Number of GPUs of a process that works with these models: none for planted models and those
+    behind APIs, else the largest `tensor_parallel_size` of the config, or one."""
+    sizes = [value for key, value in settings_of(config) if key[-1] == "tensor_parallel_size"]
+    weights = any(not name.startswith((API, "planted:")) for name in models)
+    return max((size for size in sizes if size), default=1) if weights else 0
 
 
 def is_of_hub(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from faithscope.experiments.config.base import ConfigError, expanded
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.fingerprint import fingerprint
+from faithscope.experiments.engine.planfile import as_file_name
 from faithscope.experiments.engine.units import versions
 from faithscope.interp.errors import UserError
 from faithscope.interp.number_ends import NUMBER_ENDS
@@ -36,7 +36,7 @@ _OF_MODELS_HERE += ("device_map",)
 
 def stage_of(base: str, judge: str) -> str:
     """Name of the stage of one judge, where every judge of a run has its own stage."""
-    return f"{base}.{re.sub(r'[^A-Za-z0-9]+', '-', judge).strip('-')}"
+    return f"{base}.{as_file_name(judge)}"
 
 
 def check_stages(judges: Iterable[str]) -> None:

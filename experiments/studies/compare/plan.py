@@ -48,6 +48,10 @@ class ComparePlan(RunPlan[CompareConfig, Made]):
     def batch_size(self) -> int:
         return 1
 
+    @property
+    def configs(self) -> list[FolderConfig]:
+        return [item.config for item in self.items]
+
     def lines(self, index: Index) -> list[str]:
         table: list[tuple[Any, ...]] = [("source", "of", "state")]
         made = {item.item: item for item in self.items}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.engine.planfile import Planned, Shard, is_whole, missing
@@ -71,7 +72,7 @@ class SourceWork:
     def _made(self, item: Made) -> bool:
         """Make a source, or this shard of it; returns whether all of it is there now."""
         print(visible(f"source {item.item}: {item.config.run_dir}"), file=sys.stderr)
-        if self.shard.of > 1 and (prepares := plan(item.config).prepares):
+        if not self.shard.is_all and (prepares := plan(item.config).prepares):
             raise StoreError(
                 f"source {item.item}: {prepares} by one process, before the work is shared out; "
                 "run this comparison without --shard"
@@ -84,7 +85,7 @@ class SourceWork:
         if ended.stopped or ended.problems:
             self.stopped = ended.stopped and f"source {item.item}: {ended.stopped}"
             return False
-        if self.shard.of > 1 and not is_whole(ended.run_dir):
+        if not self.shard.is_all and not is_whole(ended.run_dir):
             return False
         n_failed = len(read_failures(ended.run_dir))
         about = head(dataset="", task=item.task, item=item.item, model=None, probe=STAGE, seed=None)
@@ -92,6 +93,9 @@ class SourceWork:
         failed = f"{n_failed} items failed" if n_failed else None
         self.store.add(item.units[STAGE], item.key(STAGE), [] if failed else [record], failed)
         return True
+
+    def limit_to(self, doers: Literal["weights", "apis"]) -> None:
+        """Does nothing: every source is made for the shard, which says it."""
 
     def failures(self) -> list[str]:
         return self._failures

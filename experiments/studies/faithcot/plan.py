@@ -54,6 +54,10 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
     def batch_size(self) -> int:
         return self.config.generation.batch_size
 
+    @property
+    def alternates(self) -> bool:
+        return (self.config.writer or "").startswith(API)
+
     def lines(self, index: Index) -> list[str]:
         lines = [*self.units.traces.lines(index), ""]
         rows = {

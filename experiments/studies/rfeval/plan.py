@@ -83,6 +83,12 @@ class RfPlan(RunPlan[RFEvalConfig, Pair]):
         items = below(BENCHMARK, {**self.benchmark.texts, MODELS: known})
         return items | below(PROMPTS, {**forms, **questions, **self.asked_with})
 
+    def gpus(self, model: str | None = None) -> int:
+        """Number of GPUs, to which the files of the models add (`tensor_parallel_size`)."""
+        subjects = self.units.subjects.values() if model is None else [self.units.subjects[model]]
+        needed = super().gpus(model)
+        return max(needed, *(s.tensor_parallel_size for s in subjects)) if needed else 0
+
     def work(self, store: Store, shard: Shard) -> Phases:
         """One worker's share of a run: the models one after the other, then the judges."""
         whole, judges = self.units, self.config.judge.model
