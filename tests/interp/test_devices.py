@@ -88,7 +88,10 @@ def everything(model: Model) -> dict[str, Any]:
         Branch(trunk, ask=(-1, 5), edits=(patch,)),
         Branch(trunk, ask=(-1,), edits=(cut,)),
     ]
-    out: dict[str, Any] = {"checks": len(model.checks)}
+    # what a CPU has not is no check there
+    of_accelerators = ("FlexAttention off", "steps of decoding are started anew")
+    checks = [line for line in model.checks if not line.startswith(of_accelerators)]
+    out: dict[str, Any] = {"checks": len(checks)}
     for execution in ("packed", "dense", "loop"):
         run = model.run(branches, rows=True, residuals=True, sites=SITES, execution=execution)
         for i, read in enumerate(run.branches):
