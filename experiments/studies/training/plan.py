@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from faithscope.experiments.studies.training.work import TrainWork
 
 PLANTED = "planted:"
-VERSION = 2
+VERSION = 3
 """Raised when a change gives other adapters from the same config."""
 
 

@@ -13,14 +13,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from faithscope.interp import attention
 from faithscope.interp.adapters import BASE, import_peft, without_deprecations
 from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Forest
+from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.masks import EVERYTHING, Reach
 from faithscope.interp.model import Model
+from faithscope.interp.prefill import Prefill, best_way, block_on
 
 Sight = Literal["all", "update_mask", "gradient_mask"]
 """What the answer's tokens see of the prompt while the policy is updated (arXiv 2605.24286).
@@ -125,15 +130,15 @@ class Policy:
     ) -> list[Tensor]:
         """Per text, the (learned,) log-probabilities of its last ids, in nats, with gradient."""
         if sight == "all":
-            logits = self._logits([text.ids for text in texts])
+            logits = self._logits([text.ids for text in texts], [t.learned + 1 for t in texts])
         else:
             once = {text: self._seen(text, sight) for text in dict.fromkeys(texts)}
-            logits = [once[text] for text in texts]
-        return [_of(row, text, temperature) for row, text in zip(logits, texts, strict=True)]
+            logits = [once[text][-text.learned - 1 :] for text in texts]
+        return [_of(of[:-1], text, temperature) for of, text in zip(logits, texts, strict=True)]
 
     def answers(self, choices: Sequence[Choice]) -> list[list[Tensor]]:
         """Per choice and prefix, the log distribution over answers, (A,), normalised over labels;
-        all in one forward."""
+        all in one forward, in which labels share what stands before them."""
         # a label of one token is read behind the prefix, which all such labels share
         texts = [
             Text((*prefix, *label), len(label))
@@ -141,18 +146,45 @@ class Policy:
             for prefix in choice.prefixes
             for label in (choice.labels if _longer(choice) else [choice.labels[0]])
         ]
-        logits = self._logits([text.ids[:-1] for text in texts])
+        logits = self._logits([text.ids[:-1] for text in texts], [t.learned for t in texts])
         rows = iter(zip(logits, texts, strict=True))
         return [[_weighed(choice, rows) for _ in choice.prefixes] for choice in choices]
 
-    def _logits(self, texts: Sequence[tuple[int, ...]]) -> list[Tensor]:
-        """Per text, the (T, V) logits. Each different text is run once. Texts are padded on the
-        right, where no token sees them."""
+    def _logits(self, texts: Sequence[tuple[int, ...]], last: Sequence[int]) -> list[Tensor]:
+        """Per text, the (`last`, V) logits at its last ids. Each different text is run once; texts
+        of which shared beginnings are half or more, as a forest; others padded on the right, where
+        no token sees them."""
         once = list(dict.fromkeys(texts))
-        width = max(map(len, once))
+        width, forest = max(map(len, once)), Forest.of(once)
+        if self.model.supports_tree and 2 * len(forest) <= width * len(once):
+            paths = dict(zip(once, forest.paths, strict=True))
+            return self._in(forest, [paths[t][-n:] for t, n in zip(texts, last, strict=True)])
         ids = torch.tensor([(*t, *[0] * (width - len(t))) for t in once], device=self.model.device)
         of = dict(zip(once, self.hf(input_ids=ids, use_cache=False).logits, strict=True))
-        return [of[text][: len(text)] for text in texts]
+        return [of[t][len(t) - n : len(t)] for t, n in zip(texts, last, strict=True)]
+
+    def _in(self, forest: Forest, asked: Sequence[NDArray[np.int64]]) -> list[Tensor]:
+        """The (n, V) logits at each of some groups of n nodes."""
+        n, device = len(forest), self.model.device
+        kept = np.unique(np.concatenate(asked)) if self.model.structure.keeps_logits else range(n)
+        options = {"logits_to_keep": torch.tensor(kept, device=device)} if len(kept) < n else {}
+        eager = attention.runs_eager(self.hf)
+        session = Prefill(
+            forest,
+            _Passing(n),
+            0,
+            n,
+            self.model.structure.reaches,
+            way=best_way(device, n, n, chain=False, eager=eager, flexible=False),
+            block=block_on(device),
+        )
+        tokens, depth = (
+            torch.from_numpy(x).to(device)[None] for x in (forest.tokens, forest.depth)
+        )
+        with attention.session(session):
+            out = self.hf(input_ids=tokens, position_ids=depth, use_cache=False, **options)
+        places = [torch.from_numpy(np.searchsorted(kept, nodes)) for nodes in asked]
+        return [out.logits[0][of_group.to(device)] for of_group in places]
 
     def _seen(self, text: Text, sight: Sight) -> Tensor:
         if self.model.tree_reason is not None:
@@ -165,11 +197,17 @@ class Policy:
             return self.hf(input_ids=ids, use_cache=False).logits[0]
 
 
+class _Passing(KeyValues):
+    """The cache of a single forward, which hands on keys and values with their gradients."""
+
+    def write(self, layer: int, start: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return key, value
+
+
 def _of(logits: Tensor, text: Text, temperature: float) -> Tensor:
-    """The log-probabilities of the ids of a text that are learned from."""
-    start = len(text.ids) - text.learned
-    of = (logits[start - 1 : len(text.ids) - 1].float() / temperature).log_softmax(-1)
-    ids = torch.tensor(text.ids[start:], device=of.device)
+    """The log-probabilities of the ids that are learned from, of the logits before each."""
+    of = (logits.float() / temperature).log_softmax(-1)
+    ids = torch.tensor(text.ids[len(text.ids) - text.learned :], device=of.device)
     return of.gather(-1, ids[:, None])[:, 0]
 
 
@@ -182,7 +220,7 @@ def _weighed(choice: Choice, rows: Iterator[tuple[Tensor, Text]]) -> Tensor:
     """The log distribution over the answers of a choice after its next prefix.
 
     Args:
-        rows: logits of the texts of labels, which end before the last id, and the texts.
+        rows: logits before each id of a label, and the texts that end with the labels.
     """
     if _longer(choice):
         sums = [_of(logits, text, 1.0).sum() for logits, text in islice(rows, len(choice.labels))]

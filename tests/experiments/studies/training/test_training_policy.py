@@ -119,3 +119,29 @@ def test_a_merged_adapter_reads_the_same_and_leaves_the_weights_as_they_were():
 def _before(of: Policy) -> torch.Tensor:
     with of.reference(), torch.no_grad():
         return of.log_probs([text()])[0]
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma2"])
+def test_texts_with_shared_beginnings_run_as_a_forest_with_the_same_gradients(family: str):
+    of = policy(family)
+    chain = tuple(range(3, 43))
+    labels = tuple((60 + i, 70 + j) for i in range(4) for j in range(3))
+    asked = [Choice((chain, chain[:25]), labels, tuple("abcdefghijkl"))]
+    results = []
+    for reason in (None, "padded, for the comparison"):
+        of.model.tree_reason = reason
+        of.hf.zero_grad()
+        run: list[int] = []
+        hook = of.hf.get_input_embeddings().register_forward_hook(
+            lambda _m, inputs, _out, run=run: run.append(inputs[0].numel())
+        )
+        (answers,) = of.answers(asked)
+        hook.remove()
+        torch.stack(answers)[:, 3].sum().backward()
+        gradient = torch.cat([p.grad.flatten() for p in of.parameters if p.grad is not None])
+        results.append((torch.stack(answers).detach(), gradient.clone(), run))
+    (packed, of_packed, few), (padded, of_padded, many) = results
+    assert few == [40 + 2 * 4]
+    assert many == [2 * 4 * 41]
+    assert torch.allclose(packed, padded, atol=1e-5)
+    assert torch.allclose(of_packed, of_padded, atol=1e-5)
