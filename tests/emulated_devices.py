@@ -58,7 +58,10 @@ def _module() -> types.ModuleType:
         is_available=lambda: True,
         device_count=lambda: COUNT,
         current_device=lambda: 0,
+        # they draw no numbers
         manual_seed_all=lambda seed: None,
+        get_rng_state=lambda device=0: torch.empty(0, dtype=torch.uint8),
+        set_rng_state=lambda state, device=0: None,
         _is_in_bad_fork=lambda: False,
         _lazy_init=lambda: None,
     )
