@@ -85,10 +85,12 @@ class Forest:
         """
         if not sequences:
             raise ValueError("a forest needs at least one sequence")
-        arrays, sets = _marked(sequences, edits)
+        marks = _Marks()
+        under = edits or [()] * len(sequences)
+        arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
         if any(a.size == 0 for a in arrays):
             raise ValueError("a forest cannot hold an empty sequence")
-        order = sorted(range(len(arrays)), key=lambda i: tuple(arrays[i].tolist()))
+        order = sorted(range(len(arrays)), key=lambda i: _key(arrays[i]))
         tokens: list[NDArray[np.int64]] = []
         depth: list[NDArray[np.int64]] = []
         parent: list[NDArray[np.int64]] = []
@@ -116,7 +118,7 @@ class Forest:
             parent=np.concatenate(parent),
             paths=tuple(paths),
             mark=keys >> _MARK,
-            edits=sets,
+            edits=marks.sets,
         )
 
     def __len__(self) -> int:
@@ -216,58 +218,77 @@ def split_by_budget(
     """
     if budget < 1:
         raise ValueError(f"the token budget must be positive, got {budget}")
-    tails = [[(), *sorted(map(tuple, own))] for own in continued or [()] * len(sequences)]
-    owners = [i for i, own in enumerate(tails) for _ in own]
-    arrays, _ = _marked(
-        [(*sequences[i], *tail) for i, tail in zip(owners, itertools.chain(*tails), strict=True)],
-        [edits[i] for i in owners] if edits else None,
-    )
-    families: list[list[NDArray[np.int64]]] = [[] for _ in sequences]
-    for i, array in zip(owners, arrays, strict=True):
-        families[i].append(array)
-    order = sorted(range(len(families)), key=lambda i: tuple(families[i][0].tolist()))
-    always = [i for i in order if i in set(repeat)]
-    heads = [families[i][0] for i in always]
-    whole = _fresh([], [array for i in always for array in families[i]])
+    marks = _Marks()
+    under = edits or [()] * len(sequences)
+    arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
+    tails = [sorted(map(tuple, own)) for own in continued or [()] * len(sequences)]
+    # edits begin at positions, so tails of one sequence part where their tokens do
+    of_tails = [_nodes([np.array(tail, dtype=np.int64) for tail in own]) for own in tails]
+
+    def fresh(i: int, before: list[NDArray[np.int64]]) -> int:
+        """Most nodes that a sequence with its tails adds to a forest that holds those of before."""
+        shared = max((_common_prefix(a, arrays[i]) for a in before), default=0)
+        return arrays[i].size - shared + of_tails[i]
+
+    def last(i: int) -> NDArray[np.int64]:
+        """A sequence with its last tail, as which the next sequence may begin."""
+        return marks.on((*sequences[i], *tails[i][-1]), under[i]) if tails[i] else arrays[i]
+
+    in_order = sorted(range(len(arrays)), key=lambda i: _key(arrays[i]))
+    always = [i for i in in_order if i in set(repeat)]
+    heads = [arrays[i] for i in always]
+    whole, before = 0, []
+    for i in always:
+        whole += fresh(i, before)
+        before = [last(i)]
     groups: list[list[int]] = []
     size, before = 0, heads
-    for i in order:
+    for i in in_order:
         if i in always:
             continue
-        fresh = _fresh(before, families[i])
-        if not groups or size + fresh > budget:
+        more = fresh(i, before)
+        if not groups or size + more > budget:
             groups.append(list(always))
-            size, fresh = whole, _fresh(heads, families[i])
+            size, more = whole, fresh(i, heads)
         groups[-1].append(i)
-        size += fresh
-        before = [*heads, families[i][-1]]
+        size += more
+        before = [*heads, last(i)]
     return groups or [always]
 
 
-def _marked(
-    sequences: Sequence[Sequence[int]], edits: Sequence[Sequence[Edit]] | None
-) -> tuple[list[NDArray[np.int64]], tuple[tuple[Edit, ...], ...]]:
-    """Tokens with the index of their set of edits in the bits above their ids, and these sets."""
-    arrays = [np.array(s, dtype=np.int64) for s in sequences]
-    sets: dict[tuple[Edit, ...], int] = {(): 0}
-    for ids, own_edits in zip(arrays, edits or (), strict=edits is not None):
+class _Marks:
+    """Tokens with the index of their set of edits in the bits above their ids."""
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[Edit, ...], int] = {(): 0}
+
+    @property
+    def sets(self) -> tuple[tuple[Edit, ...], ...]:
+        """The sets of edits by their index."""
+        return tuple(self._sets)
+
+    def on(self, sequence: Sequence[int], edits: Sequence[Edit] = ()) -> NDArray[np.int64]:
+        """The marked tokens of a sequence that runs under `edits`."""
+        ids = np.array(sequence, dtype=np.int64)
         # of an edit that is named twice the later one is kept, as where branches run alone
-        distinct = reversed(dict.fromkeys(reversed(own_edits)))
+        distinct = reversed(dict.fromkeys(reversed(edits)))
         starts = [(e.first, e) for e in distinct if e.first is not None]
         for at in sorted({first for first, _ in starts if first < ids.size}):
             under = tuple(e for first, e in starts if first <= at)
             ids[at:] &= (1 << _MARK) - 1
-            ids[at:] |= sets.setdefault(under, len(sets)) << _MARK
-    return arrays, tuple(sets)
+            ids[at:] |= self._sets.setdefault(under, len(self._sets)) << _MARK
+        return ids
 
 
-def _fresh(before: list[NDArray[np.int64]], family: list[NDArray[np.int64]]) -> int:
-    """Most nodes that sorted sequences (`family`) add to a forest that holds those of `before`."""
-    if not family:
-        return 0
-    shared = max((_common_prefix(a, family[0]) for a in before), default=0)
-    more = sum(b.size - _common_prefix(a, b) for a, b in itertools.pairwise(family))
-    return family[0].size - shared + more
+def _key(ids: NDArray[np.int64]) -> bytes:
+    """Bytes that sort as the sequence of tokens does."""
+    return ids.astype(">i8").tobytes()
+
+
+def _nodes(ordered: Sequence[NDArray[np.int64]]) -> int:
+    """Number of nodes of the forest of sequences in order."""
+    pairs = itertools.pairwise([np.empty(0, np.int64), *ordered])
+    return sum(b.size - _common_prefix(a, b) for a, b in pairs)
 
 
 def _common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:

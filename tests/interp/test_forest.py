@@ -75,6 +75,13 @@ def test_a_split_forest_keeps_the_budget(given, budget):
         assert len(forest) <= budget or len(group) == 1
 
 
+@given(sequences, st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=3), max_size=4))
+def test_a_split_forest_keeps_the_budget_with_the_tails_of_its_sequences(given, tails):
+    for group in split_by_budget(given, 12, continued=[tails] * len(given)):
+        whole = [[*given[i], *tail] for i in group for tail in ([], *tails)]
+        assert len(Forest.of(whole)) <= 12 or len(group) == 1
+
+
 def test_bad_branches_say_what_is_wrong():
     with pytest.raises(ValueError, match="at least one token"):
         Branch(())
