@@ -134,14 +134,14 @@ class Decode:
 
     def advance(self) -> None:
         self.at += 1
-        self._begin()
+        self.forget()
         for clock in self._clocks.values():
             clock.at += 1
         if any(k.shape[2] <= self.at for k, _ in self.layers.values()):
             self._replace(self._grown)
 
-    def _begin(self) -> None:
-        """Forget what was made for the step before."""
+    def forget(self) -> None:
+        """Forget what was made for the step at hand, which its layers share."""
         self._masks.clear()
         self._now.clear()
 
@@ -324,7 +324,7 @@ class Shared(Decode):
         return at if self._positions is None else at.clamp(max=self._positions - 1)
 
     def advance(self) -> None:
-        self._begin()
+        self.forget()
         self._free += len(self._edits)
         if any(k.shape[2] < self._free for k, _ in self.layers.values()):
             self._replace(self._grown)

@@ -78,6 +78,8 @@ class Steps:
                 raise
             reason = " ".join(str(error).split())[:200]
             self._model.graph_reason = f"a step cannot be recorded: {reason}"
+            # a mask of a recording that failed was never computed
+            self._state.forget()
             return False
         self._graph = graph
         return True

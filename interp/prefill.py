@@ -128,6 +128,7 @@ class Prefill:
         self.start, self.stop = start, stop
         self._reaches = reaches
         self.row_nodes = [n for n in row_nodes if start <= n < stop]
+        self._row_paths = [torch.from_numpy(forest.path(n)) for n in self.row_nodes]
         self.rows: dict[int, dict[int, Tensor]] = {n: {} for n in self.row_nodes}
         """node -> layer -> (H, P) attention of that node over its path."""
         self._way, self._all = way, Run(start, stop, (), 0)
@@ -310,7 +311,6 @@ class Prefill:
         layer, device, nodes = int(module.layer_idx), query.device, np.array(self.row_nodes)  # pyright: ignore
         reach = self._reach(module)
         cuts = [c for c in cuts_of(self.forest, nodes) if c.edit.cuts_in(layer)]
-        paths = [self.forest.path(node) for node in self.row_nodes]
 
         def seen() -> Tensor:
             end, depth = (torch.from_numpy(x) for x in (self.forest.end, self.forest.depth))
@@ -320,8 +320,7 @@ class Prefill:
             return without(free, cuts, depth[: self.stop], own, query.shape[1])
 
         def places() -> Tensor:
-            rows = [torch.from_numpy(path) for path in paths]
-            return nn.utils.rnn.pad_sequence(rows, batch_first=True)[None]
+            return nn.utils.rnn.pad_sequence(self._row_paths, batch_first=True)[None]
 
         name = ("rows", reach, device, *(c.edit for c in cuts))
         if name not in self._masks:
@@ -333,7 +332,7 @@ class Prefill:
         assert weights is not None
         taken = self._on(device, "row places", places).expand(len(weights[0]), -1, -1)
         of_nodes = weights[0].gather(2, taken).float()
-        for i, (node, path) in enumerate(zip(self.row_nodes, paths, strict=True)):
+        for i, (node, path) in enumerate(zip(self.row_nodes, self._row_paths, strict=True)):
             self.rows[node][layer] = of_nodes[:, i, : len(path)]
 
     def _row(
