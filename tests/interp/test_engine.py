@@ -5,7 +5,7 @@ import torch
 from families import bushy
 from tiny_models import CONFIGS, tiny
 
-from faithscope.interp import prefill
+from faithscope.interp import flex, prefill
 from faithscope.interp.continuation import continue_one_by_one
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
@@ -17,8 +17,10 @@ def gap(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 def skip_without_flex(model: Model, execution: str) -> None:
-    if execution == "flex" and model.device.type != "cpu" and model.flex_reason is not None:
-        pytest.skip(f"FlexAttention off: {model.flex_reason}")
+    """Skip where FlexAttention is not to be had; where a check at load found a fault, fail."""
+    reason = flex.reason_against(model.hf, model.device)
+    if execution == "flex" and model.device.type != "cpu" and reason is not None:
+        pytest.skip(f"no FlexAttention: {reason}")
 
 
 UNCOMPILED = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
