@@ -6,9 +6,9 @@ comparison shares its batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,19 +18,18 @@ from faithscope.interp.answered import Answered
 from faithscope.interp.edit_checks import check
 from faithscope.interp.edits import Edit
 from faithscope.interp.errors import UserError
-from faithscope.interp.execute import Execution
+from faithscope.interp.execute import Execution, Stop
 from faithscope.interp.forest import Forest
 from faithscope.interp.generation import Generation, each_of
 from faithscope.interp.leads import Lead, gaps
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.number_ends import TokenSet
 from faithscope.interp.prefill import Way
-from faithscope.interp.read import choose_execution, groups, loop_logits
+from faithscope.interp.read import choose_execution, fitting, groups, loop_logits
 from faithscope.interp.requested_positions import Behind, RequestedPositions, Scores
-from faithscope.interp.scoring import scorings
+from faithscope.interp.scoring import Scoring, scorings
 
 Boundary = Literal["number"]
-Stop = Callable[[str], bool]
 
 
 def ask(
@@ -68,45 +67,136 @@ def ask(
             or an edit is not possible in this model or this execution.
         ValueError: an edit names a position, layer or head that is not there.
     """
-    per = [[] for _ in prefixes] if labels is None else [list(x) for x in labels]
-    if len(per) != len(prefixes):
-        raise ValueError(f"{len(prefixes)} prefixes but labels for {len(per)} of them")
-    under = [()] * len(prefixes) if edits is None else [tuple(e) for e in edits]
-    if len(under) != len(prefixes):
-        raise ValueError(f"{len(prefixes)} prefixes but edits for {len(under)} of them")
-    for prefix, prefix_edits in zip(prefixes, under, strict=True):
-        check(model, prefix_edits, len(prefix), grows=True)
-    limits = each_of(max_new_tokens, len(prefixes))
-    how, reason = choose_execution(model, prefixes, execution, room=limits)
-    if how == "loop" and any(n and edits for n, edits in zip(limits, under, strict=True)):
-        raise UserError(
-            f"{model.name}: an edited prefix cannot be continued one by one ({reason}); score "
-            "labels instead, or shorten the text"
-        )
-    scored = scorings(model, per, model.number_ends if boundary == "number" else None)
-    tails = [x.tails for x in scored]
-    copies: list[list[Answered]] = [[] for _ in prefixes]
-    for pack, group in enumerate(groups(model, prefixes, how, under, tails, repeat)):
+    request = Request(
+        prefixes,
+        labels,
+        max_new_tokens,
+        stop=stop,
+        boundary=boundary,
+        edits=edits,
+        repeat=repeat,
+        execution=execution,
+    )
+    return ask_all(model, [request])[0]
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of one call of `ask`, which documents them."""
+
+    prefixes: Sequence[Sequence[int]]
+    labels: Sequence[Sequence[Sequence[int]]] | None = None
+    max_new_tokens: int | Sequence[int] = 0
+    _: KW_ONLY
+    stop: Stop | None = None
+    boundary: Boundary | None = None
+    edits: Sequence[Sequence[Edit]] | None = None
+    repeat: Sequence[int] = ()
+    execution: Execution = "auto"
+
+
+def ask_all(model: LoadedModel, requests: Sequence[Request]) -> list[list[Answered]]:
+    """The answers of several calls of `ask`, run in one pack where the token budget allows.
+
+    The prefixes of a request stand in the same packs as they would if it were made alone, besides
+    those of other requests.
+    """
+    every = [_Arms.of(model, request) for request in requests]
+    copies: list[list[list[Answered]]] = [[[] for _ in arms.prefixes] for arms in every]
+    for parts in _packs(model, every):
+        here = [(at, i) for at, _, group in parts for i in group]
+        arms = [every[at] for at, _ in here]
         asked = RequestedPositions.of(
-            [prefixes[i] for i in group],
-            [scored[i] for i in group],
-            [under[i] for i in group],
-            [limits[i] for i in group],
-            watched=[k for k, i in enumerate(group) if i in repeat],
+            [of.prefixes[i] for of, (_, i) in zip(arms, here, strict=True)],
+            [of.scored[i] for of, (_, i) in zip(arms, here, strict=True)],
+            [of.under[i] for of, (_, i) in zip(arms, here, strict=True)],
+            [of.limits[i] for of, (_, i) in zip(arms, here, strict=True)],
+            watched=[k for k, (at, i) in enumerate(here) if i in every[at].repeat],
         )
+        stops, how = [of.stop for of in arms], arms[0].how
         if how == "loop":
-            answers = _by_loop(model, asked, stop)
+            answers = _by_loop(model, asked, stops)
         else:
-            answers = _by_forest(model, asked, stop, execute.WAYS.get(how))
-        for i, answer in zip(group, answers, strict=True):
-            copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
-    for i in repeat:
-        asked = RequestedPositions.of(
-            [prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0]
-        )
-        (alone,) = _in_another_shape(model, asked, how)
-        copies[i][0] = replace(copies[i][0], repeats=tuple(copies[i]), alone=alone)
-    return [of_prefix[0] for of_prefix in copies]
+            answers = _by_forest(model, asked, stops, execute.WAYS.get(how))
+        numbers = [number for _, number, group in parts for _ in group]
+        for (at, i), answer, number in zip(here, answers, numbers, strict=True):
+            copies[at][i].append(replace(answer, pack=0 if how == "loop" else number))
+    for arms, of_arms in zip(every, copies, strict=True):
+        for i in arms.repeat:
+            asked = RequestedPositions.of(
+                [arms.prefixes[i]], [arms.scored[i]], [arms.under[i]], [0], [0], of_arms[i][0]
+            )
+            (alone,) = _in_another_shape(model, asked, arms.how)
+            of_arms[i][0] = replace(of_arms[i][0], repeats=tuple(of_arms[i]), alone=alone)
+    return [[of_prefix[0] for of_prefix in of_arms] for of_arms in copies]
+
+
+@dataclass(frozen=True)
+class _Arms:
+    """A request that was checked, and how it is run."""
+
+    prefixes: Sequence[Sequence[int]]
+    scored: list[Scoring]
+    under: list[tuple[Edit, ...]]
+    limits: list[int]
+    stop: Stop | None
+    repeat: Sequence[int]
+    how: Literal["packed", "dense", "flex", "loop"]
+
+    @classmethod
+    def of(cls, model: LoadedModel, request: Request) -> _Arms:
+        prefixes, labels, edits = request.prefixes, request.labels, request.edits
+        per = [[] for _ in prefixes] if labels is None else [list(x) for x in labels]
+        if len(per) != len(prefixes):
+            raise ValueError(f"{len(prefixes)} prefixes but labels for {len(per)} of them")
+        under = [()] * len(prefixes) if edits is None else [tuple(e) for e in edits]
+        if len(under) != len(prefixes):
+            raise ValueError(f"{len(prefixes)} prefixes but edits for {len(under)} of them")
+        for prefix, prefix_edits in zip(prefixes, under, strict=True):
+            check(model, prefix_edits, len(prefix), grows=True)
+        limits = each_of(request.max_new_tokens, len(prefixes))
+        how, reason = choose_execution(model, prefixes, request.execution, room=limits)
+        if how == "loop" and any(n and of for n, of in zip(limits, under, strict=True)):
+            raise UserError(
+                f"{model.name}: an edited prefix cannot be continued one by one ({reason}); score "
+                "labels instead, or shorten the text"
+            )
+        ends = model.number_ends if request.boundary == "number" else None
+        scored = scorings(model, per, ends)
+        return cls(prefixes, scored, under, limits, request.stop, request.repeat, how)
+
+    @property
+    def tails(self) -> list[Sequence[Sequence[int]]]:
+        return [x.tails for x in self.scored]
+
+    def groups(self, model: LoadedModel) -> list[list[int]]:
+        return groups(model, self.prefixes, self.how, self.under, self.tails, self.repeat)
+
+
+class _Part(NamedTuple):
+    """A pack of one request, alone or in a larger pack."""
+
+    request: int
+    number: int
+    """Index of the part among those of its request."""
+    prefixes: list[int]
+
+
+def _packs(model: LoadedModel, every: Sequence[_Arms]) -> Iterator[list[_Part]]:
+    """The parts that run together: those of requests that fit one pack, else each alone."""
+    whole: dict[tuple[str, bool], list[_Part]] = {}
+    for at, arms in enumerate(every):
+        parts = [_Part(at, k, group) for k, group in enumerate(arms.groups(model))]
+        if len(parts) > 1 or arms.how == "loop":
+            yield from ([part] for part in parts)
+        else:
+            # FlexAttention takes no pack with a knockout
+            whole.setdefault((arms.how, any(arms.under)), []).extend(parts)
+    for (how, _), parts in whole.items():
+        of = [every[part.request] for part in parts]
+        own = [(x.prefixes, x.under, x.tails) for x in of]
+        for together in fitting(model, how, own):
+            yield [parts[i] for i in together]
 
 
 def _in_another_shape(
@@ -115,27 +205,30 @@ def _in_another_shape(
     """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
-        return _by_forest(model, asked, None)
+        return _by_forest(model, asked, [None])
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
     behind = [[*s, s[-1]] for s in asked.sequences]
-    return _by_loop(model, replace(asked, sequences=behind), None)
+    return _by_loop(model, replace(asked, sequences=behind), [None])
 
 
 def _by_forest(
-    model: LoadedModel, asked: RequestedPositions, stop: Stop | None, way: Way | None = None
+    model: LoadedModel,
+    asked: RequestedPositions,
+    stops: Sequence[Stop | None],
+    way: Way | None = None,
 ) -> list[Answered]:
     forest = Forest.of(asked.sequences, asked.edits)
     tokens = asked.queries(forest.paths)
     # An edit may begin after the prefix: then the prefix's last node does not tell it.
     ends = [
-        (int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit)
-        for i, limit in zip(asked.first, asked.limits, strict=True)
+        (int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit, stop)
+        for i, limit, stop in zip(asked.first, asked.limits, stops, strict=True)
     ]
     decoded = list(dict.fromkeys(sorted((e for e in ends if e[2]), key=lambda e: e[0])))
     scores: dict[int, Scores] = {}
     places = asked.places(forest.paths)
     leads = dict.fromkeys((n for pair in places for nodes in pair for n in nodes), Lead(0, 0.0))
-    firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _, _ in decoded}
+    firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _, _, _ in decoded}
 
     def reduce(here: list[int], logits: Tensor) -> None:
         at = [i for i, node in enumerate(here) if node in tokens]
@@ -170,24 +263,26 @@ def _by_forest(
             edits=[key.edits for key in keys],
         )
     # decoding comes last, since it frees the cache
-    written: dict[tuple[int, tuple[Edit, ...], int], Generation] = {}
+    written: dict[tuple[int, tuple[Edit, ...], int, Stop | None], Generation] = {}
     if decoded:
         generations = execute.decode(
             model,
             cache,
-            [forest.path(n).tolist() for n, _, _ in decoded],
-            torch.stack([firsts[n] for n, _, _ in decoded]),
-            [limit for _, _, limit in decoded],
-            stop=stop,
+            [forest.path(n).tolist() for n, _, _, _ in decoded],
+            torch.stack([firsts[n] for n, _, _, _ in decoded]),
+            [limit for _, _, limit, _ in decoded],
+            stop=[stop for _, _, _, stop in decoded],
             group_tokens=model.token_budget,
-            edits=[under for _, under, _ in decoded],
+            edits=[under for _, under, _, _ in decoded],
         )
         written = dict(zip(decoded, generations, strict=True))
     generated = [written.get(end) for end in ends]
     return asked.answers(scores, after, forest.paths, generated, places, leads)
 
 
-def _by_loop(model: LoadedModel, asked: RequestedPositions, stop: Stop | None) -> list[Answered]:
+def _by_loop(
+    model: LoadedModel, asked: RequestedPositions, stops: Sequence[Stop | None]
+) -> list[Answered]:
     offset, paths = 0, []
     for sequence in asked.sequences:
         paths.append(range(offset, offset + len(sequence)))
@@ -217,7 +312,7 @@ def _by_loop(model: LoadedModel, asked: RequestedPositions, stop: Stop | None) -
         )
         if limit
         else None
-        for i, limit in zip(asked.first, asked.limits, strict=True)
+        for i, limit, stop in zip(asked.first, asked.limits, stops, strict=True)
     ]
     return asked.answers(scores, after, paths, generated, places, leads)
 

@@ -35,6 +35,8 @@ WAYS: Mapping[str, Way] = {"dense": "mask", "flex": "flex"}
 """Executions that say how the forwards of a pack attend."""
 Choose = Callable[[Tensor], Tensor]
 """(B, V) float32 logits to (B,) next tokens."""
+Stop = Callable[[str], bool]
+"""Whether a continuation ends, from its text so far."""
 
 
 @dataclass
@@ -245,7 +247,7 @@ def decode(
     max_new_tokens: int | Sequence[int],
     *,
     choose: Callable[[Tensor, list[int]], Tensor] | None = None,
-    stop: Callable[[str], bool] | None = None,
+    stop: Stop | Sequence[Stop | None] | None = None,
     group_tokens: int,
     on_done: Callable[[int, Generation], None] | None = None,
     edits: Sequence[Sequence[Edit]] | None = None,
@@ -255,14 +257,15 @@ def decode(
 
     `first` is (B, V): the logits at the end of each path. `choose(logits, rows)` picks the next
     tokens of those rows of `paths` (greedy by default). A sequence ends at one of `end_ids` (the
-    model's by default), when `stop` says so of its text, or after `max_new_tokens`, one number for
-    all or one for each. Sequences are grouped so that a group holds at most `group_tokens` cached
+    model's by default), when `stop` says so of its text, or after `max_new_tokens`; `stop` and
+    `max_new_tokens` are one for all or one for each. Sequences are grouped so that a group holds at most `group_tokens` cached
     positions. `edits` hold the edits of each path, applied here to tokens beyond the path. The
     cache is freed as the last group is copied from it.
     """
     done: dict[int, Generation] = {}
     ends = model.end_ids if end_ids is None else end_ids
     limits = each_of(max_new_tokens, len(paths))
+    stops = [stop] * len(paths) if stop is None or callable(stop) else list(stop)
 
     def finish(row: int, generation: Generation) -> None:
         done[row] = generation
@@ -289,7 +292,7 @@ def decode(
             spend=last,
             positions=model.max_positions,
         )
-        _decode_group(model, state, rows, first, limits, choose, stop, ends, finish)
+        _decode_group(model, state, rows, first, limits, choose, stops, ends, finish)
     return [done[i] for i in range(len(paths))]
 
 
@@ -339,13 +342,13 @@ def _decode_group(
     first: Tensor,
     limits: Sequence[int],
     choose: Callable[[Tensor, list[int]], Tensor] | None,
-    stop: Callable[[str], bool] | None,
+    stops: Sequence[Stop | None],
     ends: frozenset[int],
     finish: Callable[[int, Generation], None],
 ) -> None:
     logits = first[rows]
     written: dict[int, list[int]] = {r: [] for r in rows}
-    texts = {r: GrowingText(model.tokenizer) for r in rows} if stop else {}
+    texts = {r: GrowingText(model.tokenizer) for r in rows if stops[r] is not None}
     led: dict[int, list[float]] = {r: [] for r in rows}
     living = list(range(len(rows)))
     """Places in the batch of the sequences that have not ended."""
@@ -383,6 +386,7 @@ def _decode_group(
                 ended(row, "stop", token)
                 continue
             written[row].append(token)
+            stop = stops[row]
             if stop is not None and stop(texts[row].add(token)):
                 ended(row, "stop")
             elif len(written[row]) >= limits[row]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,65 +47,113 @@ def generate(
             that its draws do not depend on the other prompts of the call.
         end_ids: tokens that end a continuation; the model's own by default.
     """
-    if not prompts:
-        return []
-    check_penalty(repetition_penalty)
-    limits = each_of(max_new_tokens, len(prompts))
-    how, _ = choose_execution(model, prompts, "auto", room=limits)
-    choose = _sampler(len(prompts), temperature, top_p, seed) if temperature > 0 else None
-    if repetition_penalty != 1:
-        choose = Penalty(prompts, repetition_penalty).before(choose or _greedy)
-    if how == "loop":
-        return _one_by_one(model, prompts, limits, choose, end_ids, stop, on_done)
+    request = GenerateRequest(
+        prompts,
+        max_new_tokens,
+        temperature=temperature,
+        top_p=top_p,
+        repetition_penalty=repetition_penalty,
+        seed=seed,
+        end_ids=end_ids,
+        stop=stop,
+        on_done=on_done,
+    )
+    return generate_all(model, [request])[0]
+
+
+OnDone = Callable[[int, Generation], None]
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """The arguments of one call of `generate`, which documents them."""
+
+    prompts: Sequence[Sequence[int]]
+    max_new_tokens: int | Sequence[int] = 512
+    _: KW_ONLY
+    temperature: float = 0.0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.0
+    seed: int | Sequence[int] = 0
+    end_ids: frozenset[int] | None = None
+    stop: execute.Stop | None = None
+    on_done: OnDone | None = None
+
+
+def generate_all(
+    model: LoadedModel, requests: Sequence[GenerateRequest]
+) -> list[list[Generation]]:
+    """The continuations of several calls of `generate`; calls with the same settings of sampling
+    are decoded in lockstep."""
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for i, r in enumerate(requests):
+        check_penalty(r.repetition_penalty)
+        if r.prompts:
+            how, _ = choose_execution(
+                model, r.prompts, "auto", room=each_of(r.max_new_tokens, len(r.prompts))
+            )
+            settings = (r.temperature, r.top_p, r.repetition_penalty, r.end_ids)
+            alike.setdefault((how, *settings), []).append(i)
+    written: list[list[Generation]] = [[] for _ in requests]
+    for (how, *_), at in alike.items():
+        texts = iter(_generate(model, [requests[i] for i in at], how))
+        for i in at:
+            written[i] = list(itertools.islice(texts, len(requests[i].prompts)))
+    return written
+
+
+def _generate(
+    model: LoadedModel, requests: Sequence[GenerateRequest], how: str
+) -> list[Generation]:
+    """The continuations of all prompts of requests with the same settings of sampling."""
+    one = requests[0]
+    prompts = [prompt for r in requests for prompt in r.prompts]
+    limits = [n for r in requests for n in each_of(r.max_new_tokens, len(r.prompts))]
+    stops = [r.stop for r in requests for _ in r.prompts]
+    dones = [(r.on_done, i) for r in requests for i in range(len(r.prompts))]
+    choose = None
+    if one.temperature > 0:
+        seeds = [seed for r in requests for seed in seeds_of(r.seed, len(r.prompts))]
+        choose = _sampler(seeds, one.temperature, one.top_p)
+    if one.repetition_penalty != 1:
+        choose = Penalty(prompts, one.repetition_penalty).before(choose or _greedy)
     began, done = time.perf_counter(), {}
 
     def finish(i: int, written: Generation) -> None:
         done[i] = replace(written, seconds=time.perf_counter() - began)
+        on_done, own = dones[i]
         if on_done:
-            on_done(i, done[i])
+            on_done(own, done[i])
 
-    execute.decode(
-        model,
-        *execute.prefill_prompts(model, prompts),
-        limits,
-        choose=choose,
-        stop=stop,
-        group_tokens=model.token_budget,
-        on_done=finish,
-        end_ids=end_ids,
-    )
-    return [done[i] for i in range(len(prompts))]
-
-
-def _one_by_one(
-    model: LoadedModel,
-    prompts: Sequence[Sequence[int]],
-    limits: Sequence[int],
-    choose: Choose | None,
-    end_ids: frozenset[int] | None,
-    stop: Callable[[str], bool] | None,
-    on_done: Callable[[int, Generation], None] | None,
-) -> list[Generation]:
-    out = []
-    for i, prompt in enumerate(prompts):
-        pick = None if choose is None else (lambda x, i=i: choose(x, [i]))
-        began = time.perf_counter()
-        written = continuation.continue_one_by_one(
-            model, prompt, limits[i], choose=pick, stop=stop, end_ids=end_ids
+    if how == "loop":
+        for i, prompt in enumerate(prompts):
+            pick = None if choose is None else (lambda x, i=i: choose(x, [i]))
+            began = time.perf_counter()
+            text = continuation.continue_one_by_one(
+                model, prompt, limits[i], choose=pick, stop=stops[i], end_ids=one.end_ids
+            )
+            finish(i, text)
+    else:
+        execute.decode(
+            model,
+            *execute.prefill_prompts(model, prompts),
+            limits,
+            choose=choose,
+            stop=stops,
+            group_tokens=model.token_budget,
+            on_done=finish,
+            end_ids=one.end_ids,
         )
-        out.append(replace(written, seconds=time.perf_counter() - began))
-        if on_done:
-            on_done(i, out[-1])
-    return out
+    return [done[i] for i in range(len(prompts))]
 
 
 def _greedy(logits: Tensor, rows: list[int]) -> Tensor:
     return execute.greedy(logits)
 
 
-def _sampler(n: int, temperature: float, top_p: float, seed: int | Sequence[int]) -> Choose:
+def _sampler(seeds: Sequence[int], temperature: float, top_p: float) -> Choose:
     """A sampler in which each prompt has a generator of its own, whatever shares its batch."""
-    generators = [torch.Generator().manual_seed(s) for s in seeds_of(seed, n)]
+    generators = [torch.Generator().manual_seed(s) for s in seeds]
 
     def choose(logits: Tensor, rows: list[int]) -> Tensor:
         p = torch.softmax(logits.float().cpu() / temperature, -1)

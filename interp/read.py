@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -74,14 +75,78 @@ def read(
             whose attention does not go through transformers' interface.
         ValueError: an edit names a position, layer or head that is not there.
     """
-    for b in branches:
-        if not isinstance(b, Branch):
-            raise UserError(
-                f"run takes a list of branches, got {type(b).__name__} in it; of token ids make "
-                "one: model.run([Branch(ids)])"
-            )
-        check(model, b.edits, len(b.ids))
-    return _read(model, branches, rows, residuals, sites, logits, execution)
+    request = ReadRequest(
+        branches,
+        rows=rows,
+        residuals=residuals,
+        sites=sites,
+        logits=logits,
+        execution=execution,
+    )
+    return read_all(model, [request])[0]
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """The arguments of one call of `read`, which documents them."""
+
+    branches: Sequence[Branch]
+    _: KW_ONLY
+    rows: bool = False
+    residuals: bool = False
+    sites: Sequence[Site] = ()
+    logits: bool = True
+    execution: Execution = "auto"
+
+    @property
+    def ids(self) -> list[tuple[int, ...]]:
+        return [b.ids for b in self.branches]
+
+    @property
+    def edits(self) -> list[tuple[Edit, ...]]:
+        return [b.edits for b in self.branches]
+
+
+def read_all(model: LoadedModel, requests: Sequence[ReadRequest]) -> list[ForestRun]:
+    """The readings of several calls of `read`, run in one pack where the token budget allows and
+    the calls ask for the same kinds of readings."""
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for i, request in enumerate(requests):
+        for b in request.branches:
+            if not isinstance(b, Branch):
+                raise UserError(
+                    f"run takes a list of branches, got {type(b).__name__} in it; of token ids "
+                    "make one: model.run([Branch(ids)])"
+                )
+            check(model, b.edits, len(b.ids))
+        how, _ = choose_execution(model, request.ids, request.execution)
+        wanted = (request.rows, request.residuals, tuple(request.sites), request.logits)
+        alike.setdefault((how, *wanted, any(request.edits)), []).append(i)
+    runs: dict[int, ForestRun] = {}
+    for (how, *_), at in alike.items():
+        own = [(requests[i].ids, requests[i].edits, None) for i in at]
+        for together in fitting(model, how, own):
+            runs |= _run(model, {at[k]: requests[at[k]] for k in together})
+    return [runs[i] for i in range(len(requests))]
+
+
+def _run(model: LoadedModel, requests: Mapping[int, ReadRequest]) -> dict[int, ForestRun]:
+    """Index -> the readings of each of some requests that are alike, from one pack."""
+    one = next(iter(requests.values()))
+    branches = [b for request in requests.values() for b in request.branches]
+    run = _read(model, branches, one.rows, one.residuals, one.sites, one.logits, one.execution)
+    if len(requests) == 1:
+        return dict.fromkeys(requests, run)
+    reads = iter(run.branches)
+    return {
+        i: replace(
+            run,
+            branches=tuple(itertools.islice(reads, len(request.branches))),
+            trie_tokens=len(Forest.of(request.ids, request.edits)),
+            naive_tokens=sum(map(len, request.ids)),
+        )
+        for i, request in requests.items()
+    }
 
 
 def _read(
@@ -203,6 +268,31 @@ def groups(
     if how == "loop":
         return [[i] for i in range(len(ids))]
     return split_by_budget(ids, model.token_budget, edits, continued, repeat)
+
+
+Sequences = tuple[
+    Sequence[Sequence[int]], Sequence[Sequence[Edit]], Sequence[Sequence[Sequence[int]]] | None
+]
+"""Token ids of the sequences of one call, the edits and the continuations of each."""
+
+
+def fitting(model: LoadedModel, how: str, calls: Sequence[Sequences]) -> Iterator[list[int]]:
+    """Indices of the calls whose sequences run in one pack: halves, until each fits the budget."""
+
+    def split(at: list[int]) -> Iterator[list[int]]:
+        if len(at) == 1:
+            yield at
+            return
+        ids = [x for i in at for x in calls[i][0]]
+        edits = [x for i in at for x in calls[i][1]]
+        tails = [x for i in at for x in calls[i][2] or [()] * len(calls[i][0])]
+        if how != "loop" and len(groups(model, ids, how, edits, tails)) == 1:
+            yield at
+            return
+        for half in (at[: len(at) // 2], at[len(at) // 2 :]):
+            yield from split(half)
+
+    yield from split(list(range(len(calls))))
 
 
 def choose_execution(

@@ -72,6 +72,7 @@ class _TracesConfig(FolderConfig):
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
         "spend.",
+        "items_at_once",
         *(f"api.{key}" for key in HOW_FAST),
         *(f"generation.{key}" for key in WHERE),
     )
@@ -89,6 +90,10 @@ class _TracesConfig(FolderConfig):
     """Names of the probes to measure (`faithscope list probes`)."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
+    items_at_once: StrictInt | None = Field(default=None, ge=1)
+    """Number of items whose probes run side by side, in packs and decoding steps that they share.
+    At most these items are lost when a run is killed. null is 8 on an accelerator and 1 on a
+    CPU."""
 
     @classmethod
     def as_asked(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.interp.errors import NoRoom, UserError
 from faithscope.interp.generation import Generation
 from faithscope.interp.prompts import Prompt
+from faithscope.interp.side_by_side import side_by_side
 from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Reply, Writing, no_reply
 from faithscope.probes.judge.spend import BudgetSpent
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
     from faithscope.probes.judge.api import ApiJudge
 
+ITEMS_AT_ONCE = 8
+"""Number of items whose probes run side by side on an accelerator."""
 AT_ONCE = 8
 """Number of items per API connection that are worked on together, so that no connection idles."""
 
@@ -103,8 +106,8 @@ class TraceWork(TextWorker[Item, Prompt]):
             return
         subject = self.write(model)
         subject = subject or self.load_subject(model)
-        for item in items:
-            self._probe(subject, item)
+        for some in self._at_once(subject, items):
+            self._probe(subject, some)
 
     def _do_given(self, model: str, items: Sequence[Item]) -> None:
         """Encode given chains for a model, and probe them."""
@@ -115,9 +118,10 @@ class TraceWork(TextWorker[Item, Prompt]):
             ApiProbes(self, self.apis[model], self.config).take_all(items)
             return
         subject = self.load_subject(model)
-        for item in items:
-            self._encode(subject, item)
-            self._probe(subject, item)
+        for some in self._at_once(subject, items):
+            for item in some:
+                self._encode(subject, item)
+            self._probe(subject, some)
 
     def _encode(self, reader: interp.Model | TextModel, item: Item) -> None:
         if TRACE not in self.missing(item):
@@ -171,27 +175,58 @@ class TraceWork(TextWorker[Item, Prompt]):
         trace = trace_of_reply(model, item.of, item.question, reply, self.settings, api)
         return [trace_record(trace, reply)]
 
-    def _probe(self, model: interp.Model, item: Item) -> None:
-        if not self.index.is_done(item.key(TRACE), item.units[TRACE]):
-            return
-        trace = None
-        lacking = self.missing(item)
-        for name in item.probes:
-            self.begin(model.name, item, name)
-            if name in lacking:
-                trace = trace or to_trace(self.index.records(item.key(TRACE))[0])
-                self.keep(item, name, self._measured(model, name, item, trace))
-            else:
-                # the item's trace turned out to be excluded
-                self.advance(item, name)
+    def _at_once(self, model: interp.Model, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+        """The items whose probes run side by side."""
+        n = self.config.items_at_once or (1 if model.device.type == "cpu" else ITEMS_AT_ONCE)
+        for start in range(0, len(items), n):
+            yield items[start : start + n]
 
-    def _measured(
-        self, model: interp.Model, name: str, item: Item, trace: Trace
-    ) -> Records | Exception:
-        result = self.result(model, lambda: measure(name, model, item.of, trace, self.config))
-        if isinstance(result, NoRoom):
-            return storable([record(trace, name, "", self.config.seed, excluded=NO_ROOM)])
-        return result
+    def _probe(self, model: interp.Model, items: Sequence[Item]) -> None:
+        """Take the missing probes of some items."""
+        units: list[tuple[Item, str, Trace]] = []
+        for item in items:
+            if not self.index.is_done(item.key(TRACE), item.units[TRACE]):
+                continue
+            trace, lacking = None, self.missing(item)
+            for name in item.probes:
+                if name in lacking:
+                    trace = trace or to_trace(self.index.records(item.key(TRACE))[0])
+                    units.append((item, name, trace))
+                else:
+                    # the item's trace turned out to be excluded
+                    self.begin(model.name, item, name)
+                    self.advance(item, name)
+        if self.config.items_at_once is None and model.device.type == "cpu":
+            packs = [[unit] for unit in units]
+        else:
+            packs = [units] if units else []
+        for pack in packs:
+            self._take(model, pack)
+
+    def _take(self, model: interp.Model, units: Sequence[tuple[Item, str, Trace]]) -> None:
+        """Measure probes side by side, and store them."""
+        self.begin(model.name, *units[0][:2])
+
+        def job(unit: tuple[Item, str, Trace]) -> Callable[[interp.Model], Records]:
+            item, name, trace = unit
+            return lambda m: storable(measure(name, m, item.of, trace, self.config))
+
+        try:
+            results = self.fitting(model, lambda: side_by_side(model, [job(u) for u in units]))
+        except Exception as error:
+            # what does not fit into memory together may fit alone
+            if len(units) > 1:
+                for unit in units:
+                    self._take(model, [unit])
+                return
+            results = [error]
+        seconds = self.since_last() / len(units)
+        for (item, name, trace), result in zip(units, results, strict=True):
+            if isinstance(result, NoRoom):
+                excluded = record(trace, name, "", self.config.seed, excluded=NO_ROOM)
+                result = storable([excluded])
+            self.begin(model.name, item, name)
+            self.keep(item, name, result, seconds)
 
 
 def trace_settings(config: TracesConfig) -> TraceSettings:
