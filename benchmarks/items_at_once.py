@@ -13,6 +13,9 @@ Columns:
     at_once     chains side by side
     seconds     wall time on an accelerator, process CPU time on a CPU, of all chains
     ratio       seconds of one chain after the other divided by these
+    prefill     share of the seconds in prefills
+    decoding    share in greedy decoding
+    boundaries  share in tokens that are run after separators of numbers
     peak_mb     peak memory above what the model holds (accelerators only)
     same        share of the records' lists of flips that are those of one chain after the other
 """
@@ -23,22 +26,25 @@ import argparse
 import platform
 import random
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from forest import timed
-from random_model import SIZES, random_llama
-from tiny_configs import byte_tokenizer
+from random_model import SIZES, random_llama, word_tokenizer
 
 from faithscope import interp
 from faithscope.experiments.data.tasks import get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, make_traces
 from faithscope.experiments.engine.traces.interactive import questions
+from faithscope.interp import execute
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 from faithscope.interp.side_by_side import side_by_side
@@ -91,6 +97,36 @@ def measured(model: Model, traces: Sequence[Trace], at_once: int) -> list[Any]:
     return records
 
 
+PHASES = {"prefill": "prefill", "decode": "decoding", "one_more": "boundaries"}
+
+
+@contextmanager
+def phases(model: Model) -> Iterator[dict[str, float]]:
+    """Seconds that are spent in each phase while the context is open."""
+    clock = time.perf_counter if model.device.type == "cuda" else time.process_time
+    spent = dict.fromkeys(PHASES.values(), 0.0)
+    usual = {name: getattr(execute, name) for name in PHASES}
+
+    def timing(name: str) -> Any:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            start = clock()
+            out = usual[name](*args, **kwargs)
+            if model.device.type == "cuda":
+                torch.cuda.synchronize()
+            spent[PHASES[name]] += clock() - start
+            return out
+
+        return run
+
+    for name in PHASES:
+        setattr(execute, name, timing(name))
+    try:
+        yield spent
+    finally:
+        for name, function in usual.items():
+            setattr(execute, name, function)
+
+
 def flips(records: Sequence[Any]) -> list[tuple[Any, ...]]:
     return [tuple(map(str, map(r.get, FLIPS))) for of_trace in records for r in of_trace]
 
@@ -115,15 +151,16 @@ def main() -> None:
         ]
     else:
         hf = random_llama(args.device, args.size)
-        model = wrap(hf, byte_tokenizer(), name=f"random:llama-{args.size}")
+        model = wrap(hf, word_tokenizer(), name=f"random:llama-{args.size}")
         for n in map(int, args.steps.split(",")):
             sets[f"T={n}"] = random_chains(model, args.items, n)
     rows: list[dict[str, Any]] = []
     for name, traces in sets.items():
         alone: list[tuple[Any, ...]] = []
         for at_once in map(int, args.at_once.split(",")):
-            measured(model, traces[:at_once], at_once)
-            seconds, peak, records = timed(model, partial(measured, model, traces, at_once))
+            measured(model, traces[:1], 1)
+            with phases(model) as spent:
+                seconds, peak, records = timed(model, partial(measured, model, traces, at_once))
             alone = alone or flips(records)
             same = [a == b for a, b in zip(alone, flips(records), strict=True)]
             rows.append(
@@ -135,14 +172,15 @@ def main() -> None:
                     "tokens": round(sum(len(t.reasoning_ids) for t in traces) / len(traces)),
                     "at_once": at_once,
                     "seconds": round(seconds, 2),
+                    **{name: round(s / seconds, 3) for name, s in spent.items()},
                     "peak_mb": round(peak),
                     "same": round(sum(same) / len(same), 3),
                 }
             )
             print(rows[-1], flush=True)
     table = pd.DataFrame(rows)
-    first = table.groupby("chains").seconds.transform("first")
-    table.insert(7, "ratio", (first / table.seconds).round(2))
+    alone = table[table.at_once == 1].set_index("chains").seconds
+    table.insert(7, "ratio", (table.chains.map(alone) / table.seconds).round(2))
     print(table.to_string(index=False))
     args.out.mkdir(exist_ok=True)
     table.to_csv(args.out / f"items_at_once_{args.machine}.csv", index=False)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import torch
 from tiny_configs import byte_tokenizer
-from transformers import LlamaConfig, LlamaForCausalLM
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 SIZES = {
     "8b": {
@@ -46,6 +47,17 @@ def random_llama(device: str, size: str = "8b") -> LlamaForCausalLM:
             return LlamaForCausalLM(config).eval()
     finally:
         torch.set_default_dtype(usual)
+
+
+def word_tokenizer(size: int = 49_152) -> PreTrainedTokenizerFast:
+    """A tokenizer that encodes text in bytes and decodes all other ids as words, for texts that a
+    random model writes."""
+    vocabulary = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    vocabulary |= {f"\u0120word{i}": i for i in range(len(vocabulary), size)}
+    inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=inner)
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ from faithscope.interventions import (
     corrupt_step,
     truncate_after_step,
 )
-from faithscope.probes.regenerate import _concluded
+from faithscope.probes.regenerate import _Concluded
 
 WAYS = ("longest", "own", "regenerate")
 
@@ -69,7 +69,7 @@ def written(
     out: list[tuple[int, ...]] = []
     for prefixes, limits in items:
         asked = [max(limits)] * len(limits) if way == "longest" else limits
-        replies = model.ask(prefixes, max_new_tokens=asked, stop=_concluded)
+        replies = model.ask(prefixes, max_new_tokens=asked, stop=[_Concluded() for _ in prefixes])
         generated: list[Generation] = [r.generated for r in replies if r.generated is not None]
         out += [g.ids[:limit] for g, limit in zip(generated, limits, strict=True)]
     return out

@@ -38,7 +38,7 @@ def ask(
     labels: Sequence[Sequence[Sequence[int]]] | None = None,
     max_new_tokens: int | Sequence[int] = 0,
     *,
-    stop: Stop | None = None,
+    stop: Stop | Sequence[Stop] | None = None,
     boundary: Boundary | None = None,
     edits: Sequence[Sequence[Edit]] | None = None,
     repeat: Sequence[int] = (),
@@ -50,7 +50,8 @@ def ask(
         prefixes: token ids up to where the answer begins.
         labels: per prefix, the ids of each label, scored whole: every token counts.
         max_new_tokens: longest greedy continuation, of all prefixes or of each; 0 for none.
-        stop: ends a continuation when true of its text so far.
+        stop: ends a continuation when true of its text so far; one for all prefixes, or one for
+            each, which is then called with the growing text of that prefix alone.
         boundary: `number` adds the log-prob that the number at a label's end is complete there, so
             that "70" gets no credit for "700", "70,000", "70.5", "70^3", "70 million", "70 to 80"
             or "70 * 2". The probabilities of different labels are then those of mutually exclusive
@@ -88,7 +89,7 @@ class Request:
     labels: Sequence[Sequence[Sequence[int]]] | None = None
     max_new_tokens: int | Sequence[int] = 0
     _: KW_ONLY
-    stop: Stop | None = None
+    stop: Stop | Sequence[Stop] | None = None
     boundary: Boundary | None = None
     edits: Sequence[Sequence[Edit]] | None = None
     repeat: Sequence[int] = ()
@@ -113,7 +114,8 @@ def ask_all(model: LoadedModel, requests: Sequence[Request]) -> list[list[Answer
             [of.limits[i] for of, (_, i) in zip(arms, here, strict=True)],
             watched=[k for k, (at, i) in enumerate(here) if i in every[at].repeat],
         )
-        stops, how = [of.stop for of in arms], arms[0].how
+        stops = [of.stops[i] for of, (_, i) in zip(arms, here, strict=True)]
+        how = arms[0].how
         if how == "loop":
             answers = _by_loop(model, asked, stops)
         else:
@@ -139,7 +141,7 @@ class _Arms:
     scored: list[Scoring]
     under: list[tuple[Edit, ...]]
     limits: list[int]
-    stop: Stop | None
+    stops: Sequence[Stop | None]
     repeat: Sequence[int]
     how: Literal["packed", "dense", "flex", "loop"]
 
@@ -163,7 +165,9 @@ class _Arms:
             )
         ends = model.number_ends if request.boundary == "number" else None
         scored = scorings(model, per, ends)
-        return cls(prefixes, scored, under, limits, request.stop, request.repeat, how)
+        stop, n = request.stop, len(prefixes)
+        stops = [stop] * n if stop is None or callable(stop) else list(stop)
+        return cls(prefixes, scored, under, limits, stops, request.repeat, how)
 
     @property
     def tails(self) -> list[Sequence[Sequence[int]]]:

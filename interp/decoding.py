@@ -264,15 +264,21 @@ class Shared(Decode):
     """
 
     @staticmethod
-    def serves(cache: KeyValues, paths: Sequence[Sequence[int]]) -> bool:
+    def serves(cache: KeyValues, paths: Sequence[Sequence[int]], room: int = 0) -> bool:
         """Whether paths share so much that one call costs less than a call per path.
 
-        One call computes every query with every key, and reads every key once.
+        One call computes every query with every key, those that others have written too, and reads
+        every key once.
+
+        Args:
+            room: most new tokens of a path; half of them are there at a middle step.
         """
         if any(k.device.type == "cpu" for k, _ in cache.layers.values()):
             return False
         shared = len(np.unique(np.concatenate([np.asarray(p) for p in paths])))
-        return 2 * shared * max(1, len(paths) / _ROWS) <= sum(map(len, paths))
+        written = len(paths) * room / 2
+        one_call = (shared + written) * max(1, len(paths) / _ROWS)
+        return 2 * one_call <= sum(map(len, paths)) + written
 
     def __init__(
         self,

@@ -276,7 +276,7 @@ def decode(
     shared = (
         not attention.runs_eager(model.hf)
         and sum(limits) + cache.n_nodes <= group_tokens
-        and Shared.serves(cache, paths)
+        and Shared.serves(cache, paths, max(limits))
     )
     groups = [list(range(len(paths)))] if shared else _groups(whole, group_tokens)
     for rows in groups:

@@ -30,6 +30,7 @@ _STATED = re.compile(
     "(?:" + "|".join(f"(?:{p})" for p in CONCLUSION_PATTERNS) + r")[^\n]*?\w[^\n]*?(?:[.!?}]\s|\n)",
     re.IGNORECASE,
 )
+_ENDED = re.compile(r"[.!?}]\s|\n")
 _RECENT = 400
 """Number of characters at the end of a continuation that are searched for an answer statement."""
 
@@ -88,7 +89,7 @@ def regenerate(
     replies = model.ask(
         [prefixes[i] for i in fitting],
         max_new_tokens=[limits[i] for i in fitting],
-        stop=(lambda text: closer in text) if closer else _concluded,
+        stop=(lambda text: closer in text) if closer else [_Concluded() for _ in fitting],
         execution=execution,
     )
     regenerated: list[Regenerated | None] = [None] * len(corrupted)
@@ -110,8 +111,21 @@ def _edited_step(trace: Trace) -> int:
     return step
 
 
-def _concluded(text: str) -> bool:
-    return _STATED.search(text[-_RECENT:]) is not None
+class _Concluded:
+    """Whether a text that grows states its answer, searched where a sentence of it has ended.
+
+    A search costs as much of a host's time as a large model's step costs for one sequence.
+    """
+
+    def __init__(self) -> None:
+        self._length = 0
+
+    def __call__(self, text: str) -> bool:
+        # a text may be written again from its beginning
+        before = self._length if self._length < len(text) else 0
+        self._length = len(text)
+        ended = _ENDED.search(text, max(0, before - 1)) is not None
+        return ended and _STATED.search(text[-_RECENT:]) is not None
 
 
 def _continued(
