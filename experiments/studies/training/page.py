@@ -131,7 +131,11 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
                 f"{r['n_too_few_steps']})."
             )
     methods = Terms({name: METHODS[name] for name in config.methods})
-    blocks = [Bullets(list(_found(results))), Fold("What each method pays for", [methods])]
+    outcomes = list(_found(results)) or [
+        "No planted model was trained, so no outcome can be named: a real model’s mechanism is not "
+        "known. What training changed is measured below."
+    ]
+    blocks = [Bullets(outcomes), Fold("What each method pays for", [methods])]
     intro = how_to_read(results.tables["training_planted"])
     found = Section("found", "What came out", intro, blocks=blocks, always=True)
     failures = spent_and_failed([], "answer", run.failures)
@@ -167,6 +171,14 @@ def _found(results: Results) -> Iterator[str]:
         for r in trained
         if r["violations"]
     ]
+    history = groups(tables["training_history"], ["model", "method"])
+    still = [(k["model"], k["method"]) for k, of in history if of["gradient_norm"].max() == 0]
+    if still:
+        yield listed(
+            "Nothing was learnt",
+            "No update had a gradient, so that the weights are those before training",
+            still,
+        )
     if equal:
         yield listed(
             "Rewards teach nothing any more",
@@ -201,7 +213,8 @@ def _measured(table: pd.DataFrame) -> Section:
             cells = [_before_and_after(after[m]) if m in after else "" for m in methods]
             lines.append([measure["measure"], before["family"], *cells])
         grid = table_of(("measure", "family", *methods), lines)
-        blocks.append(Grid(grid, f"{key['model']} on {key['task']}: before → after training"))
+        heading = f"{key['model']} on {key['task']}"
+        blocks.append(Grid(grid, f"{heading}: before → after training", heading))
     n = len(table)
     return Section(
         "measured",
