@@ -258,9 +258,9 @@ def decode(
     `first` is (B, V): the logits at the end of each path. `choose(logits, rows)` picks the next
     tokens of those rows of `paths` (greedy by default). A sequence ends at one of `end_ids` (the
     model's by default), when `stop` says so of its text, or after `max_new_tokens`; `stop` and
-    `max_new_tokens` are one for all or one for each. Sequences are grouped so that a group holds at most `group_tokens` cached
-    positions. `edits` hold the edits of each path, applied here to tokens beyond the path. The
-    cache is freed as the last group is copied from it.
+    `max_new_tokens` are one for all or one for each. Sequences are grouped so that a group holds at
+    most `group_tokens` cached positions. `edits` hold the edits of each path, applied here to
+    tokens beyond the path. The cache is freed as the last group is copied from it.
     """
     done: dict[int, Generation] = {}
     ends = model.end_ids if end_ids is None else end_ids

@@ -80,9 +80,7 @@ class GenerateRequest:
     on_done: OnDone | None = None
 
 
-def generate_all(
-    model: LoadedModel, requests: Sequence[GenerateRequest]
-) -> list[list[Generation]]:
+def generate_all(model: LoadedModel, requests: Sequence[GenerateRequest]) -> list[list[Generation]]:
     """The continuations of several calls of `generate`; calls with the same settings of sampling
     are decoded in lockstep."""
     alike: dict[tuple[Any, ...], list[int]] = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from faithscope.interp import answer, generate, read
@@ -70,10 +71,15 @@ def _replies(model: Model, requests: Sequence[Request]) -> list[Any]:
             if is_out_of_memory(error):
                 raise
             # one bad request must not cost the others
-            found = [_outcome(lambda m, i=i: answers(m, [requests[i]])[0], model) for i in at]
+            alone = [partial(_alone, answers, requests[i]) for i in at]
+            found = [_outcome(job, model) for job in alone]
         for i, reply in zip(at, found, strict=True):
             replies[i] = reply
     return replies
+
+
+def _alone(answers: Callable[..., list[Any]], request: Request, model: Model) -> Any:
+    return answers(model, [request])[0]
 
 
 class _Abandoned(BaseException):
