@@ -1,0 +1,81 @@
+"""Items whose probes run side by side get the records that they get one after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faithscope import load_run
+from faithscope.experiments.engine.run import run
+from faithscope.experiments.engine.traces import work
+from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.probes.record import Record
+
+PROBES = ["slrc", "tracing", "knockout", "resample", "flow"]
+FRAMES = ["items", "branches", *PROBES[1:]]
+
+
+def config(folder: Path, name: str, **changes: Any) -> RunConfig:
+    values: dict[str, Any] = {
+        "name": name,
+        "out": str(folder),
+        "model": {"name": "planted:mixture_50"},
+        "tasks": ["planted"],
+        "data": {"limit": 5},
+        "probes": PROBES,
+        "slrc": {"framings": ["prefix"], "shuffles": 1},
+        "resample": {"samples": 2},
+        "report": {"traces": 1, "bootstrap": 20},
+    }
+    return RunConfig.model_validate(values | changes)
+
+
+def records(folder: Path) -> list[Record]:
+    run = load_run(folder)
+    return [r for name in FRAMES for r in getattr(run, name).to_dict("records")]
+
+
+def assert_alike(a: Any, b: Any) -> None:
+    if isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_alike(x, y)
+    elif isinstance(a, float):
+        assert a == pytest.approx(b, abs=2e-5, nan_ok=True)
+    else:
+        assert a == b
+
+
+def test_side_by_side_gives_what_one_after_the_other_gives(tmp_path: Path) -> None:
+    folders = [
+        run(config(tmp_path, f"at-once-{n}", items_at_once=n)).run_dir for n in (None, 1, 4)
+    ]
+    one_by_one, *others = [records(folder) for folder in folders]
+    for at_once in others:
+        assert len(at_once) == len(one_by_one)
+        for a, b in zip(one_by_one, at_once, strict=True):
+            for name in a:
+                if not name.startswith(("seconds", "noise", "alone")):
+                    assert_alike(a[name], b[name])
+
+
+def test_one_bad_item_costs_no_other_and_is_tried_again(tmp_path: Path, monkeypatch) -> None:
+    measure, broken = work.measure, {"slrc"}
+
+    def failing(name: str, model: Any, task: Any, trace: Any, *rest: Any) -> Any:
+        if name in broken and trace.question.id.endswith("2"):
+            raise RuntimeError("a bad item")
+        return measure(name, model, task, trace, *rest)
+
+    monkeypatch.setattr(work, "measure", failing)
+    first = run(config(tmp_path, "t", items_at_once=3))
+    assert len(first.failures) == 1
+    assert "a bad item" in first.failures[0]
+    broken.clear()
+    second = run(config(tmp_path, "t", items_at_once=3))
+    assert second.failures == []
+    whole = run(config(tmp_path, "whole", items_at_once=3))
+    again, expected = records(second.run_dir), records(whole.run_dir)
+    assert [r["item"] for r in again] == [r["item"] for r in expected]
