@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 10_000,
+    "interp": 10_050,
     "interventions": 2_400,
     "probes": 10_200,
     FIRST_FLOOR: 73_500,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_300,
     "experiments/studies/training": 2_850,
-    "tests": 57_000,
+    "tests": 57_100,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
