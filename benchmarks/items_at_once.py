@@ -17,7 +17,7 @@ Columns:
     decoding    share in greedy decoding
     boundaries  share in tokens that are run after separators of numbers
     peak_mb     peak memory above what the model holds (accelerators only)
-    same        share of the records' lists of flips that are those of one chain after the other
+    same        share of the records' lists of flips that are those of the first row measured
 """
 
 from __future__ import annotations
