@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any, Literal
 
 AnswerKind = Literal["choice", "label", "number"]
@@ -155,6 +156,9 @@ class Trace:
     edits: tuple[Edit, ...] = ()
     original: Trace | None = field(default=None, repr=False)
     """The trace before its first edit; None for a trace that was never edited."""
+    sample: tuple[int, ...] | None = None
+    """Indices of the steps that are edited one by one, drawn from the counted ones; None for all of
+    them."""
 
     def __post_init__(self) -> None:
         if len(self.pieces) != len(self.reasoning_ids):
@@ -184,6 +188,22 @@ class Trace:
     def counted_steps(self) -> tuple[Step, ...]:
         """The steps an intervention may touch."""
         return tuple(s for s in self.steps if s.counted)
+
+    def is_sampled(self, step: int) -> bool:
+        """Whether the step of an index is edited: all are, or those of `sample`."""
+        return self.sample is None or step in self.sample
+
+    def sampling(self, most: int | None, seed: int = 0) -> Trace:
+        """The trace with at most `most` of its counted steps to be edited, drawn at random.
+
+        The draw depends on the question and the seed, and a larger sample contains a smaller one.
+        None keeps all steps.
+        """
+        if most is None or len(self.counted_steps) <= most:
+            return replace(self, sample=None)
+        order = [s.index for s in self.counted_steps]
+        Random(f"steps-{seed}-{self.question.task}-{self.question.id}").shuffle(order)
+        return replace(self, sample=tuple(sorted(order[:most])))
 
     def step_ids(self, step: Step) -> tuple[int, ...]:
         return self.reasoning_ids[step.tokens[0] : step.tokens[1]]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 NOTHING_TO_CORRUPT = "nothing_to_corrupt"
 """Why a step has no corruption: no rule finds anything to change in it."""
+NOT_SAMPLED = "not_sampled"
 NO_CONTEXT = "no_context"
 """Why the first step has no TTS: there is no earlier step to perturb."""
 CONTEXT_NOT_CORRUPTIBLE = "context_not_corruptible"
@@ -97,6 +98,7 @@ class CausalEffectsSettings(Settings):
 @probe(
     "graded necessity, NLDD and TTS of every step, side by side with SLRC",
     listed=12,
+    samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + 6 * size.steps,
@@ -167,7 +169,7 @@ def causal_effects(
             arms["corrupted", i].edits[-1].detail["rule"] if ("corrupted", i) in arms else None
             for i in range(len(steps))
         ],
-        **_excluded(arms, len(steps)),
+        **_excluded(arms, trace),
         **measured,
         **{f"mean_{name}": _mean(measured[name]) for name in (*STEP_MEASURES, *FORCED_MEASURES)},
         **{
@@ -258,7 +260,7 @@ def _arms(model: Model, trace: Trace, seed: int) -> dict[Arm, Trace]:
     for step in trace.steps:
         corrupted = _corrupted(model, trace, step.index, seed)
         both = _corrupted(model, context, step.index, seed)
-        if step.counted:
+        if step.counted and trace.is_sampled(step.index):
             i, at = place[step.index], step.index
             arms["removed", i] = remove_step(trace, at)
             arms["exit", i] = truncate_after_step(trace, at)
@@ -281,12 +283,18 @@ def _corrupted(model: Model, trace: Trace, step: int, seed: int) -> Trace | None
         return None
 
 
-def _excluded(arms: Mapping[Arm, Trace], n_steps: int) -> dict[str, list[str | None]]:
+def _excluded(arms: Mapping[Arm, Trace], trace: Trace) -> dict[str, list[str | None]]:
     """Per step, why it has no corruption and why it has no TTS; None if it has."""
-    corrupt = [None if ("corrupted", i) in arms else NOTHING_TO_CORRUPT for i in range(n_steps)]
+    left = [None if trace.is_sampled(step.index) else NOT_SAMPLED for step in trace.counted_steps]
+    corrupt = [
+        None if ("corrupted", i) in arms else out or NOTHING_TO_CORRUPT
+        for i, out in enumerate(left)
+    ]
     context = [
-        None if ("exit_context", i) in arms else CONTEXT_NOT_CORRUPTIBLE if i else NO_CONTEXT
-        for i in range(n_steps)
+        None
+        if ("exit_context", i) in arms
+        else out or (CONTEXT_NOT_CORRUPTIBLE if i else NO_CONTEXT)
+        for i, out in enumerate(left)
     ]
     both = [a or b for a, b in zip(corrupt, context, strict=True)]
     return {"corrupt_excluded": corrupt, "tts_excluded": both}

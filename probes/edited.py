@@ -150,7 +150,8 @@ def removals(trace: Trace) -> dict[Arm, Run]:
     """Arms of the unedited trace (the baseline) and of each counted step's removal."""
     runs: dict[Arm, Run] = {BASELINE: trace}
     for i, step in enumerate(trace.counted_steps):
-        runs["removed", i] = remove_step(trace, step.index)
+        if trace.is_sampled(step.index):
+            runs["removed", i] = remove_step(trace, step.index)
     return runs
 
 

@@ -47,6 +47,7 @@ class FillerSettings(Settings):
 
 @probe(
     "a step's tokens replaced by as many that say nothing, beside removal of its text",
+    samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + len(s.fillers) + size.steps * (1 + 2 * len(s.fillers)),
@@ -81,6 +82,8 @@ def filler(model: Model, trace: Trace, asking: Asking, settings: FillerSettings)
     runs = removals(trace)
     for name, ids in ((name, ids) for name, ids in tokens.items() if ids):
         for i, step in enumerate(steps):
+            if not trace.is_sampled(step.index):
+                continue
             runs[f"{name}.step", i] = filled(model, trace, ids, *step.tokens)
             runs[f"{name}.prefix", i] = filled(model, trace, ids, 0, step.tokens[1])
         runs[f"{name}.whole", 0] = filled(model, trace, ids, 0, len(trace.reasoning_ids))

@@ -13,7 +13,7 @@ the cue, the answer): its effect through later steps stays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Literal
 
@@ -57,6 +57,7 @@ class KnockoutSettings(Settings):
 @probe(
     "later tokens kept from looking at a step that stands, beside removal of its text",
     listed=11,
+    samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + size.steps * (1 + len(s.queries) * (1 + s.windows)),
@@ -101,7 +102,8 @@ def knockout(
     ids, n = prefix_ids(model, asking, trace), len(trace.counted_steps)
     kinds = list(product(settings.queries, layers.items()))
     runs = removals(trace)
-    for (queries, (name, window)), i in product(kinds, range(n)):
+    sampled = [i for i, step in enumerate(trace.counted_steps) if trace.is_sampled(step.index)]
+    for (queries, (name, window)), i in product(kinds, sampled):
         cut = cut_of(trace, i, queries, window and tuple(range(*window)))
         runs[f"{queries}.{name}", i] = (ids, (cut,))
     # sorted by step, so that a step's cut and its removal share a pack where both fit
@@ -154,14 +156,17 @@ def _by_window(
     queries: str, layers: Mapping[str, tuple[int, int] | None], pack: Scored, n_steps: int
 ) -> dict[str, np.ndarray]:
     parts = {name: window for name, window in layers.items() if window is not None}
-    of = [[pack.outcomes[f"{queries}.{name}", i] for i in range(n_steps)] for name in parts]
+    of = [[pack.outcomes.get((f"{queries}.{name}", i)) for i in range(n_steps)] for name in parts]
     return _measures(of) | {"layers": np.array([(a + 1, b) for a, b in parts.values()])}
 
 
-def _measures(outcomes: list[list[Outcome]]) -> dict[str, np.ndarray]:
-    """`tv` and `log_odds` of a grid of outcomes, as arrays; NaN if a number is not finite."""
+def _measures(outcomes: Sequence[Sequence[Outcome | None]]) -> dict[str, np.ndarray]:
+    """`tv` and `log_odds` of a grid of outcomes, as arrays; NaN if a number is not finite, or
+    there is no outcome."""
     return {
-        name: np.array([[getattr(o, name) for o in row] for row in outcomes], dtype=np.float32)
+        name: np.array(
+            [[getattr(o, name, None) for o in row] for row in outcomes], dtype=np.float32
+        )
         for name in ("tv", "log_odds")
     }
 
@@ -172,7 +177,8 @@ def _heads(
     """A record of knockouts of every single head of every layer, for the step that matters most."""
     queries = settings.queries[0]
     n_steps = len(trace.counted_steps)
-    moved = [whole.outcomes[f"{queries}.{_ALL}", i].tv or 0.0 for i in range(n_steps)]
+    of_steps = [whole.outcomes.get((f"{queries}.{_ALL}", i)) for i in range(n_steps)]
+    moved = [(o and o.tv) or 0.0 for o in of_steps]
     position = int(np.argmax(moved))
     ids = prefix_ids(model, asking, trace)
     n_heads = model.hf.config.get_text_config().num_attention_heads

@@ -57,6 +57,9 @@ class Probe:
     from_outside: Mapping[str, tuple[str, ...]] | None = None
     """Setting -> the values that it may have for an API model, of which only texts are known; None
     if such a model cannot be measured."""
+    samples_steps: bool = False
+    """Whether the probe edits steps one by one, and only those of a trace's sample if it has one
+    (`Trace.is_sampled`); its lists have None for the others."""
     listed: int = UNLISTED
     """Place of the probe in lists and tables; probes of one place are sorted by name."""
     version: int = 1
@@ -85,6 +88,7 @@ def probe(
     reads_labels: bool = False,
     on_excluded: bool = False,
     from_outside: Mapping[str, tuple[str, ...]] | None = None,
+    samples_steps: bool = False,
     listed: int = UNLISTED,
     version: int = 1,
 ) -> Callable[[F], F]:
@@ -107,6 +111,7 @@ def probe(
             reads_labels,
             on_excluded,
             from_outside,
+            samples_steps,
             listed,
             version,
         )

@@ -127,6 +127,7 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
 @probe(
     "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
     listed=1,
+    samples_steps=True,
     words=("cue", "labels", "reprompts"),
     reads_labels=True,
     calls=_calls,
@@ -150,7 +151,8 @@ def slrc(
     only the edit can cause it; in the scored reading `..._log_odds` follow the chain's answer
     (`answer`, `reference`) and `..._forced_log_odds` the baseline.
 
-    Lists have one value per counted step, in the order of `steps`, or one per shuffle; those of
+    Lists have one value per counted step, in the order of `steps`, or one per shuffle; None stands
+    for a step that is not in the trace's sample (`Trace.sampling`); those of
     `emptied`, the branch without any reasoning (`prefix` framing only), have one value. An answer
     that does not parse is its own value: it differs from every answer. If the baseline does not
     parse, fewer than two answers can be scored, or the reasoning leaves the model no room to
@@ -225,7 +227,8 @@ def _arms(
 ) -> dict[Arm, Trace]:
     """Arm (kind of edit, index in the record's list) -> edited trace."""
     arms: dict[Arm, Trace] = {BASELINE: trace, ("emptied", 0): truncate_after_token(trace, 0)}
-    for i, step in enumerate(steps):
+    edited = [(i, step) for i, step in enumerate(steps) if trace.is_sampled(step)]
+    for i, step in edited:
         if "remove" in settings.edits:
             arms["removed", i] = remove_step(trace, step)
         arms["alone", i] = keep_only_step(trace, step)
@@ -233,7 +236,7 @@ def _arms(
         for k in range(settings.shuffles):
             arms["shuffled", k] = shuffle_steps(trace, settings.seed * 1000 + k)
     if {"corrupt", "regenerate", "control"} & set(settings.edits):
-        for i, step in enumerate(steps):
+        for i, step in edited:
             try:
                 arms["corrupted", i] = corrupt_step(
                     trace, step, settings.seed, model.encode, model.pieces
@@ -241,7 +244,7 @@ def _arms(
             except (NotCorruptible, NotWritable):
                 continue
     if "control" in settings.edits:
-        for i, step in enumerate(steps):
+        for i, step in edited:
             # A control only where there is a corruption: the two are compared step by step.
             if ("corrupted", i) in arms:
                 with contextlib.suppress(NotWritable):
@@ -374,7 +377,10 @@ def _described(
     }
     if {"corrupt", "regenerate", "control"} & set(settings.edits):
         corrupted = [arms.get(("corrupted", i)) for i in range(len(steps))]
-        values["corruptible"] = [m is not None for m in corrupted]
+        values["corruptible"] = [
+            m is not None if trace.is_sampled(s.index) else None
+            for s, m in zip(steps, corrupted, strict=True)
+        ]
         values["corrupted_text"] = [
             "" if m is None else next(x.text.strip() for x in m.steps if x.index == s.index)
             for s, m in zip(steps, corrupted, strict=True)

@@ -27,7 +27,7 @@ from faithscope.experiments.engine.traces.sections import (
     GenerationConfig,
     GivenConfig,
     ModelConfig,
-    StepsConfig,
+    SampledStepsConfig,
     TaskName,
     known,
 )
@@ -85,7 +85,7 @@ class _TracesConfig(FolderConfig):
     data: DataConfig = DataConfig()
     traces: GivenConfig = GivenConfig()
     generation: GenerationConfig = GenerationConfig()
-    steps: StepsConfig = StepsConfig()
+    steps: SampledStepsConfig = SampledStepsConfig()
     probes: Annotated[list[ProbeName], *OneOrMany]
     """Names of the probes to measure (`faithscope list probes`)."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
@@ -161,6 +161,16 @@ class _TracesConfig(FolderConfig):
             ]
         if problems:
             raise ValueError("\n".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _a_sample_has_a_probe(self) -> Self:
+        if self.steps.sample is not None and not any(PROBES[p].samples_steps for p in self.probes):
+            able = ", ".join(name for name, probe in PROBES.items() if probe.samples_steps)
+            raise ValueError(
+                f"steps.sample: none of {', '.join(self.probes)} edits steps one by one; add one "
+                f"of {able}, or take the sample out"
+            )
         return self
 
     @model_validator(mode="after")

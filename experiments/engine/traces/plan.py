@@ -78,6 +78,13 @@ class TracePlan(RunPlan[TracesConfig, Item]):
     def lines(self, index: Index) -> list[str]:
         config = self.config
         lines = [f"probes      {', '.join(config.probes)}"]
+        if (n := config.steps.sample) is not None:
+            able = [p for p in config.probes if PROBES[p].samples_steps]
+            whole = [p for p in config.probes if not PROBES[p].samples_steps]
+            rest = f"; all steps by {', '.join(whole)}" if whole else ""
+            lines.append(
+                f"steps       at most {n} of a chain, at random, by {', '.join(able)}{rest}"
+            )
         if self.chains:
             lines.append(f"chains      {self.chains}")
         traces_to = "traces to write" if config.traces.path is None else "traces to encode"
@@ -233,7 +240,7 @@ def _given(config: TracesConfig) -> TracePlan:
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     """The settings of the config that determine every trace of a model."""
-    rules = {"version": SEGMENTATION, **config.steps.model_dump()}
+    rules = {"version": SEGMENTATION, **config.steps.model_dump(exclude={"sample"})}
     steps = {"schema": SCHEMA, "steps": rules, **versions(answers=ANSWERS)}
     given = config.traces.path is not None
     if model.startswith(API) and not given:
@@ -296,9 +303,14 @@ class _Names:
         of_model = config.of(model)
         settings = {name: of_model.settings(name) for name in of_model.probes}
         self.limits = {name: of.limit for name, of in settings.items()}
+        drawn = config.steps.sample
+        sample = {} if drawn is None else {"sample": drawn, "seed_of_sample": config.seed}
         self.probes = {
             name: UnitIds(
-                probe=name, settings=of.decides(), **versions(measure=PROBES[name].version)
+                probe=name,
+                settings=of.decides(),
+                **(sample if PROBES[name].samples_steps else {}),
+                **versions(measure=PROBES[name].version),
             )
             for name, of in settings.items()
         }

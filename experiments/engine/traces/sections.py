@@ -213,3 +213,12 @@ class StepsConfig(CutConfig):
 
     conclusion: Literal["strip", "keep"] = "strip"
     """Whether the statement of the answer that ends the text is a step (`keep`)."""
+
+
+class SampledStepsConfig(StepsConfig):
+    """Settings of the steps of reasoning, and of how many of them are edited."""
+
+    sample: StrictInt | None = Field(default=None, ge=2)
+    """Most steps of a chain that are edited one by one, drawn at random by the run's seed; null
+    edits all. Probes that read every step in one forward, or that need neighbouring steps, measure
+    all steps, and `faithscope run --dry-run` names them."""

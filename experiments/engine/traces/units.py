@@ -71,6 +71,7 @@ def measure(
     from faithscope.experiments.data.traces import asking_for
 
     asking = asking_for(model, task, trace)
+    trace = trace.sampling(config.steps.sample, config.seed)
     return PROBES[probe].measure(model, trace, asking, config.settings(probe))
 
 

@@ -92,8 +92,10 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     counted = of_total + ", ".join(map(_counted, counts, ("trace", "model", "task")))
     done = set(tables["edits"]["edit"]) if edited else set()
     edits = [words for edit, words in DONE.items() if edit in done]
+    sample = (results.stored.get("steps") or {}).get("sample")
+    which = "Every step" if sample is None else f"Each of at most {sample} steps, drawn at random,"
     asked = (
-        f". Every step was {'; '.join(edits)}; and the answer asked again each time."
+        f". {which} was {'; '.join(edits)}; and the answer asked again each time."
         if edits
         else "."
         if edited

@@ -8,7 +8,7 @@ from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.tidy import mean
+from faithscope.experiments.analysis.tidy import mean, present
 from faithscope.experiments.studies.slrc.measure_helpers import (
     PLACE,
     REMOVED,
@@ -38,7 +38,7 @@ FILLERS = aggregates.grouped(
 )
 BEYOND = Column("beyond_filler", "removed minus filled", "What removal claims and filler does not.")
 SCORES = mean_steps(OF_STEPS) | WHOLE
-SCORES[BEYOND] = lambda r: mean(r["removed_flips"]) - mean(r["flips"])
+SCORES[BEYOND] = lambda r: mean(present(r["removed_flips"])) - mean(present(r["flips"]))
 
 filler_picture = picture(
     "filler",
@@ -62,7 +62,7 @@ filler_picture = picture(
 
 
 def _calls(records: OfItem) -> int:
-    return 1 + len(records) * records[0]["n_steps"]
+    return 1 + sum(len(present(r["flips"])) for r in records)
 
 
 REPORT = MeasureReport(

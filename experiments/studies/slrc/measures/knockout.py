@@ -48,12 +48,17 @@ def _rank(record: Record) -> tuple[int, bool, int, str]:
 
 
 def _agreement(r: Record) -> float | None:
-    return mean_present([a == b for a, b in zip(r["flips"], r["removed_flips"], strict=True)])
+    return mean_present([a == b for a, b in _pairs(r)])
+
+
+def _pairs(r: Record) -> list[tuple[bool, bool]]:
+    """Flips of each edited step by knockout and by removal."""
+    pairs = zip(r["flips"], r["removed_flips"], strict=True)
+    return [(a, b) for a, b in pairs if a is not None and b is not None]
 
 
 def _beyond(r: Record) -> float | None:
-    pairs = zip(r["removed_flips"], r["flips"], strict=True)
-    return mean_present([float(a) - float(b) for a, b in pairs])
+    return mean_present([float(b) - float(a) for a, b in _pairs(r)])
 
 
 WINDOWS = aggregates.grouped(
