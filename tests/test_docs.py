@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+import os
 import re
 import runpy
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -76,8 +81,88 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     assert (left["without"][0, -1] - ours.logits[0]).abs().max() > 1e-3
 
 
-def test_the_pages_of_keys_and_columns_are_what_the_code_declares() -> None:
-    for page, text in runpy.run_path(str(ROOT / "tools" / "reference.py"))["PAGES"].items():
+def test_made_pages_are_what_the_code_declares() -> None:
+    from faithscope.probes import PROBES
+
+    pages = runpy.run_path(str(ROOT / "tools" / "reference.py"))["PAGES"]
+    assert pages.keys() >= {"columns.md", "configuration.md", "measures.md", "symptoms.md"}
+    assert pages.keys() >= {f"measures/{name}.md" for name in PROBES}
+    for page, text in pages.items():
         made = text()
         assert made == (ROOT / "docs" / page).read_text(), "run `python tools/reference.py`"
         assert "|  |\n" not in made, f"{page}: a key or column without its meaning"
+
+
+DOCS = ROOT / "docs"
+MADE_BEFORE_A_BUILD = ("api/*", "project/*", "tutorials/*")
+"""Pages that `docs/conf.py` makes, as the lists of pages name them."""
+
+
+def pages() -> list[Path]:
+    made = {pattern.removesuffix("/*") for pattern in MADE_BEFORE_A_BUILD}
+    return [p for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in made]
+
+
+def listed(page: Path) -> Iterator[Path]:
+    """The pages that a page lists, those that they list included."""
+    for block in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):
+        for entry in block.splitlines():
+            if entry and not entry.startswith(":") and entry not in MADE_BEFORE_A_BUILD:
+                found = sorted(DOCS.glob(f"{entry}.md"))
+                assert found, f"{page.name} lists {entry}, which is no page"
+                for child in found:
+                    yield from (child, *listed(child))
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    index = DOCS / "index.md"
+    assert {index, *listed(index)} == set(pages())
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub and the site make them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", [*pages(), ROOT / "README.md"], ids=lambda p: p.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+        path, _, anchor = link.partition("#")
+        if "://" in link or path.startswith(("tutorials/", "docs/tutorials/")):
+            continue
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_warnings_and_has_every_page_as_markdown(tmp_path: Path) -> None:
+    missing = [m for m in ("sphinx", "myst_nb", "pydata_sphinx_theme") if not _is_there(m)]
+    if missing:
+        pytest.skip(f"no {', '.join(missing)}: pip install 'faithscope[docs]'")
+    site = tmp_path / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(DOCS), str(site)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    made = {p.relative_to(site).with_suffix("") for p in site.rglob("*.html")}
+    pages_alone = {p for p in made if p.name not in ("search", "genindex")}
+    assert pages_alone == {p.relative_to(site).with_suffix("") for p in site.rglob("*.md")}
+    assert {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")} <= {p.name for p in made}
+    index = (site / "llms.txt").read_text("utf-8")
+    links = {Path(link).with_suffix("") for link in re.findall(r"\]\((.+?\.md)\)", index)}
+    assert links == pages_alone - {Path("index")}
+    # a search finds a config key and a column
+    terms = (site / "searchindex.js").read_text("utf-8")
+    assert "least_label_mass" in terms
+    assert "beyond_control" in terms
+
+
+def _is_there(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
