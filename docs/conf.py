@@ -64,12 +64,19 @@ def _prepare(app: Sphinx) -> None:
         shutil.rmtree(DOCS / folder, ignore_errors=True)
         (DOCS / folder).mkdir()
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
-        shutil.copyfile(ROOT / name, DOCS / "project" / name.lower())
+        text = (ROOT / name).read_text(encoding="utf-8")
+        text = re.sub(r"`?docs/([\w/]+\.md)`?", _linked, text)
+        (DOCS / "project" / name.lower()).write_text(text, encoding="utf-8")
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
         # jupytext's notebooks do not name their language, which highlighting needs
         notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "python"}
         nbformat.write(notebook, DOCS / "tutorials" / path.name)
+
+
+def _linked(name: re.Match[str]) -> str:
+    """A link to a page that is there; the changelog names pages that are gone."""
+    return f"[{name[1]}](../{name[1]})" if (DOCS / name[1]).exists() else name[0]
 
 
 def _title(app: Sphinx, page: str) -> str:
