@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from faithscope.experiments.cli import execute
+from faithscope.experiments.cli import docs, execute
 from faithscope.interp import Branch
 
 ROOT = Path(__file__).parents[1]
@@ -117,6 +117,60 @@ def listed(page: Path) -> Iterator[Path]:
 def test_every_page_can_be_reached_from_the_index() -> None:
     index = DOCS / "index.md"
     assert {index, *listed(index)} == set(pages())
+
+
+def test_every_page_that_is_named_is_there() -> None:
+    """Messages, docstrings and configs name pages as `faithscope docs PAGE`."""
+    listed = ["git", "ls-files", "*.py", "*.yaml", "*.md", ":!tests"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    named = {
+        (name, file)
+        for file in files.split()
+        for name in re.findall(r"faithscope docs ([a-z][\w/]*)", (ROOT / file).read_text("utf-8"))
+    }
+    assert ("given", "experiments/data/given/reading.py") in named
+    assert [(name, file) for name, file in named if name not in docs.names()] == []
+
+
+def test_pages_are_printed_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["docs"]) == 0
+    assert (
+        "given                     Chains that were written elsewhere\n" in capsys.readouterr().out
+    )
+    for name in ("measures/filler", "filler", "docs/measures/filler.md"):
+        assert execute(["docs", name]) == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith("# Filler tokens\n")
+        assert "<!--" not in printed
+    assert execute(["docs", "measures"]) == 0
+    assert "toctree" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("givn", "no page 'givn'; did you mean 'given'?"),
+        ("slrc", "'slrc' may be measures/slrc or papers/slrc; give the whole name"),
+        ("zzz", "no page 'zzz'; faithscope docs lists all pages"),
+    ],
+)
+def test_a_page_that_is_not_there(page: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["docs", page]) == 2
+    assert capsys.readouterr().err == f"error: docs: {said}\n"
+
+
+def test_a_page_opens_in_a_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path))
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    assert execute(["docs", "given", "--open"]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert opened == [page.as_uri()]
+    assert '<a href="compare.html">' in page.read_text("utf-8")
+    assert (page.parent / "compare.html").is_file()
+    assert (page.parent / "explore.png").is_file()
 
 
 def anchors(page: Path) -> set[str]:

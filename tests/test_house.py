@@ -219,7 +219,7 @@ def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
     assert done.stdout.strip() == homes
 
 
-BESIDE = ("configs", "slurm", "pyproject.toml", "README.md", "LICENSE")
+BESIDE = ("configs", "docs", "slurm", "pyproject.toml", "README.md", "LICENSE")
 """Further files and folders that a wheel is built from."""
 
 
@@ -246,7 +246,9 @@ def test_a_wheel_holds_every_file_of_the_four_rooms(tmp_path: Path) -> None:
     assert wanted <= held
     configs = {f"{PACKAGE}/{name}" for name in files.split() if name.startswith("configs/")}
     profile = f"{PACKAGE}/slurm/profile.example"
-    assert {f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed", profile, *configs} <= held
+    pages = {f"{PACKAGE}/{n}" for n in files.split() if n.startswith("docs/") and n.endswith(".md")}
+    assert {f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed", profile, *configs, *pages} <= held
+    assert f"{PACKAGE}/docs/conf.py" not in held
     assert not {name.split("/")[0] for name in held} & set(MAY_IMPORT)
 
 

@@ -157,7 +157,7 @@ def _imported(node: ast.stmt, name: str, home: str) -> Iterator[str]:
 
 def _text_below(tree: ast.Module | ast.ClassDef, node: ast.stmt) -> str:
     """The string that stands below a definition and describes it."""
-    after = tree.body[tree.body.index(node) + 1 :]
-    first = after[0] if after else None
-    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return str(first.value.value) if is_text else ""
+    match tree.body[tree.body.index(node) + 1 :]:
+        case [ast.Expr(value=ast.Constant(value=text)), *_]:
+            return str(text)
+    return ""
