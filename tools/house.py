@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_300,
     "experiments/studies/training": 2_850,
-    "tests": 57_000,
+    "tests": 57_050,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
