@@ -3,6 +3,7 @@
 # make test-all   ... and the slow ones
 # make test-slurm ... those on a real Slurm alone, which is installed (Debian, as root)
 # make lint       ruff and pyright
+# make docs       install the extra `docs`, then build the documentation; ends with its path
 # make lock       write lock.txt: what would be installed here, with hashes (tools/lock.py)
 # make clean      remove .venv and what tools left; runs/ stays
 #
@@ -19,7 +20,7 @@ STAMP := .venv/installed
 
 EXTRAS := bundled,tl,nnsight,notebook,judge,train,dev
 
-.PHONY: demo test test-all test-slurm lint lock clean
+.PHONY: demo test test-all test-slurm lint docs lock clean
 
 demo: $(STAMP)
 	@out=$$($(BIN)/faithscope run configs/quickstart.yaml) || exit $$?; \
@@ -40,6 +41,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+docs: $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	@echo "documentation: build/docs/index.html"
+
 lock: $(STAMP)
 	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) --dry-run --ignore-installed --report .venv/report.json -c constraints.txt '.[$(EXTRAS)]'
 	$(BIN)/python tools/lock.py .venv/report.json > lock.txt
@@ -54,5 +60,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/api docs/project docs/tutorials *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

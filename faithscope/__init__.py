@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faithscope import _rooms  # noqa: F401, must be first: it finds the others
 from faithscope.interp.errors import UserError
 from faithscope.interp.schemes import Scheme, register_scheme
 

@@ -1,4 +1,4 @@
-"""Collection of hidden states from which linear probes (classifiers) may read the answer.
+"""Linear probes: hidden states from which a classifier may read the answer, place by place.
 
 Can a linear classifier read the answer from hidden states before the reasoning, during it, or only
 after it? Alain & Bengio, "Understanding intermediate layers using linear classifier probes" (2016).

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+import os
 import re
 import runpy
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from faithscope.experiments.cli import execute
+from faithscope.experiments.cli import docs, execute
 from faithscope.interp import Branch
 
 ROOT = Path(__file__).parents[1]
@@ -76,8 +81,142 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     assert (left["without"][0, -1] - ours.logits[0]).abs().max() > 1e-3
 
 
-def test_the_pages_of_keys_and_columns_are_what_the_code_declares() -> None:
-    for page, text in runpy.run_path(str(ROOT / "tools" / "reference.py"))["PAGES"].items():
+def test_made_pages_are_what_the_code_declares() -> None:
+    from faithscope.probes import PROBES
+
+    pages = runpy.run_path(str(ROOT / "tools" / "reference.py"))["PAGES"]
+    assert pages.keys() >= {"columns.md", "configuration.md", "measures.md", "symptoms.md"}
+    assert pages.keys() >= {f"measures/{name}.md" for name in PROBES}
+    for page, text in pages.items():
         made = text()
         assert made == (ROOT / "docs" / page).read_text(), "run `python tools/reference.py`"
         assert "|  |\n" not in made, f"{page}: a key or column without its meaning"
+
+
+DOCS = ROOT / "docs"
+MADE_BEFORE_A_BUILD = ("api/*", "project/*", "tutorials/*")
+"""Pages that `docs/conf.py` makes, as the lists of pages name them."""
+
+
+def pages() -> list[Path]:
+    made = {pattern.removesuffix("/*") for pattern in MADE_BEFORE_A_BUILD}
+    return [p for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in made]
+
+
+def listed(page: Path) -> Iterator[Path]:
+    """The pages that a page lists, those that they list included."""
+    for block in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):
+        for entry in block.splitlines():
+            if entry and not entry.startswith(":") and entry not in MADE_BEFORE_A_BUILD:
+                found = sorted(DOCS.glob(f"{entry}.md"))
+                assert found, f"{page.name} lists {entry}, which is no page"
+                for child in found:
+                    yield from (child, *listed(child))
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    index = DOCS / "index.md"
+    assert {index, *listed(index)} == set(pages())
+
+
+def test_every_page_that_is_named_is_there() -> None:
+    """Messages, docstrings and configs name pages as `faithscope docs PAGE`."""
+    listed = ["git", "ls-files", "*.py", "*.yaml", "*.md", ":!tests"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    named = {
+        (name, file)
+        for file in files.split()
+        for name in re.findall(r"faithscope docs ([a-z][\w/]*)", (ROOT / file).read_text("utf-8"))
+    }
+    assert ("given", "experiments/data/given/reading.py") in named
+    assert [(name, file) for name, file in named if name not in docs.names()] == []
+
+
+def test_pages_are_printed_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["docs"]) == 0
+    assert (
+        "given                     Chains that were written elsewhere\n" in capsys.readouterr().out
+    )
+    for name in ("measures/filler", "filler", "docs/measures/filler.md"):
+        assert execute(["docs", name]) == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith("# Filler tokens\n")
+        assert "<!--" not in printed
+    assert execute(["docs", "measures"]) == 0
+    assert "toctree" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("givn", "no page 'givn'; did you mean 'given'?"),
+        ("slrc", "'slrc' may be measures/slrc or papers/slrc; give the whole name"),
+        ("zzz", "no page 'zzz'; faithscope docs lists all pages"),
+    ],
+)
+def test_a_page_that_is_not_there(page: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["docs", page]) == 2
+    assert capsys.readouterr().err == f"error: docs: {said}\n"
+
+
+def test_a_page_opens_in_a_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path))
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    assert execute(["docs", "given", "--open"]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert opened == [page.as_uri()]
+    assert '<a href="compare.html">' in page.read_text("utf-8")
+    assert (page.parent / "compare.html").is_file()
+    assert (page.parent / "explore.png").is_file()
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub and the site make them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", [*pages(), ROOT / "README.md"], ids=lambda p: p.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+        path, _, anchor = link.partition("#")
+        if "://" in link or path.startswith(("tutorials/", "docs/tutorials/")):
+            continue
+        target = page.parent / path if path else page
+        assert target.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_warnings_and_has_every_page_as_markdown(tmp_path: Path) -> None:
+    missing = [m for m in ("sphinx", "myst_nb", "pydata_sphinx_theme") if not _is_there(m)]
+    if missing:
+        pytest.skip(f"no {', '.join(missing)}: pip install 'faithscope[docs]'")
+    site = tmp_path / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(DOCS), str(site)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    made = {p.relative_to(site).with_suffix("") for p in site.rglob("*.html")}
+    pages_alone = {p for p in made if p.name not in ("search", "genindex")}
+    assert pages_alone == {p.relative_to(site).with_suffix("") for p in site.rglob("*.md")}
+    assert {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")} <= {p.name for p in made}
+    index = (site / "llms.txt").read_text("utf-8")
+    links = {Path(link).with_suffix("") for link in re.findall(r"\]\((.+?\.md)\)", index)}
+    assert links == pages_alone - {Path("index")}
+    # a search finds a config key and a column
+    terms = (site / "searchindex.js").read_text("utf-8")
+    assert "least_label_mass" in terms
+    assert "beyond_control" in terms
+
+
+def _is_there(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None

@@ -219,7 +219,44 @@ def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
     assert done.stdout.strip() == homes
 
 
-BESIDE = ("configs", "slurm", "pyproject.toml", "README.md", "LICENSE")
+LINKS = {"interp", "interventions", "probes", "experiments", "configs", "docs", "slurm"}
+"""Links in the folder of the package to the folders beside it."""
+
+
+def import_without_links(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Imports the package from a checkout in which Git wrote links as files with their targets."""
+    package = folder / PACKAGE
+    package.mkdir()
+    for name in ("__init__.py", "_rooms.py"):
+        shutil.copy(ROOT / PACKAGE / name, package / name)
+    for name in LINKS:
+        (package / name).write_text(f"../{name}")
+    code = (
+        "import faithscope; from faithscope.experiments.cli import docs; "
+        "from faithscope.experiments.config import shipped; "
+        "print(faithscope.load.__module__, 'given' in docs.names(), 'slrc' in shipped.names())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_a_checkout_without_symbolic_links_works(tmp_path: Path) -> None:
+    assert {p.name for p in (ROOT / PACKAGE).iterdir() if p.is_symlink()} == LINKS
+    for name in LINKS:
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = import_without_links(tmp_path)
+    assert done.stdout == "faithscope.interp.loading True True\n", done.stderr
+
+
+def test_a_package_without_its_rooms_says_what_to_do(tmp_path: Path) -> None:
+    done = import_without_links(tmp_path)
+    assert done.returncode == 1
+    assert f"faithscope at {tmp_path / PACKAGE} is incomplete" in done.stderr
+    assert "core.symlinks=true" in done.stderr
+
+
+BESIDE = ("configs", "docs", "slurm", "pyproject.toml", "README.md", "LICENSE")
 """Further files and folders that a wheel is built from."""
 
 
@@ -246,7 +283,9 @@ def test_a_wheel_holds_every_file_of_the_four_rooms(tmp_path: Path) -> None:
     assert wanted <= held
     configs = {f"{PACKAGE}/{name}" for name in files.split() if name.startswith("configs/")}
     profile = f"{PACKAGE}/slurm/profile.example"
-    assert {f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed", profile, *configs} <= held
+    pages = {f"{PACKAGE}/{n}" for n in files.split() if n.startswith("docs/") and n.endswith(".md")}
+    assert {f"{PACKAGE}/__init__.py", f"{PACKAGE}/py.typed", profile, *configs, *pages} <= held
+    assert f"{PACKAGE}/docs/conf.py" not in held
     assert not {name.split("/")[0] for name in held} & set(MAY_IMPORT)
 
 

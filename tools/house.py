@@ -15,9 +15,9 @@ BUDGETS = {
     "interp": 10_050,
     "interventions": 2_450,
     "probes": 10_250,
-    FIRST_FLOOR: 73_550,
+    FIRST_FLOOR: 73_650,
     "experiments/analysis": 11_800,
-    "experiments/cli": 1_500,
+    "experiments/cli": 1_650,
     "experiments/config": 1_300,
     "experiments/data": 7_950,
     "experiments/engine": 9_450,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_350,
     "experiments/studies/training": 2_850,
-    "tests": 57_150,
+    "tests": 57_350,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

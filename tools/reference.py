@@ -1,28 +1,36 @@
-"""Maker of the documentation's pages of config keys and columns: `python tools/reference.py`.
+"""Maker of the pages of config keys, columns and measures in `docs`: `python tools/reference.py`.
 
-The pages are made from the code's declarations; a test checks that they are up to date.
+The pages, or the parts of a page that stand between `<!-- made: NAME -->` and `<!-- end -->`, are
+made from the code's declarations and `docs/planted.csv`; a test checks that they are up to date.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import measure_pages
+from measure_pages import DOCS, made, table
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import faithscope.experiments.studies  # noqa: F401, registers them
 from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.published import read_cells
+from faithscope.experiments.analysis.published.runs import paper_of, papers
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.study import STUDIES, Study
+from faithscope.experiments.engine.tallies.reasons import REMEDIES, WORDS
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
+from faithscope.probes import PROBES
 
-DOCS = Path(__file__).parents[1] / "docs"
 MADE = "This page is made by `python tools/reference.py`"
 COLUMNS = f"""# Columns of the tables
 
@@ -46,17 +54,9 @@ def _studies() -> Iterator[Study]:
     return (s for s in STUDIES.values() if s.config().__module__.startswith("faithscope."))
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"| {' | '.join('---' for _ in head)} |"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-    yield ""
-
-
 def _of_columns(columns: Iterable[Column]) -> Iterator[str]:
     rows = [(f"`{c.name}`", c.heading, c.meaning) for c in columns]
-    return _table(("column", "heading", "what it is"), rows)
+    return table(("column", "heading", "what it is"), rows)
 
 
 def columns() -> str:
@@ -66,8 +66,8 @@ def columns() -> str:
         report: Report = study.report()
         lines += [f"## {study.name}", "", *_of_columns(report.columns.values())]
         alike: dict[tuple[Column, ...], list[str]] = {}
-        for table, own in report.columns_of.items():
-            alike.setdefault(tuple(own.values()), []).append(f"`{table}`")
+        for name, own in report.columns_of.items():
+            alike.setdefault(tuple(own.values()), []).append(f"`{name}`")
         for own, tables in alike.items():
             if own:
                 lines += [f"### {', '.join(tables)}", "", *_of_columns(own)]
@@ -108,7 +108,7 @@ def _default(field: FieldInfo) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(str, value))}]"
-    return str(value) if isinstance(value, str) else shown(value)
+    return str(value).replace("\n", "⏎") if isinstance(value, str) else shown(value)
 
 
 def _keys(kind: type[BaseModel], place: str = "") -> Iterator[tuple[str, str, str, str]]:
@@ -129,13 +129,87 @@ def keys() -> str:
     lines = [KEYS]
     for study in _studies():
         named = "no `benchmark:`" if study.unnamed else f"`benchmark: {study.name}`"
-        lines += [f"## {study.name} ({named})", "", *_table(head, _keys(study.config()))]
-    lines += ["## A model file of RFEval (`model.profiles`)", "", *_table(head, _keys(ModelFile))]
+        lines += [f"## {study.name} ({named})", "", *table(head, _keys(study.config()))]
+    lines += ["## A model file of RFEval (`model.profiles`)", "", *table(head, _keys(ModelFile))]
     return "\n".join(lines).rstrip() + "\n"
 
 
-PAGES = {"columns.md": columns, "configuration.md": keys}
+def paper(name: str) -> str:
+    """The made part of the page of a paper: its printed tables that a run can stand beside."""
+    one = paper_of(name)
+    cells = Counter(cell.table for cell in read_cells(one.cells))
+    head = ("table", "what the paper shows there", "printed cells", "carried out by")
+    rows = (
+        (
+            f"`{name}.{t.name}`",
+            t.title,
+            str(cells[t.name]),
+            f"`{' '.join((t.config, *t.sets))}`" if t.config else f"Nothing: {t.why_not}",
+        )
+        for t in one.tables
+    )
+    differs = {line: None for t in one.tables for line in t.differs}
+    lines = [*table(head, rows), "Known differences between these configs and the paper:", ""]
+    return "\n".join([*lines, *(f"- {line}" for line in differs)] if differs else lines[:-2])
+
+
+def reasons() -> str:
+    """Table of the reasons for leaving out an item that all studies share."""
+    head = ("reason", "what it means", "what would avoid it")
+    rows = ((f"`{reason}`", words, REMEDIES.get(reason, "–")) for reason, words in WORDS.items())
+    return "\n".join(table(head, rows))
+
+
+def settings(probe: str) -> list[tuple[str, ...]]:
+    """Rows on the config keys of a probe."""
+    return list(_keys(PROBES[probe].settings, f"{probe}."))
+
+
+def linked(text: str, page: str) -> str:
+    """The text of a page with the command that prints another page made a link to it."""
+    up = "../" * page.count("/")
+    return _COMMAND.sub(lambda found: f"[`{found[1]}`]({up}{found[2]}.md)", text)
+
+
+PARTS = {
+    "short table": measure_pages.planted,
+    "measures": measure_pages.pages,
+    "reasons": reasons,
+    **{f"paper {name}": partial(paper, name) for name in papers()},
+    **{
+        f"measure {name}": lambda name=name: measure_pages.measure(name, settings(name))
+        for name in PROBES
+    },
+}
+"""Name of a made part of a page -> maker of its text."""
+_COMMAND = re.compile(r"`?(faithscope docs ([\w/]+))`?")
+_PART = re.compile(r"<!-- made: (.+?) -->\n.*?<!-- end -->", re.S)
+
+
+def filled(page: Path) -> str:
+    """Text of a page with its made parts as the code declares them; a measure without a page gets
+    one."""
+    if page.exists():
+        text = page.read_text(encoding="utf-8")
+    else:
+        text = made(f"measure {page.stem}", "") + "\n" + measure_pages.CHOICES
+    name = page.relative_to(DOCS).as_posix()
+    return _PART.sub(lambda part: made(part[1], linked(PARTS[part[1]](), name)), text)
+
+
+def _pages() -> Iterator[tuple[str, Callable[[], str]]]:
+    """Every page with made parts, by its path below `docs`, with its maker."""
+    yield "columns.md", columns
+    yield "configuration.md", lambda: linked(keys(), "configuration.md")
+    of_measures = {DOCS / "measures" / f"{name}.md" for name in PROBES}
+    for page in sorted({*DOCS.rglob("*.md"), *of_measures}):
+        if not page.exists() or _PART.search(page.read_text(encoding="utf-8")):
+            yield page.relative_to(DOCS).as_posix(), partial(filled, page)
+
+
+PAGES = dict(_pages())
 
 if __name__ == "__main__":
     for page, text in PAGES.items():
+        (DOCS / page).parent.mkdir(exist_ok=True)
         (DOCS / page).write_text(text(), encoding="utf-8")

@@ -22,7 +22,7 @@ from typing import Annotated
 
 import typer
 
-from faithscope.experiments.cli import cluster, folders, machine, reproduce, run, views
+from faithscope.experiments.cli import cluster, docs, folders, machine, reproduce, run, views
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
@@ -49,6 +49,7 @@ GROUPS = {
     "folders": folders.commands,
     "views": views.commands,
     "machine": machine.commands,
+    "docs": docs.commands,
 }
 """Groups of commands that belong to no study, in the order of `faithscope --help`."""
 

@@ -87,8 +87,8 @@ class JudgeConfig(ApiSection, BackendSection):
     """Placement of the layers; `auto` spreads them over the devices of a node."""
     marks: StatedMarks | None = None
     """Marks around the reasoning of a model here, where its chat template does not show them: a
-    name (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads
-    them off the template."""
+    name (`think_tags`, `seed_think`, …; see `faithscope docs given`), [OPENER, CLOSER], or `none`;
+    null reads them off the template."""
 
     @model_validator(mode="after")
     def _a_temperature_where_one_is_needed(self) -> Self:

@@ -178,6 +178,6 @@ def test_a_finished_calculation_is_parsed_and_counts_for_none_of_its_operands(
     ],
 )
 def test_what_two_tokens_do_not_tell_is_read_by_the_parser_alone(language, text, parsed, counted):
-    """What `docs/deviations.md` says the two readings differ by."""
+    """What `faithscope docs papers/slrc` says the two readings differ by."""
     assert first_number(text) == parsed
     assert scored_as(language, text) == ({counted} if counted else set())

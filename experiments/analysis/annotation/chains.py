@@ -67,7 +67,7 @@ class Source:
 
 
 def source_of(path: str | Path) -> Source:
-    """All chains of a run folder, or of a file or folder of given chains (docs/given.md).
+    """All chains of a run folder, or of a file or folder of given chains (`faithscope docs given`).
 
     Raises:
         UserError: there is no such run or file, or it holds nothing to label.

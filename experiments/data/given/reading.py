@@ -109,7 +109,7 @@ def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) ->
     raise UserError(
         f"{file}: its columns ({columns}) are of no known format; say which it is "
         f"(traces.format: {', '.join(r.name for r in readers)}), or give the columns question and "
-        "reasoning (docs/given.md)"
+        "reasoning (faithscope docs given)"
     )
 
 

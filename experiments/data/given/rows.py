@@ -126,7 +126,8 @@ def _plain(value: Any) -> Any:
 
 ROWS = Reader(
     "rows",
-    "rows of your own: question, options, gold, reasoning or steps, answer, model (docs/given.md)",
+    "rows of your own: question, options, gold, reasoning or steps, answer, model "
+    "(faithscope docs given)",
     lambda row: (
         {"question"} < (names := set(map(folded, row))) and bool({"reasoning", "steps"} & names)
     ),

@@ -1,4 +1,4 @@
-"""Task of the user's own questions, from a file (`data.path`, see docs/data.md) or a notebook.
+"""Task of the user's own questions, from a file (`faithscope docs data`) or a notebook.
 
 It is one task for answers of every kind: each question is asked in the words of its kind.
 """
@@ -45,12 +45,13 @@ def load(settings: LoadSettings) -> Iterator[Question]:
     """The questions of `data.path` in the file's order, of any kinds.
 
     Raises:
-        UserError: no file is given, it cannot be read, or a row is not as docs/data.md requires.
+        UserError: no file is given, it cannot be read, or a row is not as `faithscope docs data`
+            requires.
     """
     if settings.path is None:
         raise UserError(
             "task 'own' asks your own questions: give them with --set data.path.own=FILE "
-            "(columns question, answer, options; docs/data.md)"
+            "(columns question, answer, options; faithscope docs data)"
         )
     rows = read_rows(settings.path, settings.split or SPLIT)
     return map(question, with_ids(rows[: settings.limit]))
@@ -135,7 +136,7 @@ def _variant(name: str) -> Callable[[Question], str]:
 
 OWN = Task(
     name=NAME,
-    summary="your own questions, from data.path (docs/data.md)",
+    summary="your own questions, from data.path (faithscope docs data)",
     kind=None,
     load=load,
     cot_prompt=_of_kind("cot_prompt"),

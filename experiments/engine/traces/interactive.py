@@ -99,7 +99,7 @@ def given_traces(
     Each trace has its provenance and labels in `trace.origin.given`.
 
     Args:
-        source: a file, a folder, the folder of a run, or rows (docs/given.md).
+        source: a file, a folder, the folder of a run, or rows (`faithscope docs given`).
         format: the file layout; `auto` detects it by the columns.
         limit: number of chains, drawn from all with the seed of the settings.
         task: task whose words to use; by default the task named like a chain's data set, else

@@ -52,8 +52,8 @@ class ModelConfig(Section):
     """Whether a hybrid model thinks; null leaves it to the model's template."""
     marks: StatedMarks | None = None
     """Marks of the model's reasoning, if its chat template does not show them: a name
-    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads them off
-    the template."""
+    (`think_tags`, `seed_think`, …; see `faithscope docs given`), [OPENER, CLOSER], or `none`; null
+    reads them off the template."""
 
 
 def _per_task(check: Callable[[Any], str | None]) -> PlainValidator:
@@ -123,7 +123,7 @@ class GivenConfig(Section):
     path: StrictStr | None = None
     """A file or folder of given chains, or another run's folder; null lets models write chains."""
     format: Annotated[StrictStr, known(format_problem)] = AUTO
-    """The file layout (docs/given.md); `auto` detects it by the columns."""
+    """The file layout (`faithscope docs given`); `auto` detects it by the columns."""
     limit: StrictInt | None = Field(default=None, ge=1)
     """Number of chains, drawn with the seed from the whole file; a greater one draws these and
     more."""

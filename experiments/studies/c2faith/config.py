@@ -102,8 +102,8 @@ class InternalsConfig(Section):
     """Whether a hybrid model reads the chain as its thinking."""
     marks: StatedMarks | None = None
     """Marks of a model's reasoning, if its chat template does not show them: a name (`think_tags`,
-    `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`; null reads them off the
-    template."""
+    `seed_think`, …; see `faithscope docs given`), [OPENER, CLOSER], or `none`; null reads them off
+    the template."""
 
 
 class InjectionConfig(Section):

@@ -170,11 +170,11 @@ class CompareConfig(FolderConfig):
     """Leave out the traces that some source lacks, so that all measures are compared on the same
     traces; judges are not asked about traces that are known beforehand to be left out."""
     labels: LabelFile | None = None
-    """`path`: a CSV or JSONL file of labels that no run holds (docs/compare.md)."""
+    """`path`: a CSV or JSONL file of labels that no run holds (`faithscope docs compare`)."""
     headline: HeadlineConfig | None = None
     """The primary measure of each kind of evidence (`behaviour`, `logit`, `internal`, `judged`),
     each with `measure` and `higher_is`, for the table `headline` and the first screen of the page
-    (docs/compare.md); null names none."""
+    (`faithscope docs compare`); null names none."""
     report: CompareReport = CompareReport()
 
     @classmethod

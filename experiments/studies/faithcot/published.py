@@ -73,7 +73,7 @@ DIFFERS = (
     "model”); gpt-4.1 in the config is our choice.",
     "The paper gives no threshold for perplexity, answer tracing and information gain, no cut for "
     "early answering, and does not say how many steps are edited; these are ours "
-    "(docs/faithcot.md).",
+    "(faithscope docs faithcot).",
 )
 LABELS = (
     "The two fields of the released labels disagree on 56 chains, and the paper does not say which "
@@ -200,7 +200,8 @@ TABLES = (
         "figure3",
         "Agreement of the annotators by data set.",
         why_not="Two people labelled the chains. `faithscope annotate RUN` lets two others label "
-        "those of a run, and agreement.csv of its export has κ by data set (docs/annotate.md).",
+        "those of a run, and agreement.csv of its export has κ by data set "
+        "(faithscope docs annotate).",
     ),
     OF_LABELS,
     replace(

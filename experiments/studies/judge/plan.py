@@ -88,7 +88,7 @@ def plan(config: JudgeStudyConfig) -> JudgePlan:
         raise ConfigError(
             [
                 "traces.path: missing; give the chains that are to be judged: "
-                "--set traces.path=FILE, or the folder of a run (docs/given.md)"
+                "--set traces.path=FILE, or the folder of a run (faithscope docs given)"
             ]
         )
     t, read = config.traces, config.traces.read(config.seed)

@@ -113,7 +113,7 @@ class SubjectsConfig(Section):
     model's file says."""
     marks: StatedMarks | None = None
     """Marks of a model's reasoning, if neither its chat template nor its file shows them: a name
-    (`think_tags`, `seed_think`, …; docs/given.md), [OPENER, CLOSER], or `none`."""
+    (`think_tags`, `seed_think`, …; see `faithscope docs given`), [OPENER, CLOSER], or `none`."""
 
 
 class ClosedConfig(ApiSection):

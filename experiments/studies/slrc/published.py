@@ -175,7 +175,8 @@ TABLES = (
             "The paper's reward can only be that of CoSR for all five methods, and so is ours: 1 "
             "for a changed answer and -1 for one that stays.",
             "The paper states neither rewards nor the optimiser's settings, and its text has lost "
-            "the number of questions and the adapter's rank; docs/deviations.md names each choice.",
+            "the number of questions and the adapter's rank; faithscope docs papers/training names "
+            "each choice.",
         ),
         incomparable="The paper leaves open most of what it trained with, and does not name the "
         "GPU of its hours.",

@@ -1,8 +1,8 @@
 """What models are trained for: each objective's reward, and the loss beside it.
 
 SLRC (arXiv 2603.22816, section 3.3, Table 6) names five: GRPO, CSR, FARL, CoSR and LC-CoSR; it
-leaves rewards, weights and most settings open (docs/deviations.md). `update_mask` and
-`gradient_mask` are the rivals of arXiv 2605.24286. `follow` is ours: it pays when the answer
+leaves rewards, weights and most settings open (`faithscope docs papers/training`). `update_mask`
+and `gradient_mask` are the rivals of arXiv 2605.24286. `follow` is ours: it pays when the answer
 follows a corrupted step that the model itself writes onward from, which tripping over a gap cannot
 earn.
 """

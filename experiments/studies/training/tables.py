@@ -295,6 +295,7 @@ TABLE_6 = Table(
     ),
     layout=_as_printed,
 )
-"""SLRC's Table 6: the reward can only be CoSR's own for all five methods (docs/deviations.md)."""
+"""SLRC's Table 6: the reward can only be CoSR's own for all five methods (see
+`faithscope docs papers/training`)."""
 TABLES = (TRAININGS, PLANTED, SEEDS, MEASURED_BY_RUN, HISTORY, TABLE_6)
 COLUMNS, OF_TABLES = declared(TABLES)

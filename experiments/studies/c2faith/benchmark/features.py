@@ -2,7 +2,7 @@
 5.5, App. E).
 
 The paper names the edit types and the features of Table 5 but few definitions; the choices made
-here stand with each function and in `docs/deviations.md`.
+here stand with each function and in `faithscope docs papers/c2faith`.
 """
 
 from __future__ import annotations

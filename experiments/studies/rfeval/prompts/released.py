@@ -254,5 +254,5 @@ def _newer(where: str, what: str) -> UserError:
     return UserError(
         f"{where}: {what}; it is read as at commit 9aecc76 of AIDASLab/RFEval and, for "
         f"{QUESTIONS}, bb20192 of RFEval/RFEval: check these out, or give a folder of prompt files "
-        "(docs/rfeval.md)"
+        "(faithscope docs rfeval)"
     )

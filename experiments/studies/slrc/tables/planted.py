@@ -1,8 +1,8 @@
 """Table of every measure on the planted models: does it tell models of known truth apart?
 
-`python -m faithscope.experiments.studies.slrc.tables.planted` prints the short table of the README
-from a given `planted.csv`, by default `docs/planted.csv`, the result of the shipped
-`configs/planted.yaml`.
+`python -m faithscope.experiments.studies.slrc.tables.planted` prints the short table of
+`docs/measures.md` from a given `planted.csv`, by default `docs/planted.csv`, the result of the
+shipped `configs/planted.yaml`.
 
 Each column of `PLANTED` says which models are positive and which negative. Two columns are about
 models that rely on their steps like `faithful` but whose text is unfaithful: it leaves out an

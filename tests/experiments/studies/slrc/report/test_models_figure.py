@@ -199,7 +199,7 @@ def test_the_size_of_a_model_is_counted_or_told(tmp_path):
 
 
 def test_tables_of_two_runs_make_one_comparison(tmp_path):
-    """As docs/closed_models.md has it."""
+    """As `faithscope docs closed_models` has it."""
     table = models(crowded(7))
     for run, of_run in (("open", table[table["open"]]), ("closed", table[~table["open"]])):
         (tmp_path / f"{run}.csv").write_text(to_csv(of_run))
