@@ -7,8 +7,9 @@ and is never re-tokenised: an edit moves or drops ids, and text follows from the
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 AnswerKind = Literal["choice", "label", "number"]
 Unit = Literal["sentence", "item", "paragraph", "given"]
@@ -155,6 +156,9 @@ class Trace:
     edits: tuple[Edit, ...] = ()
     original: Trace | None = field(default=None, repr=False)
     """The trace before its first edit; None for a trace that was never edited."""
+    drawing: ClassVar[Callable[..., str] | None] = None
+    """Function that draws a trace as HTML for a notebook, with records of a probe if there are any.
+    `faithscope` sets it, since this package knows no pages. None draws nothing."""
 
     def __post_init__(self) -> None:
         if len(self.pieces) != len(self.reasoning_ids):
@@ -193,6 +197,10 @@ class Trace:
         """The trace before its first edit; itself if it was never edited. All that edits are
         compared by, the set of scored answers included, is taken from the unedited trace."""
         return self.original or self
+
+    def _repr_html_(self) -> str | None:
+        drawn = type(self).drawing
+        return None if drawn is None else drawn(self)
 
     def edited(self, **changes: Any) -> Trace:
         return replace(self, original=self.unedited, **changes)

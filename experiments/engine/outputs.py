@@ -40,7 +40,8 @@ def sources(run_dir: Path) -> dict[str, Any]:
     files = (
         path
         for path in run_dir.iterdir()
-        if path.name not in (*OUTPUTS, REPRODUCED, EXPORTS, FILE, FOLDER) and not path.name.startswith(".")
+        if path.name not in (*OUTPUTS, REPRODUCED, EXPORTS, FILE, FOLDER)
+        and not path.name.startswith(".")
     )
     return made_of | {"files": dict(_files(run_dir, files))}
 

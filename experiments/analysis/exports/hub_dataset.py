@@ -216,7 +216,9 @@ def _of_one_type(values: Sequence[Any]) -> list[Any]:
     known = [None if value == "" else value for value in known]
     if not any(isinstance(value, str) for value in known):
         return known
-    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in known]
+    return [
+        value if value is None or isinstance(value, str) else json.dumps(value) for value in known
+    ]
 
 
 def _is_missing(value: Any) -> bool:

@@ -227,5 +227,3 @@ def _means(samples: Sequence[EvalSample]) -> list[Any]:
         )
         for name, known in values.items()
     ]
-
-

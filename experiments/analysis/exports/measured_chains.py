@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from faithscope.experiments.analysis.comparison.scores import (
@@ -159,9 +160,7 @@ def _of_trace(run: Run, record: Record, place: Place, items: Rows, steps: Rows) 
     )
 
 
-def _of_view(
-    make: Callable[[], ItemView], place: Place, items: Rows, steps: Rows
-) -> MeasuredChain:
+def _of_view(make: Callable[[], ItemView], place: Place, items: Rows, steps: Rows) -> MeasuredChain:
     view = make()
     texts, credits = list(view.step_texts), _credits(steps)
     numbered = [step.number is not None for step in view.steps] if view.chain is None else None
@@ -175,7 +174,7 @@ def _of_view(
     ends = [0]
     for text in texts:
         ends.append(ends[-1] + len(text))
-    spans = [span for span, of in zip(zip(ends, ends[1:], strict=False), counted, strict=True) if of]
+    spans = [span for span, of in zip(pairwise(ends), counted, strict=True) if of]
     names = dict.fromkeys(name for of in labels.values() for name in of)
     chain = GivenChain(
         id=str(place["item"]),
@@ -188,8 +187,7 @@ def _of_view(
         model=place["model"],
         labels=_labels(items),
         step_labels={
-            name: tuple(labels[i].get(name) for i, of in enumerate(counted) if of)
-            for name in names
+            name: tuple(labels[i].get(name) for i, of in enumerate(counted) if of) for name in names
         },
         where=view.title,
     )

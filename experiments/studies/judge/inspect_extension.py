@@ -154,9 +154,7 @@ def questions(
         )
         for q in loaded
     ]
-    return Task(
-        MemoryDataset(samples, name=chosen.name), solver=generate(), scorer=stated_answer()
-    )
+    return Task(MemoryDataset(samples, name=chosen.name), solver=generate(), scorer=stated_answer())
 
 
 @solver
@@ -180,13 +178,13 @@ def judge_chain(form: str, attempts: int = ATTEMPTS) -> Solver:
 @metric
 def kappa() -> Metric:
     """Cohen's kappa of verdicts and labels."""
-    return lambda scores: _agreement(scores)["kappa"]
+    return _statistic("kappa")
 
 
 @metric
 def f1() -> Metric:
     """F1 of the flagged chains, with a wrong chain as the positive class."""
-    return lambda scores: _agreement(scores)["f1"]
+    return _statistic("f1")
 
 
 @metric
@@ -208,6 +206,14 @@ def auroc() -> Metric:
 def _said(of: SampleScore) -> tuple[bool, Mapping[str, Any]]:
     said = of.score.metadata or {}
     return said["label"] == WRONG, said
+
+
+def _statistic(name: str) -> Metric:
+    # Inspect tells by the annotation that a metric takes samples
+    def of_samples(scores: list[SampleScore]) -> float:
+        return _agreement(scores)[name]
+
+    return of_samples
 
 
 def _agreement(scores: list[SampleScore]) -> dict[str, float]:

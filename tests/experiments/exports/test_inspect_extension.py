@@ -50,12 +50,20 @@ def judges(handler: Handler) -> None:
     handler.send(200, completion(json.dumps(said)))
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    with FaultServer() as server:
-        monkeypatch.setenv("HERE_API_KEY", "none")
-        monkeypatch.setenv("HERE_BASE_URL", server.url)
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[FaultServer]:
+    # Inspect keeps a model, with its address, as long as the process lives
+    with FaultServer() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HERE_API_KEY", "none")
+        patch.setenv("HERE_BASE_URL", server.url)
         yield server
+
+
+@pytest.fixture
+def server(one_server: FaultServer) -> FaultServer:
+    one_server.seen.clear()
+    one_server.bodies.clear()
+    return one_server
 
 
 def judged(task: Task, folder: Path) -> EvalLog:
