@@ -17,6 +17,7 @@ from faithscope.experiments.analysis.page import Block, fragments
 _VARIABLES = r":root \{(.*?)\}"
 _OWN = """
 .faithscope { margin: 0; padding: .2rem .4rem; max-width: 64rem; border-radius: 8px; }
+.faithscope table, .faithscope th, .faithscope td { color: inherit; }
 .faithscope .steps summary { cursor: pointer; }
 """
 

@@ -207,7 +207,8 @@ class Run:
             for name in self.tables
         ]
         tally = Bullets(tally_of_run(self.path).lines(), "account")
-        return html_of([self._head(), tally, frames, *tables])
+        below = [Fold(f"{len(tables)} tables", tables)] if tables else []
+        return html_of([self._head(), tally, frames, *below])
 
     def table(self, name: str) -> ShownTable:
         """A table of the run that draws itself in a notebook: with the headings, units and

@@ -80,8 +80,9 @@ def _measured(trace: Trace, records: Sequence[Record]) -> ItemView:
     credits = dict(_credits(REPORTS[probe].measures if probe in REPORTS else (), records))
     if not credits:
         return trace_view(record, [Step(step["text"], n) for step, n in numbered(record)])
-    leading, values = next(iter(credits.items()))
-    greatest = max(map(abs, values.values()))
+    # a measure that is zero at every step tells nothing apart
+    leading = next((name for name, of in credits.items() if any(of.values())), next(iter(credits)))
+    greatest = max(map(abs, credits[leading].values()))
     steps = []
     for step, number in numbered(record):
         at = step["index"]
