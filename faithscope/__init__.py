@@ -7,6 +7,7 @@ Names are imported when first used: torch and transformers take seconds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 from faithscope import _rooms  # noqa: F401, must be first: it finds the others
 from faithscope.interp.errors import UserError
 from faithscope.interp.schemes import Scheme, register_scheme
+from faithscope.interventions.trace import Trace as _Trace
 
 if TYPE_CHECKING:
+    from faithscope.experiments.analysis.exports.hub_dataset import push, to_dataset
     from faithscope.experiments.analysis.run import Run, load_run
     from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
     from faithscope.experiments.engine.traces.interactive import given_traces, measure, questions
@@ -34,8 +37,10 @@ _HOMES = {
     "make_trace": "experiments.data.traces",
     "make_traces": "experiments.data.traces",
     "measure": "experiments.engine.traces.interactive",
+    "push": "experiments.analysis.exports.hub_dataset",
     "questions": "experiments.engine.traces.interactive",
     "score_answer": "experiments.data.traces",
+    "to_dataset": "experiments.analysis.exports.hub_dataset",
     "wrap": "interp.loading",
 }
 
@@ -51,8 +56,10 @@ __all__ = [
     "make_trace",
     "make_traces",
     "measure",
+    "push",
     "questions",
     "score_answer",
+    "to_dataset",
     "wrap",
 ]
 
@@ -70,6 +77,15 @@ def _plants() -> dict[str, str]:
 
 
 register_scheme("planted", Scheme(_planted, _plants))
+
+
+def _drawn(trace: _Trace, records: Sequence[Mapping[str, Any]] = ()) -> str:
+    from faithscope.experiments.studies.slrc.drawing import html
+
+    return html(trace, records)
+
+
+_Trace.drawing = _drawn
 
 
 def __getattr__(name: str) -> Any:

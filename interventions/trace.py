@@ -7,9 +7,10 @@ and is never re-tokenised: an edit moves or drops ids, and text follows from the
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 AnswerKind = Literal["choice", "label", "number"]
 Unit = Literal["sentence", "item", "paragraph", "given"]
@@ -159,6 +160,9 @@ class Trace:
     sample: tuple[int, ...] | None = None
     """Indices of the steps that are edited one by one, drawn from the counted ones; None for all of
     them."""
+    drawing: ClassVar[Callable[..., str] | None] = None
+    """Function that draws a trace as HTML for a notebook, with records of a probe if there are any.
+    `faithscope` sets it, since this package knows no pages. None draws nothing."""
 
     def __post_init__(self) -> None:
         if len(self.pieces) != len(self.reasoning_ids):
@@ -213,6 +217,10 @@ class Trace:
         """The trace before its first edit; itself if it was never edited. All that edits are
         compared by, the set of scored answers included, is taken from the unedited trace."""
         return self.original or self
+
+    def _repr_html_(self) -> str | None:
+        drawn = type(self).drawing
+        return None if drawn is None else drawn(self)
 
     def edited(self, **changes: Any) -> Trace:
         return replace(self, original=self.unedited, **changes)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +26,7 @@ from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import nothing_to_collect
+from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from faithscope.experiments.analysis.columns import Columns
     from faithscope.experiments.analysis.comparison.scores import Scores
     from faithscope.experiments.analysis.item_view import Items
-    from faithscope.experiments.analysis.page import Page
+    from faithscope.experiments.analysis.page import Block, Page
     from faithscope.experiments.analysis.paper_table import PaperTable
     from faithscope.experiments.analysis.picture import Picture
 
@@ -194,17 +194,68 @@ class Run:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = (
-            f"<tr><td><code>.{escape(name)}</code></td><td>{escape(meaning)}</td></tr>"
-            for name, meaning in self.frames.items()
-        )
-        return f"<p>{escape(self._head())}</p><table>{''.join(rows)}</table>"
+        # imported here because the page's template needs jinja and matplotlib, which frames do not
+        from faithscope.experiments.analysis.html import markup, table_of
+        from faithscope.experiments.analysis.notebook import html_of
+        from faithscope.experiments.analysis.page import Bullets, Fold, Grid
+        from faithscope.experiments.engine.tallies.tally import tally_of_run
+
+        lines = [(f".{name}", meaning) for name, meaning in self.frames.items()]
+        frames = Grid(table_of(("frame", "meaning"), lines), "Frames of the run")
+        tables = [
+            Fold(markup('Table <code>.table("{}")</code>', name), self.table(name).blocks(15))
+            for name in self.tables
+        ]
+        tally = Bullets(tally_of_run(self.path).lines(), "account")
+        below = [Fold(f"{len(tables)} tables", tables)] if tables else []
+        return html_of([self._head(), tally, frames, *below])
+
+    def table(self, name: str) -> ShownTable:
+        """A table of the run that draws itself in a notebook: with the headings, units and
+        meanings of the page. Its numbers are the frame `tables[name]`.
+
+        Raises:
+            UserError: the run has no such table.
+        """
+        if name not in self.tables:
+            known = did_you_mean(name, self.tables) or f"; it has {', '.join(self.tables)}"
+            raise UserError(f"{self.path}: has no table {name!r}{known}")
+        page = self._report.page(self.once(self._report.results), ())
+        return ShownTable(name, self.tables[name], page.columns_of(name))
 
     def _head(self) -> str:
         study = study_of(stored_config(self.path)).name
         failed = f", {len(self.failures)} failed" if self.failures else ""
         n_units = sum(1 for _ in self.index)
         return f"Run {str(self.path)!r} of {study}: {n_units} units{failed}; its frames:"
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table that draws itself in a notebook."""
+
+    name: str
+    frame: pd.DataFrame
+    columns: Columns
+    """Labels, units and meanings of its columns."""
+
+    def blocks(self, most_rows: int) -> list[Block]:
+        """The table as blocks of a page; of a longer table only the first rows."""
+        from faithscope.experiments.analysis.html import html_table
+        from faithscope.experiments.analysis.page import Grid, Paragraph
+
+        n = len(self.frame)
+        shown = Grid(html_table(self.frame.head(most_rows), self.columns), self.name)
+        rest = f"{most_rows} of {n:,} rows; all are in the frame tables[{self.name!r}]."
+        return [shown, *([Paragraph(rest, "quiet")] if n > most_rows else [])]
+
+    def __repr__(self) -> str:
+        return f"{self.name}\n{self.frame}"
+
+    def _repr_html_(self) -> str:
+        from faithscope.experiments.analysis.notebook import html_of
+
+        return html_of(self.blocks(len(self.frame)))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
-"""Commands `faithscope status` and `repair`, which inspect and repair a run folder."""
+"""Commands `faithscope status`, `repair` and `export`, which work on a run folder."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -41,4 +44,51 @@ def repair(run: RunFolder) -> int:
 
     said = repair_run(run_folder(run))
     to_output("\n".join(said) or "nothing is damaged")
+    return DONE
+
+
+@commands.command()
+def export(
+    run: RunFolder,
+    format: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="inspect|dataset",
+            help="Logs (.eval) that `inspect view` and Inspect Scout open, or a dataset of the "
+            "Hugging Face hub.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder to write into; by default RUN/exports/FORMAT."),
+    ] = None,
+    push: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORG/NAME",
+            help="With --as dataset: upload it to the hub, as a private dataset if it is new.",
+        ),
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="With --push: make a new dataset public.")
+    ] = False,
+) -> int:
+    """Write the chains of a run, with all scores and labels, for other programs.
+
+    What is written can be read again as given chains (traces.path). The last line printed is the
+    folder, or the address of the pushed dataset.
+    """
+    from faithscope.experiments.analysis.exports import export as write
+    from faithscope.experiments.analysis.run import load_run
+    from faithscope.interp.errors import UserError
+
+    if (push is not None and format != "dataset") or (public and push is None):
+        raise UserError("faithscope export: --push goes with --as dataset, --public with --push")
+    if push is None:
+        to_output(write(load_run(run), format, out))
+        return DONE
+    from faithscope.experiments.analysis.exports.hub_dataset import push as upload
+
+    to_output(upload(load_run(run), push, private=not public, folder=out))
     return DONE

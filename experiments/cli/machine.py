@@ -1,7 +1,8 @@
-"""Commands `faithscope fetch` and `doctor`, which concern this machine and no run."""
+"""Commands `faithscope init`, `fetch` and `doctor`, which concern this machine and no run."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +11,26 @@ from faithscope.experiments.console import to_output
 from faithscope.interp.errors import UserError
 
 commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command()
+def init(
+    configs: Annotated[
+        list[str] | None, typer.Argument(metavar="[CONFIG]…", help="Names; none copies all.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the copies.")] = Path(
+        "configs"
+    ),
+) -> int:
+    """Copy shipped configs into a folder of yours, to be edited.
+
+    They run from there, e.g. `faithscope run configs/quickstart.yaml`. The copies are printed.
+    """
+    from faithscope.experiments.config.shipped import copy_to
+
+    for path in copy_to(out.expanduser(), configs or ()):
+        to_output(path)
+    return 0
 
 
 @commands.command()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.interp.errors import UserError, did_you_mean
 
 FOLDER = Path(__file__).parents[2] / "configs"
@@ -58,3 +60,32 @@ def summary(name: str) -> str:
 def rows() -> list[tuple[str, str]]:
     """(name, summary) of every shipped run config."""
     return [(name, summary(name)) for name in names()]
+
+
+def copy_to(folder: Path, wanted: Sequence[str] = ()) -> list[Path]:
+    """Copy shipped run configs into a folder, for editing; returns the paths of the copies.
+
+    A file that is already there as it would be written is left alone.
+
+    Args:
+        wanted: names of configs; none copies all.
+
+    Raises:
+        UserError: there is no such config, or a file of that name has another content.
+    """
+    known = names()
+    for name in wanted:
+        if name not in known:
+            guess = did_you_mean(name, known) or "; see `faithscope list configs`"
+            raise UserError(f"no shipped config {name!r}{guess}")
+    copies = {folder / f"{name}.yaml": FOLDER / f"{name}.yaml" for name in wanted or known}
+    for path, source in copies.items():
+        if path.exists() and path.read_bytes() != source.read_bytes():
+            raise UserError(
+                f"{path}: is there and differs from the shipped one; move it, or give another "
+                "folder"
+            )
+    for path, source in copies.items():
+        make_folder(path.parent)
+        write_atomically(path, source.read_bytes())
+    return list(copies)

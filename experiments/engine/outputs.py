@@ -24,6 +24,8 @@ OUTPUTS = ("arrays", "figures", "report.html", "tables")
 it."""
 REPRODUCED = "reproduced"
 """Folder of printed tables beside the run's numbers, which is made by reading the finished run."""
+EXPORTS = "exports"
+"""Folder of what is written for other programs, by reading the run."""
 _MAKERS = ("faithscope", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy")
 """Packages whose versions may change the bytes of outputs."""
 
@@ -38,7 +40,8 @@ def sources(run_dir: Path) -> dict[str, Any]:
     files = (
         path
         for path in run_dir.iterdir()
-        if path.name not in (*OUTPUTS, REPRODUCED, FILE, FOLDER) and not path.name.startswith(".")
+        if path.name not in (*OUTPUTS, REPRODUCED, EXPORTS, FILE, FOLDER)
+        and not path.name.startswith(".")
     )
     return made_of | {"files": dict(_files(run_dir, files))}
 

@@ -1,9 +1,16 @@
-"""Reader of Inspect's logs (`.eval`, or its JSON), through `inspect_ai.log`."""
+"""Reader of Inspect's logs (`.eval`, or its JSON), through `inspect_ai.log`.
+
+A log that was written from a run (`analysis.exports.inspect_logs`) is read back without loss: what
+Inspect has no field for stands in the metadata of each sample, under `OWN`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from faithscope.experiments.data.given.cells import facts_of, was_cut
 from faithscope.experiments.data.given.chain import GivenChain, Reader
@@ -16,24 +23,32 @@ from faithscope.experiments.data.given.thinking import (
 )
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import plain
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, usable
 from faithscope.interp.errors import UserError
 
 _MISSING = ("nan", "none", "null")
 """Texts that stand for a missing target in some logs."""
+SUFFIX = ".eval"
+OWN = "faithscope"
+"""Key of the metadata, of a log and of each sample, that an export from a run writes."""
+LABEL = "label_"
+"""Beginning of the metadata keys that hold labels, as of columns in rows of your own."""
+_CHAINS = TypeAdapter(GivenChain)
 
 
 def rows(path: Path) -> list[SourceRow]:
-    """The samples of a log, with attachments put back in.
+    """The samples of a log, or of all logs in a folder, with attachments put back in.
 
     Raises:
-        UserError: inspect_ai is not installed, or the file is no log with samples.
+        UserError: inspect_ai is not installed, or a file is no log with samples.
     """
+    if path.is_dir():
+        return [row for log in sorted(path.glob(f"*{SUFFIX}")) for row in rows(log)]
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
         raise UserError(
-            f"{path}: reading logs of Inspect needs inspect_ai: pip install 'faithscope[judge]'"
+            f"{path}: reading logs of Inspect needs inspect_ai: pip install 'faithscope[inspect]'"
         ) from error
     try:
         log = read_eval_log(str(path), resolve_attachments=True)
@@ -43,29 +58,70 @@ def rows(path: Path) -> list[SourceRow]:
     if not log.samples:
         raise UserError(f"{path}: holds no samples (status {log.status}); give a log that has some")
     several = len({sample.epoch for sample in log.samples}) > 1
-    return [
-        SourceRow(
+    read, samples = begin_file(str(path)), []
+    for sample in log.samples:
+        row = read.row(
             f"{sample.id}.{sample.epoch}" if several else str(sample.id),
-            {"sample": sample, "eval": log.eval},
+            dict(_unread(sample)),
             f"{path}, sample {sample.id!r}, epoch {sample.epoch}",
         )
-        for sample in log.samples
-    ]
+        cells = row.cells | {"sample": sample, "eval": log.eval}
+        samples.append(SourceRow(row.id, cells, row.where))
+    return samples
+
+
+def _unread(sample: Any) -> Iterator[tuple[str, Any]]:
+    """Yields (name, value) of the parts of a sample that `chain` has no use for, so that they are
+    reported like the unused columns of other files."""
+    own = sample.metadata.get(OWN)
+    for name, value in sample.metadata.items():
+        if name != OWN and not name.startswith(LABEL):
+            yield f"metadata.{name}", value
+    for name, score in _foreign_scores(sample).items():
+        yield f"scores.{name}.explanation", score.explanation
+    if own is not None and sample.scores:
+        yield "scores that faithscope measured", True
+    if len([m for m in sample.messages if m.role == "user"]) > 1:
+        yield "the user's messages before the last question", True
+    for name in ("store", "files", "setup", "error", "limit"):
+        if value := getattr(sample, name, None):
+            yield name, value
+
+
+def _foreign_scores(sample: Any) -> dict[str, Any]:
+    """The scores of a sample but those that an export wrote from a run."""
+    known = (sample.metadata.get(OWN) or {}).get("scored", ())
+    return {name: score for name, score in (sample.scores or {}).items() if name not in known}
 
 
 def chain(row: SourceRow) -> GivenChain:
+    """The chain of the sample in a row that `rows` made (`chain_of_sample`)."""
+    spec = row.values["eval"]
+    dataset = spec.dataset.name or spec.task
+    return chain_of_sample(row.values["sample"], dataset, spec.model, row.id, row.where)
+
+
+def chain_of_sample(sample: Any, dataset: str, model: str, id: str, where: str) -> GivenChain:
     """The chain of one sample: reasoning blocks and text between marks of reasoning are the chain,
     the rest of the reply is the answer; without either the whole reply is the chain. Several
     messages of the model in a row are one reply.
 
     Reasoning that a service withholds is replaced by its summary, or, without one, by nothing.
-    Scores are labels `score_NAME`. Several targets that are not one answer give no right answer;
-    the label `targets` holds them.
+    Scores are labels `score_NAME`; so are metadata whose keys begin with `LABEL`. Several targets
+    that are not one answer give no right answer; the label `targets` holds them.
+
+    Args:
+        sample: an `EvalSample`.
+        dataset: name of the chain's data set.
+        model: the model that wrote the chain.
+        id: id of the chain.
+        where: place of the sample, for messages.
 
     Raises:
-        UserError: the question is empty, the target is none of the choices, or tools were called.
+        UserError: the question is empty, the target is none of the choices, tools were called, or
+            metadata under `OWN` are not those of an export.
     """
-    sample, spec = row.values["sample"], row.values["eval"]
+    row = SourceRow(id, {}, where)
     refuse_tools((i for i, m in enumerate(sample.messages) if _is_of_tools(m)), row.where)
     user = [m.text for m in sample.messages if m.role == "user"]
     system = [m.text for m in sample.messages if m.role == "system"]
@@ -73,6 +129,17 @@ def chain(row: SourceRow) -> GivenChain:
         question = sample.input
     else:
         question = next((m.text for m in reversed(sample.input) if m.role == "user"), "")
+    cut = was_cut(*(c.stop_reason for c in (sample.output.choices if sample.output else ())))
+    labels = {
+        f"score_{name}": _known(score.value) for name, score in _foreign_scores(sample).items()
+    }
+    labels |= {
+        name.removeprefix(LABEL): value
+        for name, value in sample.metadata.items()
+        if name.startswith(LABEL)
+    }
+    if OWN in sample.metadata:
+        return _own(sample, labels, cut, where)
     reasoning, answer = _reply(sample, "\n\n".join([*system, *user]), row.where)
     targets, gold = _targets(sample)
     cells: dict[str, Any] = {"gold": gold}
@@ -82,21 +149,37 @@ def chain(row: SourceRow) -> GivenChain:
         cells["options"] = {"label": letters, "text": list(sample.choices)}
     scores = sample.scores or {}
     said_by_scorer = next((s.answer for s in scores.values() if s.answer), None)
-    labels = {f"score_{name}": _known(score.value) for name, score in scores.items()}
     if gold is None and targets:
         labels["targets"] = targets
     return GivenChain(
         id=row.id,
-        dataset=spec.dataset.name or spec.task,
+        dataset=dataset,
         question=usable(question, "the input", row),
         reasoning=reasoning,
         **facts_of(SourceRow(row.id, cells, row.where), ("gold",), said_by_scorer or answer),
-        model=spec.model,
+        model=model,
         prompt="\n\n".join([*filter(None, system), *user]) if len(user) == 1 else None,
         labels=labels,
-        cut=was_cut(*(c.stop_reason for c in (sample.output.choices if sample.output else ()))),
+        cut=cut,
         where=row.where,
     )
+
+
+def _own(sample: Any, labels: Mapping[str, Any], cut: bool, where: str) -> GivenChain:
+    """The chain of a sample that was written from a run, with the labels of later scorers."""
+    own = sample.metadata[OWN]
+    try:
+        held = dict(own["chain"])
+        held["labels"] = {**held["labels"], **labels}
+        (reasoning,) = [b.reasoning for b in sample.output.message.content if b.type == "reasoning"]
+        texts = {"question": sample.input, "reasoning": reasoning, "options": sample.choices}
+        return _CHAINS.validate_python({**held, **texts, "cut": cut, "where": where})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"{where}: metadata {OWN!r} are not those that `faithscope export` writes ({reason}); "
+            "remove or rename them"
+        ) from error
 
 
 def _targets(sample: Any) -> tuple[list[str], str | None]:
@@ -150,5 +233,5 @@ INSPECT = Reader(
     lambda row: False,
     lambda rows: map(chain, rows),
     rows,
-    lambda path: path.suffix == ".eval",
+    lambda path: path.suffix == SUFFIX or (path.is_dir() and any(path.glob(f"*{SUFFIX}"))),
 )

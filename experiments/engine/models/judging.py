@@ -86,10 +86,16 @@ class Judging(Generic[Item]):
         name = one.ask.form.name if isinstance(one.ask, Ask) else ""
         probe = stage.partition(".")[0]
         keys = head(**self.about(item), judge=judge, probe=probe, variant=name, seed=self.seed)
-        said = answered(one.ask, reply, self.keeps_prompts)
-        if one.places is not None and (named := said["verdict"]) is not None and named >= 0:
-            said["verdict"] = one.places[named]
-        return keys | dict(one.about) | said
+        return keys | judged_record(one, reply, self.keeps_prompts)
+
+
+def judged_record(one: OneAsk, reply: Reply, keeps_prompts: bool = True) -> dict[str, Any]:
+    """The fields of a record that say what was asked and replied. A verdict that names a step is
+    the step's index in the chain; it is None if the reply is malformed."""
+    said = answered(one.ask, reply, keeps_prompts)
+    if one.places is not None and (named := said["verdict"]) is not None and named >= 0:
+        said["verdict"] = one.places[named]
+    return dict(one.about) | said
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ config or a run folder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,18 @@ _SHOWN = 12
 
 
 class Measured(list[Record]):
-    """Records, as a run would store them, that print as a table of their numbers."""
+    """Records, as a run would store them, that print as a table of their numbers.
+
+    In a notebook the steps of the trace are shown with them, coloured by what the probe found.
+    """
+
+    def __init__(self, records: Iterable[Record] = (), trace: Trace | None = None) -> None:
+        """
+        Args:
+            trace: the trace that was measured, if it is at hand.
+        """
+        super().__init__(records)
+        self.trace = trace
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -41,18 +52,20 @@ class Measured(list[Record]):
         return pd.DataFrame([{k: v for k, v in r.items() if k != "arrays"} for r in self])
 
     def __repr__(self) -> str:
-        return f"{self._head()}\n{self._numbers().to_string(index=False)}" if self else "[]"
+        return f"{self.head}\n{self.numbers.to_string(index=False)}" if self else "[]"
 
-    def _repr_html_(self) -> str:
-        if not self:
-            return "<p>no records</p>"
-        return f"<p>{self._head()}</p>{self._numbers().to_html(index=False)}"
+    def _repr_html_(self) -> str | None:
+        drawn = Trace.drawing
+        return drawn(self.trace, self) if drawn and self.trace is not None and self else None
 
-    def _head(self) -> str:
+    @property
+    def head(self) -> str:
+        """One line that says of which probe and item the records are."""
         first, n = self[0], len(self)
         return f"{n} record{'s' * (n > 1)} of {first['probe']} about item {first['item']}"
 
-    def _numbers(self) -> pd.DataFrame:
+    @property
+    def numbers(self) -> pd.DataFrame:
         """The columns that hold one number per record, without those that all records share."""
         columns = {name: [r.get(name) for r in self] for name in self[0] if name != "arrays"}
         short = {
@@ -163,7 +176,7 @@ def measure(
     seeded = {"seed": seed} if "seed" in kind.model_fields else {}
     asking = asking_for(model, chosen, trace)
     checked = _checked(kind, probe, settings | seeded)
-    return Measured(PROBES[probe].measure(model, trace, asking, checked))
+    return Measured(PROBES[probe].measure(model, trace, asking, checked), trace)
 
 
 def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> Settings:

@@ -45,6 +45,8 @@ LEGEND = Bullets(
     ],
     "legend",
 )
+PROBE = "slrc"
+"""The probe whose branches mark the steps of a trace."""
 VARIATION = "≠ another answer than unedited   (0.00) total variation of the answer labels"
 EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
 """Edits that steps can be marked by -> a short word for each."""
@@ -87,7 +89,7 @@ ITEMS = Items(
 
 def trace_of(run: Run, at: Place, by: str | None = None) -> ItemView:
     """The stored trace of an item, with its branches."""
-    return view([*_records(run, "trace", at), *_records(run, "slrc", at)], by)
+    return view([*_records(run, "trace", at), *_records(run, PROBE, at)], by)
 
 
 def _records(run: Run, stage: str, at: Place) -> list[Record]:

@@ -126,7 +126,7 @@ def _table(file: Path) -> Iterator[Placed]:
     try:
         reader = csv.reader(
             io.StringIO(text, newline=""),
-            delimiter="\t" if file.suffix == ".tsv" else ",",
+            delimiter="\t" if file.suffix == ".tsv" else _separator(text),
             strict=True,
         )
         header = next(reader, [])
@@ -138,9 +138,12 @@ def _table(file: Path) -> Iterator[Placed]:
             if not cells:
                 continue
             if len(cells) != len(header):
+                remedy = "quote cells that hold a separator"
+                if len(cells) < len(header):
+                    remedy = "write every cell, empty ones too"
                 raise UserError(
                     f"{file}, {place}: has {len(cells)} cells, the header has {len(header)}; "
-                    "quote cells that hold a separator"
+                    f"{remedy}"
                 )
             yield dict(zip(header, cells, strict=True)), place
     except csv.Error as error:
@@ -149,6 +152,13 @@ def _table(file: Path) -> Iterator[Placed]:
         ) from error
     finally:
         csv.field_size_limit(before)
+
+
+def _separator(text: str) -> str:
+    """The separator of cells in a CSV file: a semicolon if the header has semicolons and no commas,
+    as spreadsheets write it where the comma is the decimal mark; else a comma."""
+    header = text.partition("\n")[0]
+    return ";" if ";" in header and "," not in header else ","
 
 
 def _text(data: bytes, file: Path, line: int = 1) -> str:

@@ -1,0 +1,45 @@
+"""Results as HTML in a notebook: blocks of a page, in the page's style, which stays within the
+output.
+
+All text is escaped as on the pages. A preview that drops styles, as that of a forge, still shows
+the text and a sign for each step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from faithscope.experiments.analysis.html import asset
+from faithscope.experiments.analysis.page import Block, fragments
+
+_VARIABLES = r":root \{(.*?)\}"
+_OWN = """
+.faithscope { margin: 0; padding: .2rem .4rem; max-width: 64rem; border-radius: 8px; }
+.faithscope table, .faithscope th, .faithscope td { color: inherit; }
+.faithscope .steps summary { cursor: pointer; }
+"""
+
+
+def html_of(blocks: Sequence[Block]) -> str:
+    """Blocks that name no tables or figures of a page, as HTML for the output of a cell."""
+    (body,) = fragments([blocks])
+    return f'<style>{_style()}</style><div class="faithscope">{body}</div>'
+
+
+@cache
+def _style() -> str:
+    """The style of the pages, nested so that it applies to nothing else in the notebook.
+
+    The colours follow the notebook's own theme where it names one, else the system's.
+    """
+    css = asset("report.css")
+    light, dark = re.findall(_VARIABLES, css, re.S)[:2]
+    nested = re.sub(r"^(\s*)(?::root|html|body) \{", r"\1& {", css, flags=re.M)
+    themes = {"true": light, "false": dark}
+    chosen = "".join(
+        f'body[data-jp-theme-light="{is_light}"] .faithscope {{{colours}}}\n'
+        for is_light, colours in themes.items()
+    )
+    return f".faithscope {{\n{nested}\n}}\n{chosen}{_OWN}"
