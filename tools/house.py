@@ -17,7 +17,7 @@ BUDGETS = {
     "probes": 10_250,
     FIRST_FLOOR: 75_300,
     "experiments/analysis": 12_700,
-    "experiments/cli": 1_700,
+    "experiments/cli": 1_750,
     "experiments/config": 1_300,
     "experiments/data": 8_050,
     "experiments/engine": 9_500,

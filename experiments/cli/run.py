@@ -146,14 +146,27 @@ commands.command("train", help="Train adapters: `run` for configs of train/.")(r
 
 
 @commands.command()
-def build(config: Config, overrides: Overrides = None, paper_compat: PaperCompat = False) -> int:
-    """Prepare inputs once, before the work is sharded.
+def build(
+    config: Config,
+    overrides: Overrides = None,
+    paper_compat: PaperCompat = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Do the K-th of N shards of the stage at hand; once all have ended, `build` "
+            "again goes on with the next stage, in shards or alone.",
+        ),
+    ] = None,
+) -> int:
+    """Prepare inputs, before the work is sharded.
 
     It makes the items and prompts of a benchmark, including what a model writes for them, and
     measures nothing. The last line printed is the run folder, in which shards with the same config
     then work.
     """
-    return carry_out(config, with_overrides(overrides, paper_compat), build_only=True)
+    values = with_overrides(overrides, paper_compat)
+    return carry_out(config, values, (shard, None, None), build_only=True)
 
 
 def with_overrides(overrides: list[str] | None, paper_compat: bool) -> list[str]:
@@ -208,6 +221,13 @@ def carry_out(
         return INTERRUPTED
     if outcome.problems:
         return complain("\n".join(outcome.problems))
+    if build_only and not shard.is_all:
+        left = plan(loaded).prepares
+        say(
+            f"left to prepare: {left}; `build` again once every shard has ended"
+            if left
+            else "built"
+        )
     code = DONE if outcome.tally is None else say_tally(outcome.tally)
     then(outcome.run_dir)
     to_output(outcome.run_dir)

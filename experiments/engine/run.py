@@ -94,12 +94,14 @@ def work_through(
     Args:
         mixed: as of `Store`.
         build_only: end where the work could be shared out, with what is asked in the run folder.
+            One of several shards does its part of what is prepared first, and ends there, since
+            what follows is planned from the parts of all.
     """
     shard = shard or Shard()
-    if whole.prepares and not shard.is_all:
+    if whole.prepares and not shard.is_all and not build_only:
         raise StoreError(
-            f"{whole.config.run_dir}: {whole.prepares} by one process, before the work is shared "
-            "out; first `faithscope build` with the same config and --set options, then the parts"
+            f"{whole.config.run_dir}: {whole.prepares} before the work is shared out; first "
+            "`faithscope build` with the same config and --set options, then the parts"
         )
     if shard.is_all and not build_only and has_nothing_to_do(whole):
         told = visible(f"{whole.config.run_dir}: is finished, and its tables, figures and page are")
@@ -123,7 +125,8 @@ def work_through(
                 store.run_dir, work.failures(), problems=work.problems, stopped=work.stopped
             )
             cut_short = ended.failures or ended.problems or ended.stopped
-            more = plan(whole.config) if whole.prepares and not cut_short else None
+            alone = shard.is_all
+            more = plan(whole.config) if whole.prepares and alone and not cut_short else None
             if more is None and not whole.prepares:
                 ended.tally = tally_of_run(store.run_dir, shard)
             if more is None and shard.is_all and work.has_outputs:

@@ -178,6 +178,31 @@ def test_an_r_prime_that_is_never_written_or_validated_leaves_its_item_out(
     assert (server.seen["write-q0"], server.seen["check-q1"], server.seen["check-q2"]) == (3, 3, 1)
 
 
+def test_a_benchmark_is_built_in_shards(
+    tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.plan["check-q1"] = [says(verdict(uniqueness=False, decision="no"))]
+    alone = str(config(tmp_path, plain, server, 5, name="alone"))
+    assert execute(["build", alone]) == 0
+    server.plan["check-q1"] = [says(verdict(uniqueness=False, decision="no"))]
+    path = str(config(tmp_path, plain, server, 5, judge={"batch_size": 1}))
+    # writing, then validation
+    for _ in range(2):
+        capfd.readouterr()
+        assert execute(["build", path, "--shard", "1/2"]) == 0
+        assert "left to prepare: r′ is written" in capfd.readouterr().err
+        assert execute(["build", path, "--shard", "2/2"]) == 0
+    assert capfd.readouterr().err.endswith("built\n")
+    assert execute(["build", path]) == 0
+    assert set(server.seen.values()) == {2}
+    by_shards, by_one = (
+        (tmp_path / "runs" / name / "benchmark/items.jsonl").read_text() for name in ("rf", "alone")
+    )
+    assert by_shards == by_one
+    records = tmp_path / "runs/rf/records"
+    assert {f.name.split(".")[-2] for f in records.glob("*.jsonl")} >= {"1of2", "2of2"}
+
+
 @pytest.mark.slow
 def test_parts_go_on_where_the_writing_stayed_behind(
     tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
