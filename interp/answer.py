@@ -6,11 +6,13 @@ comparison shares its batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from faithscope.interp import continuation, execute
@@ -21,13 +23,15 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.execute import Execution
 from faithscope.interp.forest import Forest
 from faithscope.interp.generation import Generation, each_of
+from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.leads import Lead, gaps
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.number_ends import TokenSet
 from faithscope.interp.prefill import Way
-from faithscope.interp.read import choose_execution, groups, loop_logits
+from faithscope.interp.read import choose_execution, groups, loop_logits, spills
 from faithscope.interp.requested_positions import Behind, RequestedPositions, Scores
 from faithscope.interp.scoring import scorings
+from faithscope.interp.trunk import NO_TRUNK, Share, Trunk, linked
 
 Boundary = Literal["number"]
 Stop = Callable[[str], bool]
@@ -59,9 +63,10 @@ def ask(
         edits: per prefix, the edits of the model while it runs that prefix; they also hold for
             tokens of labels and continuations if they reach beyond the prefix.
         repeat: indices of the prefixes that others are compared with. Where the token budget splits
-            the pack, they are run in every part, so that an arm can be compared with the baseline
-            of its own part; and once more alone, which tells how far the shape of a pack alone
-            moves an answer (`interp.floor`).
+            the pack, their last tokens and labels are run in every part, over keys and values that
+            the first part computed, so that an arm can be compared with the baseline of its own
+            part; and all their tokens once more alone, which tells how far the shape of a pack
+            alone moves an answer (`interp.floor`).
 
     Raises:
         UserError: a prefix does not fit the model's positions, the execution is not possible,
@@ -86,20 +91,26 @@ def ask(
     scored = scorings(model, per, model.number_ends if boundary == "number" else None)
     tails = [x.tails for x in scored]
     copies: list[list[Answered]] = [[] for _ in prefixes]
-    for pack, group in enumerate(groups(model, prefixes, how, under, tails, repeat)):
-        asked = RequestedPositions.of(
+
+    def requested(group: list[int]) -> RequestedPositions:
+        return RequestedPositions.of(
             [prefixes[i] for i in group],
             [scored[i] for i in group],
             [under[i] for i in group],
             [limits[i] for i in group],
             watched=[k for k, i in enumerate(group) if i in repeat],
         )
-        if how == "loop":
-            answers = _by_loop(model, asked, stop)
-        else:
-            answers = _by_forest(model, asked, stop, execute.WAYS.get(how))
+
+    taken = groups(model, prefixes, how, under, tails, repeat)
+    for number, (group, answers) in enumerate(
+        ((group, _by_loop(model, requested(group), stop)) for group in taken)
+        if how == "loop"
+        else _by_forests(
+            model, (_Pack.of(requested(g), g) for g in taken), stop, execute.WAYS.get(how)
+        )
+    ):
         for i, answer in zip(group, answers, strict=True):
-            copies[i].append(replace(answer, pack=0 if how == "loop" else pack))
+            copies[i].append(replace(answer, pack=0 if how == "loop" else number))
     for i in repeat:
         asked = RequestedPositions.of(
             [prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0]
@@ -115,26 +126,78 @@ def _in_another_shape(
     """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
-        return _by_forest(model, asked, None)
+        ((_, answers),) = _by_forests(model, [_Pack.of(asked, [0])], None)
+        return answers
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
     behind = [[*s, s[-1]] for s in asked.sequences]
     return _by_loop(model, replace(asked, sequences=behind), None)
 
 
+@dataclass(frozen=True)
+class _Pack:
+    """Prefixes that are asked together, with the nodes of their forest at which they are read."""
+
+    group: list[int]
+    asked: RequestedPositions
+    forest: Forest
+    tokens: dict[int, set[int | TokenSet]]
+    """node -> the next tokens and token sets that are scored after it."""
+    ends: list[tuple[int, tuple[Edit, ...], int]]
+    """Per prefix, its last node, the edits that it runs under, and the limit of its continuation;
+    an edit may begin after the prefix, and then the node does not tell it."""
+    places: list[tuple[list[int], list[int]]]
+    """Per prefix, the nodes whose leads are wanted."""
+
+    @classmethod
+    def of(cls, asked: RequestedPositions, group: list[int]) -> _Pack:
+        forest = Forest.of(asked.sequences, asked.edits)
+        ends = [
+            (int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit)
+            for i, limit in zip(asked.first, asked.limits, strict=True)
+        ]
+        paths = forest.paths
+        return cls(group, asked, forest, asked.queries(paths), ends, asked.places(paths))
+
+    @property
+    def led(self) -> list[int]:
+        """Nodes whose leads are wanted."""
+        return list(dict.fromkeys(n for pair in self.places for nodes in pair for n in nodes))
+
+    @property
+    def read(self) -> list[int]:
+        return [*self.tokens, *(node for node, _, limit in self.ends if limit), *self.led]
+
+    def path(self, place: int) -> NDArray[np.int64]:
+        first = self.asked.first[place]
+        return self.forest.paths[first][: self.asked.starts[first]]
+
+
+def _by_forests(
+    model: LoadedModel, packs: Iterable[_Pack], stop: Stop | None, way: Way | None = None
+) -> Iterator[tuple[list[int], list[Answered]]]:
+    """The prefixes of each pack, by their indices, and their answers."""
+    trunk = NO_TRUNK
+    for pack, after, size in linked(packs):
+
+        def hand_on(cache: KeyValues, spend: bool, after: Share = after, size: int = size) -> Trunk:
+            return cache.trunk(after, spend=spend, spill=spills(model, size))
+
+        answers, trunk = _by_forest(model, pack, stop, way, trunk, hand_on)
+        yield pack.group, answers
+
+
 def _by_forest(
-    model: LoadedModel, asked: RequestedPositions, stop: Stop | None, way: Way | None = None
-) -> list[Answered]:
-    forest = Forest.of(asked.sequences, asked.edits)
-    tokens = asked.queries(forest.paths)
-    # An edit may begin after the prefix: then the prefix's last node does not tell it.
-    ends = [
-        (int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit)
-        for i, limit in zip(asked.first, asked.limits, strict=True)
-    ]
-    decoded = list(dict.fromkeys(sorted((e for e in ends if e[2]), key=lambda e: e[0])))
+    model: LoadedModel,
+    pack: _Pack,
+    stop: Stop | None,
+    way: Way | None,
+    trunk: Trunk,
+    hand_on: Callable[[KeyValues, bool], Trunk],
+) -> tuple[list[Answered], Trunk]:
+    asked, forest, tokens = pack.asked, pack.forest, pack.tokens
+    decoded = list(dict.fromkeys(sorted((e for e in pack.ends if e[2]), key=lambda e: e[0])))
     scores: dict[int, Scores] = {}
-    places = asked.places(forest.paths)
-    leads = dict.fromkeys((n for pair in places for nodes in pair for n in nodes), Lead(0, 0.0))
+    leads = dict.fromkeys(pack.led, Lead(0, 0.0))
     firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _, _ in decoded}
 
     def reduce(here: list[int], logits: Tensor) -> None:
@@ -149,7 +212,7 @@ def _by_forest(
                 leads[node] = _lead(row.float())
 
     cache = execute.prefill(
-        model, forest, [*tokens, *firsts, *leads], reduce, chunk=model.chunk, way=way
+        model, forest, pack.read, reduce, chunk=model.chunk, way=way, trunk=trunk
     )
     after: dict[Behind, Scores] = {}
     beyond = asked.beyond(scores, forest.paths)
@@ -169,6 +232,7 @@ def _by_forest(
             read,
             edits=[key.edits for key in keys],
         )
+    trunk = hand_on(cache, not decoded)
     # decoding comes last, since it frees the cache
     written: dict[tuple[int, tuple[Edit, ...], int], Generation] = {}
     if decoded:
@@ -183,8 +247,8 @@ def _by_forest(
             edits=[under for _, under, _ in decoded],
         )
         written = dict(zip(decoded, generations, strict=True))
-    generated = [written.get(end) for end in ends]
-    return asked.answers(scores, after, forest.paths, generated, places, leads)
+    generated = [written.get(end) for end in pack.ends]
+    return asked.answers(scores, after, forest.paths, generated, pack.places, leads), trunk
 
 
 def _by_loop(model: LoadedModel, asked: RequestedPositions, stop: Stop | None) -> list[Answered]:
