@@ -97,25 +97,12 @@ def ask_all(model: LoadedModel, requests: Sequence[Request]) -> list[list[Answer
     """
     every = [_Arms.of(model, request) for request in requests]
     copies: list[list[list[Answered]]] = [[[] for _ in arms.prefixes] for arms in every]
-    for parts in _packs(model, every):
-        here = [(at, i) for at, _, group in parts for i in group]
-        arms = [every[at] for at, _ in here]
-        asked = RequestedPositions.of(
-            [of.prefixes[i] for of, (_, i) in zip(arms, here, strict=True)],
-            [of.scored[i] for of, (_, i) in zip(arms, here, strict=True)],
-            [of.under[i] for of, (_, i) in zip(arms, here, strict=True)],
-            [of.limits[i] for of, (_, i) in zip(arms, here, strict=True)],
-            watched=[k for k, (at, i) in enumerate(here) if i in every[at].repeat],
-        )
-        stops = [of.stops[i] for of, (_, i) in zip(arms, here, strict=True)]
-        how = arms[0].how
-        if how == "loop":
-            answers = answer_runs.by_loop(model, asked, stops)
-        else:
-            answers = answer_runs.by_forest(model, asked, stops, execute.WAYS.get(how))
-        numbers = [number for _, number, group in parts for _ in group]
-        for (at, i), answer, number in zip(here, answers, numbers, strict=True):
-            copies[at][i].append(replace(answer, pack=0 if how == "loop" else number))
+    for series in _packs(model, every):
+        for parts, answers in zip(series, _run(model, every, series), strict=True):
+            places = [(at, i, number) for at, number, group in parts for i in group]
+            for (at, i, number), answer in zip(places, answers, strict=True):
+                pack = 0 if every[at].how == "loop" else number
+                copies[at][i].append(replace(answer, pack=pack))
     for arms, of_arms in zip(every, copies, strict=True):
         for i in arms.repeat:
             asked = RequestedPositions.of(
@@ -179,13 +166,17 @@ class _Part(NamedTuple):
     prefixes: list[int]
 
 
-def _packs(model: LoadedModel, every: Sequence[_Arms]) -> Iterator[list[_Part]]:
+Series = list[list[_Part]]
+"""Packs that follow each other, each of which takes over what it shares with the one before."""
+
+
+def _packs(model: LoadedModel, every: Sequence[_Arms]) -> Iterator[Series]:
     """The parts that run together: those of requests that fit one pack, else each alone."""
     whole: dict[tuple[str, bool], list[_Part]] = {}
     for at, arms in enumerate(every):
         parts = [_Part(at, k, group) for k, group in enumerate(arms.groups(model))]
         if len(parts) > 1 or arms.how == "loop":
-            yield from ([part] for part in parts)
+            yield [[part] for part in parts]
         else:
             # FlexAttention takes no pack in which attention is edited
             whole.setdefault((arms.how, any(arms.under)), []).extend(parts)
@@ -193,7 +184,35 @@ def _packs(model: LoadedModel, every: Sequence[_Arms]) -> Iterator[list[_Part]]:
         of = [every[part.request] for part in parts]
         own = [(x.prefixes, x.under, x.tails) for x in of]
         for together in fitting(model, how, own):
-            yield [parts[i] for i in together]
+            yield [[parts[i] for i in together]]
+
+
+def _run(model: LoadedModel, every: Sequence[_Arms], series: Series) -> Iterator[list[Answered]]:
+    """The answers of each pack of a series."""
+    how = every[series[0][0].request].how
+
+    def requested(parts: list[_Part]) -> tuple[RequestedPositions, list[Stop | None]]:
+        here = [(every[at], i) for at, _, group in parts for i in group]
+        asked = RequestedPositions.of(
+            [of.prefixes[i] for of, i in here],
+            [of.scored[i] for of, i in here],
+            [of.under[i] for of, i in here],
+            [of.limits[i] for of, i in here],
+            watched=[k for k, (of, i) in enumerate(here) if i in of.repeat],
+        )
+        return asked, [of.stops[i] for of, i in here]
+
+    if how == "loop":
+        for parts in series:
+            yield answer_runs.by_loop(model, *requested(parts))
+        return
+
+    def pack(parts: list[_Part]) -> answer_runs.Pack:
+        asked, stops = requested(parts)
+        group = parts[0].prefixes if len(parts) == 1 else list(range(len(stops)))
+        return answer_runs.Pack.of(asked, group, stops)
+
+    yield from answer_runs.by_forests(model, map(pack, series), execute.WAYS.get(how))
 
 
 def _in_another_shape(
@@ -202,7 +221,8 @@ def _in_another_shape(
     """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
     longest = list(max(asked.sequences, key=len))
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
-        return answer_runs.by_forest(model, asked, [None])
+        (answers,) = answer_runs.by_forests(model, [answer_runs.Pack.of(asked, [0], [None])])
+        return answers
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
     behind = [[*s, s[-1]] for s in asked.sequences]
     return answer_runs.by_loop(model, replace(asked, sequences=behind), [None])

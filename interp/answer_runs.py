@@ -3,9 +3,13 @@ one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from faithscope.interp import continuation, execute
@@ -14,37 +18,90 @@ from faithscope.interp.edits import Edit
 from faithscope.interp.execute import Stop
 from faithscope.interp.forest import Forest
 from faithscope.interp.generation import Generation
+from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.leads import Lead, gaps
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.number_ends import TokenSet
 from faithscope.interp.prefill import Way
-from faithscope.interp.read import loop_logits
+from faithscope.interp.read import loop_logits, spills
 from faithscope.interp.requested_positions import Behind, RequestedPositions, Scores
+from faithscope.interp.trunk import NO_TRUNK, Share, Trunk, linked
 
 
-def by_forest(
+class End(NamedTuple):
+    """The end of a prefix, with what its continuation is subject to."""
+
+    node: int
+    edits: tuple[Edit, ...]
+    """Edits that the prefix runs under; one may begin after it, and then the node does not tell."""
+    limit: int
+    stop: Stop | None
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Prefixes that are asked together, with the nodes of their forest at which they are read."""
+
+    group: list[int]
+    asked: RequestedPositions
+    forest: Forest
+    tokens: dict[int, set[int | TokenSet]]
+    """node -> the next tokens and token sets that are scored after it."""
+    ends: list[End]
+    """Per prefix, where and how it is continued."""
+    places: list[tuple[list[int], list[int]]]
+    """Per prefix, the nodes whose leads are wanted."""
+
+    @classmethod
+    def of(cls, asked: RequestedPositions, group: list[int], stops: Sequence[Stop | None]) -> Pack:
+        forest = Forest.of(asked.sequences, asked.edits)
+        ends = [
+            End(int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit, stop)
+            for i, limit, stop in zip(asked.first, asked.limits, stops, strict=True)
+        ]
+        paths = forest.paths
+        return cls(group, asked, forest, asked.queries(paths), ends, asked.places(paths))
+
+    @property
+    def led(self) -> list[int]:
+        """Nodes whose leads are wanted."""
+        return list(dict.fromkeys(n for pair in self.places for nodes in pair for n in nodes))
+
+    @property
+    def read(self) -> list[int]:
+        return [*self.tokens, *(end.node for end in self.ends if end.limit), *self.led]
+
+    def path(self, place: int) -> NDArray[np.int64]:
+        first = self.asked.first[place]
+        return self.forest.paths[first][: self.asked.starts[first]]
+
+
+def by_forests(
+    model: LoadedModel, packs: Iterable[Pack], way: Way | None = None
+) -> Iterator[list[Answered]]:
+    """The answers of each pack, which takes over what it shares with the one before."""
+    trunk = NO_TRUNK
+    for pack, after, size in linked(packs):
+
+        def hand_on(cache: KeyValues, spend: bool, after: Share = after, size: int = size) -> Trunk:
+            return cache.trunk(after, spend=spend, spill=spills(model, size))
+
+        answers, trunk = _by_forest(model, pack, way, trunk, hand_on)
+        yield answers
+
+
+def _by_forest(
     model: LoadedModel,
-    asked: RequestedPositions,
-    stops: Sequence[Stop | None],
-    way: Way | None = None,
-) -> list[Answered]:
-    """Answers from one packed forest: labels scored, then continuations decoded.
-
-    Args:
-        stops: per prefix, what ends its continuation.
-    """
-    forest = Forest.of(asked.sequences, asked.edits)
-    tokens = asked.queries(forest.paths)
-    # An edit may begin after the prefix: then the prefix's last node does not tell it.
-    ends = [
-        (int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit, stop)
-        for i, limit, stop in zip(asked.first, asked.limits, stops, strict=True)
-    ]
-    decoded = list(dict.fromkeys(sorted((e for e in ends if e[2]), key=lambda e: e[0])))
+    pack: Pack,
+    way: Way | None,
+    trunk: Trunk,
+    hand_on: Callable[[KeyValues, bool], Trunk],
+) -> tuple[list[Answered], Trunk]:
+    asked, forest, tokens = pack.asked, pack.forest, pack.tokens
+    decoded = list(dict.fromkeys(sorted((e for e in pack.ends if e.limit), key=lambda e: e.node)))
     scores: dict[int, Scores] = {}
-    places = asked.places(forest.paths)
-    leads = dict.fromkeys((n for pair in places for nodes in pair for n in nodes), Lead(0, 0.0))
-    firsts: dict[int, Tensor] = {n: torch.empty(0) for n, _, _, _ in decoded}
+    leads = dict.fromkeys(pack.led, Lead(0, 0.0))
+    firsts: dict[int, Tensor] = {end.node: torch.empty(0) for end in decoded}
 
     def reduce(here: list[int], logits: Tensor) -> None:
         at = [i for i, node in enumerate(here) if node in tokens]
@@ -58,7 +115,7 @@ def by_forest(
                 leads[node] = _lead(row.float())
 
     cache = execute.prefill(
-        model, forest, [*tokens, *firsts, *leads], reduce, chunk=model.chunk, way=way
+        model, forest, pack.read, reduce, chunk=model.chunk, way=way, trunk=trunk
     )
     after: dict[Behind, Scores] = {}
     beyond = asked.beyond(scores, forest.paths)
@@ -78,22 +135,23 @@ def by_forest(
             read,
             edits=[key.edits for key in keys],
         )
+    trunk = hand_on(cache, not decoded)
     # decoding comes last, since it frees the cache
-    written: dict[tuple[int, tuple[Edit, ...], int, Stop | None], Generation] = {}
+    written: dict[End, Generation] = {}
     if decoded:
         generations = execute.decode(
             model,
             cache,
-            [forest.path(n).tolist() for n, _, _, _ in decoded],
-            torch.stack([firsts[n] for n, _, _, _ in decoded]),
-            [limit for _, _, limit, _ in decoded],
-            stop=[stop for _, _, _, stop in decoded],
+            [forest.path(end.node).tolist() for end in decoded],
+            torch.stack([firsts[end.node] for end in decoded]),
+            [end.limit for end in decoded],
+            stop=[end.stop for end in decoded],
             group_tokens=model.token_budget,
-            edits=[under for _, under, _, _ in decoded],
+            edits=[end.edits for end in decoded],
         )
         written = dict(zip(decoded, generations, strict=True))
-    generated = [written.get(end) for end in ends]
-    return asked.answers(scores, after, forest.paths, generated, places, leads)
+    generated = [written.get(end) for end in pack.ends]
+    return asked.answers(scores, after, forest.paths, generated, pack.places, leads), trunk
 
 
 def by_loop(

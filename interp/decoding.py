@@ -86,7 +86,7 @@ class Decode:
         self.lengths = rows.lengths
         self.at = rows.longest - 1
         self._block = block or min(room, BLOCK)
-        self._home = next((k.device for k, _ in cache.layers.values()), torch.device("cpu"))
+        self._home = next(iter(cache.devices), torch.device("cpu"))
         self.static = self._home.type != "cpu"
         # rows of masks begin at multiples of eight, see `as_additive`
         first = self._block + (-(rows.longest + self._block) % 8 if self.static else 0)
@@ -273,7 +273,7 @@ class Shared(Decode):
         Args:
             room: most new tokens of a path; half of them are there at a middle step.
         """
-        if any(k.device.type == "cpu" for k, _ in cache.layers.values()):
+        if any(device.type == "cpu" for device in cache.devices):
             return False
         shared = len(np.unique(np.concatenate([np.asarray(p) for p in paths])))
         written = len(paths) * room / 2

@@ -9,7 +9,7 @@ asked nodes. The one-by-one loop is the oracle, and the way for models a tree ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,11 +24,12 @@ from faithscope.interp.edits import Edit, Knockout, Site
 from faithscope.interp.forest import Forest
 from faithscope.interp.generation import Generation, each_of
 from faithscope.interp.graphs import Steps
-from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.keyvalues import KeyValues, Spilled
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.one_after import OneAfter
 from faithscope.interp.placement import sent
 from faithscope.interp.prefill import Prefill, Way, best_way, block_on
+from faithscope.interp.trunk import NO_TRUNK, Trunk
 
 Execution = Literal["auto", "packed", "dense", "flex", "loop"]
 WAYS: Mapping[str, Way] = {"dense": "mask", "flex": "flex"}
@@ -67,20 +68,21 @@ def prefill(
     chunk: int,
     taps: Taps | None = None,
     way: Way | None = None,
+    trunk: Trunk = NO_TRUNK,
 ) -> KeyValues:
     """Run every node once; hand over (nodes, (A, V) logits) chunk by chunk.
 
     Args:
         way: how forwards attend; by default the best way for each.
+        trunk: nodes that an earlier pack has run; they are not run again.
     """
     taps = taps or Taps()
-    cache = KeyValues(len(forest))
+    cache = (Spilled if trunk.spilled else KeyValues)(len(forest), trunk)
     wanted = np.unique(np.asarray(asked, dtype=np.int64))
     step = len(forest) if way == "mask" else chunk
     plain = attention.runs_eager(model.hf)
     cut = any(isinstance(e, Knockout) for edits in forest.edits for e in edits)
-    for start in range(0, len(forest), step):
-        stop = min(start + step, len(forest))
+    for start, stop in _chunks(trunk.rest(len(forest)), step):
         here = wanted[(wanted >= start) & (wanted < stop)]
         read = Prefill(
             forest,
@@ -126,6 +128,13 @@ def prefill(
         if here.size:
             on_logits(here.tolist(), logits)
     return cache
+
+
+def _chunks(spans: Sequence[tuple[int, int]], step: int) -> Iterator[tuple[int, int]]:
+    """Spans of nodes, cut after every `step` nodes."""
+    for first, last in spans:
+        for start in range(first, last, step):
+            yield start, min(start + step, last)
 
 
 def prefill_prompts(

@@ -209,7 +209,8 @@ def split_by_budget(
     """Indices of `sequences`, grouped so that each group's forest has at most `budget` nodes.
 
     A single sequence longer than the budget stands alone, with its continuations and the repeated
-    sequences: it cannot be made smaller. Shared prefixes are computed once per group.
+    sequences: it cannot be made smaller. Groups follow each other in depth-first order, so that a
+    group can take over what it shares with the one before (`interp.trunk`).
 
     Args:
         continued: per sequence, the token sequences (labels) that follow it in the same forest,

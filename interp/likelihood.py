@@ -6,7 +6,7 @@ they are reduced to two numbers per token as they are made, a few hundred positi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,8 @@ from faithscope.interp import execute
 from faithscope.interp.execute import Execution
 from faithscope.interp.forest import Forest
 from faithscope.interp.loaded import LoadedModel
-from faithscope.interp.read import choose_execution, groups
+from faithscope.interp.read import choose_execution, groups, spills
+from faithscope.interp.trunk import NO_TRUNK, linked
 
 POSITIONS = 256
 """Most positions whose logits are held at once, but for `dense`, which holds all."""
@@ -73,24 +74,25 @@ def likelihood(
             raise ValueError(f"start {start} lies outside a sequence of {len(ids)} tokens")
     how, reason = choose_execution(model, sequences, execution)
     by_sequence: dict[int, Likelihood] = {}
-    trie = 0
-    for group in groups(model, sequences, how):
-        taken = [tuple(sequences[i]) for i in group]
-        forest = Forest.of(taken)
-        trie += len(forest)
-        scores = _Scores.wanted(forest, [starts[i] for i in group])
+    trie, trunk = 0, NO_TRUNK
+    packs = (_Pack.of(sequences, starts, group) for group in groups(model, sequences, how))
+    for pack, after, size in linked(packs, apart=how == "loop"):
+        scores = pack.scores
+        trie += len(pack.forest) - len(trunk.nodes)
         if how == "loop":
-            _run_loop(model, taken[0], scores)
+            _run_loop(model, sequences[pack.group[0]], scores)
         else:
-            execute.prefill(
+            cache = execute.prefill(
                 model,
-                forest,
+                pack.forest,
                 sorted(scores.tokens),
                 lambda nodes, logits, into=scores: into.take(model, nodes, logits),
                 chunk=min(model.chunk, POSITIONS),
                 way=execute.WAYS.get(how),
+                trunk=trunk,
             )
-        for i, path in zip(group, forest.paths, strict=True):
+            trunk = cache.trunk(after, spend=True, spill=spills(model, size))
+        for i, path in zip(pack.group, pack.forest.paths, strict=True):
             by_sequence[i] = scores.along(path.tolist(), sequences[i], starts[i])
     return Likelihoods(
         sequences=tuple(by_sequence[i] for i in range(len(sequences))),
@@ -99,6 +101,29 @@ def likelihood(
         trie_tokens=trie,
         naive_tokens=sum(map(len, sequences)),
     )
+
+
+@dataclass(frozen=True)
+class _Pack:
+    """Sequences that run together."""
+
+    group: list[int]
+    forest: Forest
+    scores: _Scores
+
+    @classmethod
+    def of(
+        cls, sequences: Sequence[Sequence[int]], starts: Sequence[int], group: list[int]
+    ) -> _Pack:
+        forest = Forest.of([tuple(sequences[i]) for i in group])
+        return cls(group, forest, _Scores.wanted(forest, [starts[i] for i in group]))
+
+    @property
+    def read(self) -> Iterable[int]:
+        return self.scores.tokens
+
+    def path(self, place: int) -> NDArray[np.int64]:
+        return self.forest.paths[place]
 
 
 @dataclass(frozen=True)

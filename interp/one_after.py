@@ -74,7 +74,7 @@ class OneAfter:
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
-        cached = self._cache.layers[int(module.layer_idx)]  # pyright: ignore
+        cached = self._cache.read(int(module.layer_idx))  # pyright: ignore
         outs = []
         for block in self._blocks:
             own, at = slice(block.start, block.stop), block.nodes.to(query.device)

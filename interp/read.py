@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from faithscope.interp import execute
@@ -19,6 +21,7 @@ from faithscope.interp.execute import Execution
 from faithscope.interp.forest import Branch, Forest, split_by_budget
 from faithscope.interp.generation import each_of
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.trunk import NO_TRUNK, linked
 
 
 @dataclass(frozen=True)
@@ -163,39 +166,37 @@ def _read(
     if rows and not model.supports_tree:
         raise UserError(f"{model.name}: no attention rows: {model.tree_reason}")
     reads: list[Read | None] = [None] * len(branches)
-    trie = 0
-    for group in groups(model, ids, how, edits):
-        forest = Forest.of([ids[i] for i in group], [edits[i] for i in group])
-        trie += len(forest)
-        cut = any(isinstance(e, Knockout) for i in group for e in edits[i])
+    trie, trunk = 0, NO_TRUNK
+    packs = (_Pack.of(branches, group) for group in groups(model, ids, how, edits))
+    for pack, after, size in linked(packs, apart=how == "loop"):
+        cut = any(isinstance(e, Knockout) for i in pack.group for e in edits[i])
+        trie += len(pack.forest) - len(trunk.nodes)
         if how == "loop" and not rows and not cut:
             # Not as a forest of one path: chunks of a forest are joined by attention alone, which a
             # model with a recurrent state, or with attention of its own, does not go through.
-            (i,) = group
+            (i,) = pack.group
             reads[i] = _loop_read(model, branches[i], residuals, sites, logits)
             continue
-        at = {
-            i: [int(path[p]) for p in branches[i].ask]
-            for i, path in zip(group, forest.paths, strict=True)
-        }
-        nodes = frozenset(n for asked in at.values() for n in asked)
+        nodes = frozenset(pack.read)
         by_node: dict[int, Tensor] = {}
         taps = execute.Taps(
             rows=nodes if rows else frozenset(),
             hidden=nodes if residuals or sites else frozenset(),
             sites=tuple(sites),
         )
-        execute.prefill(
+        cache = execute.prefill(
             model,
-            forest,
+            pack.forest,
             sorted(nodes) if logits else [],
             lambda here, x, into=by_node: into.update(zip(here, x.float(), strict=True)),
             # in one chunk if positions are scaled by the longest sequence of a forward
-            chunk=len(forest) if how == "loop" else model.chunk,
+            chunk=len(pack.forest) if how == "loop" else model.chunk,
             taps=taps,
             way=execute.WAYS.get(how),
+            trunk=trunk,
         )
-        for i, asked in at.items():
+        trunk = cache.trunk(after, spend=True, spill=spills(model, size))
+        for i, asked in pack.at.items():
             reads[i] = Read(
                 logits=torch.stack([by_node[n] for n in asked]) if logits else torch.empty(0, 0),
                 rows=tuple(torch.stack(taps.row_weights[n]) for n in asked) if rows else (),
@@ -209,6 +210,37 @@ def _read(
         trie_tokens=trie,
         naive_tokens=sum(map(len, ids)),
     )
+
+
+@dataclass(frozen=True)
+class _Pack:
+    """Branches that run together."""
+
+    group: list[int]
+    forest: Forest
+    at: dict[int, list[int]]
+    """Branch -> its asked nodes."""
+
+    @classmethod
+    def of(cls, branches: Sequence[Branch], group: list[int]) -> _Pack:
+        forest = Forest.of([branches[i].ids for i in group], [branches[i].edits for i in group])
+        at = {
+            i: [int(path[p]) for p in branches[i].ask]
+            for i, path in zip(group, forest.paths, strict=True)
+        }
+        return cls(group, forest, at)
+
+    @property
+    def read(self) -> Iterator[int]:
+        return (node for asked in self.at.values() for node in asked)
+
+    def path(self, place: int) -> NDArray[np.int64]:
+        return self.forest.paths[place]
+
+
+def spills(model: LoadedModel, nodes: int) -> bool:
+    """Whether the trunk of a forest of so many nodes is kept in the CPU's memory."""
+    return model.device.type != "cpu" and nodes > model.token_budget
 
 
 def _loop_read(

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 10_050,
+    "interp": 10_400,
     "interventions": 2_450,
     "probes": 10_250,
     FIRST_FLOOR: 75_300,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_450,
     "experiments/studies/training": 2_850,
-    "tests": 57_850,
+    "tests": 58_000,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

@@ -48,7 +48,8 @@ def test_small_chunks_and_budgets_change_nothing(tree_model: Model, execution):
     model = tiny(tree_model.name.removeprefix("tiny:"))
     model.chunk, model.token_budget = 7, 60
     split = model.run(branches, execution=execution)
-    assert split.trie_tokens > whole.trie_tokens
+    # what a pack shares with the one before is not run again
+    assert split.trie_tokens == whole.trie_tokens
     for p, q in zip(whole.branches, split.branches, strict=True):
         assert gap(p.logits, q.logits) < 1e-4
 
