@@ -76,8 +76,8 @@ def export(
 ) -> int:
     """Write a run for other programs: Inspect, or a dataset of the hub.
 
-    Each chain has all its scores and labels. What is written can be read again as given chains (traces.path). The last line printed is the
-    folder, or the address of the pushed dataset.
+    Each chain has all its scores and labels. What is written can be read again as given chains
+    (traces.path). The last line printed is the folder, or the address of the pushed dataset.
     """
     from faithscope.experiments.analysis.exports import export as write
     from faithscope.experiments.analysis.run import load_run
