@@ -74,7 +74,7 @@ def export(
         bool, typer.Option("--public", help="With --push: make a new dataset public.")
     ] = False,
 ) -> int:
-    """Write a run for other programs: Inspect, or a dataset of the hub.
+    """Write a run for Inspect, or as a dataset of the hub.
 
     Each chain has all its scores and labels. What is written can be read again as given chains
     (traces.path). The last line printed is the folder, or the address of the pushed dataset.
