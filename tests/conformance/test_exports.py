@@ -167,7 +167,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
     (made,) = hub.made
     assert (made["type"], made["visibility"]) == ("dataset", "private")
     assert hub.files == {path.name: path.read_bytes() for path in folder.iterdir()}
-    # nobody answers any more
+    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{loopback.free_port()}")
     assert "cannot be written on the hub" in refused(*push)
     assert "--push goes with --as dataset" in refused(*push[:3], "inspect", "--push", "me/mine")
 
