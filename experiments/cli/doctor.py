@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -27,7 +28,9 @@ EXTRAS = {
     "quant": "8- and 4-bit weights",
     "tl": "TransformerLens on the same weights",
     "nnsight": "nnsight on the same weights",
+    "notebook": "the notebooks, and figures that answer to the pointer",
     "judge": "judges behind an API",
+    "inspect": "tasks and scorers for Inspect, and its logs",
     "vllm": "generation by vLLM, whose pins may need an environment of their own",
     "train": "training of adapters, and adapters as models",
     "dev": "tests, linters, notebooks",
@@ -124,8 +127,8 @@ def _requirements() -> list[tuple[str, Requirement]]:
     requirements = []
     for line in metadata.requires("faithscope") or ():
         requirement = Requirement(line)
-        extra = next((e for e in EXTRAS if f'extra == "{e}"' in line), "")
-        requirements.append((extra, requirement))
+        of_extra = re.search(r"""extra == ['"]([\w-]+)""", line)
+        requirements.append((of_extra[1] if of_extra else "", requirement))
     return requirements
 
 

@@ -74,10 +74,10 @@ def export(
         bool, typer.Option("--public", help="With --push: make a new dataset public.")
     ] = False,
 ) -> int:
-    """Write the chains of a run, with all scores and labels, for other programs.
+    """Write a run for Inspect, or as a dataset of the hub.
 
-    What is written can be read again as given chains (traces.path). The last line printed is the
-    folder, or the address of the pushed dataset.
+    Each chain has all its scores and labels. What is written can be read again as given chains
+    (traces.path). The last line printed is the folder, or the address of the pushed dataset.
     """
     from faithscope.experiments.analysis.exports import export as write
     from faithscope.experiments.analysis.run import load_run

@@ -113,6 +113,22 @@ def test_alone_it_says_what_there_is_and_no_summary_is_cut(
     assert "..." not in out.split("Commands:")[1]
 
 
+def test_configs_are_copied_and_not_over_a_file_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    assert execute(["init", "quickstart", "paper/slrc", "--out", str(folder)]) == 0
+    copies = [folder / "quickstart.yaml", folder / "paper" / "slrc.yaml"]
+    assert capsys.readouterr().out.splitlines() == [str(path) for path in copies]
+    assert yaml.safe_load(copies[0].read_text())["name"] == "quickstart"
+    copies[0].write_text("mine: 1\n")
+    assert execute(["init", "quickstart", "--out", str(folder)]) == 2
+    assert "is there and differs from the shipped one" in capsys.readouterr().err
+    assert copies[0].read_text() == "mine: 1\n"
+    assert execute(["init", "quikstart"]) == 2
+    assert "did you mean 'quickstart'?" in capsys.readouterr().err
+
+
 def test_configs_and_runs_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["list", "configs"]) == 0
     listed = capsys.readouterr().out.splitlines()

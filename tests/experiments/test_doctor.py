@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ def test_every_missing_thing_comes_with_its_command(cache: Path) -> None:
     absent = checks["models", "bundled:gemma3-270m"]
     assert (absent.state, absent.remedy) == (OPTIONAL, "faithscope fetch gemma3-270m")
     assert str(cache) in checks["cache", "folder"].finding
+
+
+def test_every_extra_is_listed() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert set(EXTRAS) == set(project["project"]["optional-dependencies"])
 
 
 def test_a_cache_that_cannot_be_used_is_broken(

@@ -132,7 +132,6 @@ def push(run: Run, repo: str, *, private: bool = True, folder: Path | None = Non
         UserError: the hub refuses the upload, or the run cannot be exported.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
     folder = folder or run.path / EXPORTS / "dataset"
     written = write_dataset(run, folder)
@@ -147,7 +146,7 @@ def push(run: Run, repo: str, *, private: bool = True, folder: Path | None = Non
             commit_message=f"Run {run.path.resolve().name} of faithscope",
         )
         return f"{api.endpoint}/datasets/{repo}"
-    except (HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OSError) as error:
+    except Exception as error:  # the hub's own errors, and those of whichever client it uses
         reason = " ".join(str(error).split())[:300]
         raise UserError(
             f"{repo}: cannot be written on the hub ({reason}); the dataset lies in {folder}; log "

@@ -119,7 +119,7 @@ CASES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "too many cells": ("csv", b"question,answer\nOne, two?,1\n",
         ("line 2: has 3 cells, the header has 2; quote cells",)),
     "too few cells": ("tsv", b"question\tanswer\nOne\n",
-        ("line 2: has 1 cells, the header has 2",)),
+        ("line 2: has 1 cells, the header has 2; write every cell",)),
     "open quote": ("csv", b'question,answer\n"One?,1\n', ("is no CSV", "check its quotes")),
     "a column twice": ("csv", b"question,question\na,b\n",
         ("line 1: column 'question' is there twice",)),

@@ -140,3 +140,10 @@ def test_real_files_are_read_as_they_are(file: str, kind: str, n: int) -> None:
     assert len(found) == n
     assert {q.kind for q in found} == {kind}
     assert all(q.gold is not None for q in found)
+
+
+def test_semicolons_of_a_spreadsheet_separate_cells(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text('question;answer\n"Сколько, 3 + 4?";7\n', encoding="utf-8-sig")
+    (question,) = load(path)
+    assert (question.text, question.gold) == ("Сколько, 3 + 4?", "7")
