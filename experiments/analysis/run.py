@@ -195,8 +195,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         # imported here because the page's template needs jinja and matplotlib, which frames do not
+        from faithscope.experiments.analysis.exports.notebook import html_of
         from faithscope.experiments.analysis.html import markup, table_of
-        from faithscope.experiments.analysis.notebook import html_of
         from faithscope.experiments.analysis.page import Bullets, Fold, Grid
         from faithscope.experiments.engine.tallies.tally import tally_of_run
 
@@ -253,7 +253,7 @@ class ShownTable:
         return f"{self.name}\n{self.frame}"
 
     def _repr_html_(self) -> str:
-        from faithscope.experiments.analysis.notebook import html_of
+        from faithscope.experiments.analysis.exports.notebook import html_of
 
         return html_of(self.blocks(len(self.frame)))
 

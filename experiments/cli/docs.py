@@ -57,14 +57,14 @@ def docs(
 
 
 def names() -> list[str]:
-    """Names of all pages: `index`, `given`, `measures/filler`, …; those in folders last."""
+    """Names of all pages: `index`, `given`, `papers/rfeval`, …; those in folders last."""
     paths = (p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.md"))
     shipped = [name for name in paths if name.partition("/")[0] not in MADE_BY_A_BUILD]
     return sorted(shipped, key=lambda name: ("/" in name, name))
 
 
 def named(page: str, known: list[str]) -> str:
-    """The name of the page that a user means by `given`, `docs/given.md` or `filler`.
+    """The name of the page that a user means by `given`, `docs/given.md` or `rfeval`.
 
     Raises:
         UserError: there is no such page, or several end in this name.
@@ -78,7 +78,7 @@ def named(page: str, known: list[str]) -> str:
     if ends:
         raise UserError(f"docs: {page!r} may be {' or '.join(ends)}; give the whole name")
     guess = did_you_mean(word, [*known, *(name.rpartition("/")[2] for name in known)])
-    raise UserError(f"docs: no page {page!r}{guess or '; faithscope docs lists all pages'}")
+    raise UserError(f"docs: no page {page!r}{guess or '; `faithscope docs` lists all pages'}")
 
 
 def title(name: str) -> str:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from faithscope.experiments.analysis.comparison.scores import says_faithful
+from faithscope.experiments.analysis.exports.notebook import html_of
 from faithscope.experiments.analysis.html import html_table, markup
 from faithscope.experiments.analysis.item_view import ItemView
 from faithscope.experiments.analysis.measure import Measure
-from faithscope.experiments.analysis.notebook import html_of
 from faithscope.experiments.analysis.page import MARKS, Block, Grid, Paragraph, Step
 from faithscope.experiments.analysis.traces.items import numbered, trace_view
 from faithscope.experiments.data.traces import to_record
