@@ -151,7 +151,7 @@ def test_pages_are_printed_and_listed(capsys: pytest.CaptureFixture[str]) -> Non
     [
         ("givn", "no page 'givn'; did you mean 'given'?"),
         ("slrc", "'slrc' may be measures/slrc or papers/slrc; give the whole name"),
-        ("zzz", "no page 'zzz'; faithscope docs lists all pages"),
+        ("zzz", "no page 'zzz'; `faithscope docs` lists all pages"),
     ],
 )
 def test_a_page_that_is_not_there(page: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def named(page: str, known: list[str]) -> str:
     if ends:
         raise UserError(f"docs: {page!r} may be {' or '.join(ends)}; give the whole name")
     guess = did_you_mean(word, [*known, *(name.rpartition("/")[2] for name in known)])
-    raise UserError(f"docs: no page {page!r}{guess or '; faithscope docs lists all pages'}")
+    raise UserError(f"docs: no page {page!r}{guess or '; `faithscope docs` lists all pages'}")
 
 
 def title(name: str) -> str:
