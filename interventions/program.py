@@ -54,13 +54,13 @@ class Input:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a number of an operation comes from."""
+    """The origin of a number in an operation: an input, an earlier result, or the text alone."""
 
     kind: Literal["input", "result", "constant"]
     at: int = -1
     """Index of the input, or of the operation whose result it is."""
     value: Fraction = Fraction(0)
-    """The number itself."""
+    """Value of the number."""
 
 
 @dataclass(frozen=True)

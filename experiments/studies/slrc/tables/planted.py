@@ -57,7 +57,7 @@ class Side(NamedTuple):
 
     model: str
     true: bool | None = None
-    """Of the model's items only those whose text is (or is not) faithful; None takes all."""
+    """Whether to take only items with a faithful text, or only the others; None takes all."""
 
 
 AGAINST = {
