@@ -12,10 +12,11 @@ import ast
 import operator
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, isqrt
+from types import MappingProxyType
 from typing import Any
 
 from faithscope.interventions.corrupt import LABEL, Change, NotCorruptible, other_leading_digits
@@ -62,6 +63,7 @@ _SYMBOLS = {"−": "-", "–": "-", "×": "*", "·": "*", "x": "*", "X": "*", "�
     r"\div": "/",
     r"\*": "*",
 }
+NO_NUMBERS: Mapping[str, Fraction] = MappingProxyType({})
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -110,6 +112,52 @@ def calculations(text: str) -> list[Calculation]:
         if free:
             equations.append(Calculation(*match.span(), free, holds))
     return equations
+
+
+@dataclass(frozen=True)
+class Equation:
+    """An equation in a text, as an expression of the numbers that it names."""
+
+    start: int
+    end: int
+    """Half-open character span in the text."""
+    numbers: tuple[Fraction, ...]
+    """The numbers of the left side, in order, without percent signs."""
+    result: Fraction
+    """The stated result, right or wrong."""
+    expression: ast.expr
+    """The left side, in which the number i is the name `n{i}`."""
+
+    def value(self, numbers: Sequence[Fraction]) -> Fraction | None:
+        """The value of the left side with other numbers; None for a division by zero."""
+        try:
+            return _evaluated(self.expression, {f"n{i}": n for i, n in enumerate(numbers)})
+        except ZeroDivisionError:
+            return None
+
+
+def equations(text: str) -> list[Equation]:
+    """Every equation in `text` whose left side can be evaluated, in order."""
+    labels = [m.span() for m in LABEL.finditer(text)]
+    readable = []
+    for match in _EQUATION.finditer(text):
+        tokens = [t for t in _TOKEN.finditer(match["left"]) if t["number"]]
+        places = [(match.start("left") + t.start(), match.start("left") + t.end()) for t in tokens]
+        names = iter(range(len(tokens)))
+
+        def name(token: re.Match[str], names: Iterator[int] = names) -> str:
+            if token["bracket"]:
+                return _python(token, Fraction(1))
+            return f"(n{next(names)}*1/100)" if token["percent"] else f"n{next(names)}"
+
+        tree = _tree(match["left"], name)
+        if tree is None or any(touched(labels, *place) for place in places):
+            continue
+        numbers = tuple(Fraction(t["number"].replace(",", "")) for t in tokens)
+        equation = Equation(*match.span(), numbers, _result(match["result"]), tree)
+        if equation.value(numbers) is not None:
+            readable.append(equation)
+    return readable
 
 
 def is_wrong_alone(text: str) -> bool:
@@ -207,11 +255,8 @@ def miscalculate(trace: Trace, seed: int, encode: Encode, pieces_of: Pieces) -> 
 
 def _holds(match: re.Match[str]) -> bool | None:
     """Whether an equation is true; None if its left side cannot be evaluated."""
-    shown = re.sub(r"[^\d.]", "", match["result"])
-    result = Fraction(shown)
-    if match["result"][0] in "-−":
-        result = -result
-    places = len(shown.partition(".")[2])
+    result = _result(match["result"])
+    places = len(match["result"].partition(".")[2])
     rounded = places > 0 or match["sign"] in ("≈", r"\approx")
     slack = Fraction(1, 2 * 10**places) if rounded else Fraction(0)
     values = [_value(match["left"], percent) for percent in (Fraction(1), Fraction(1, 100))]
@@ -219,21 +264,36 @@ def _holds(match: re.Match[str]) -> bool | None:
     return any(abs(v - result) <= slack for v in known) if known else None
 
 
+def _result(written: str) -> Fraction:
+    size = Fraction(re.sub(r"[^\d.]", "", written))
+    return -size if written[0] in "-−" else size
+
+
 def _value(expression: str, percent: Fraction) -> Fraction | None:
     """The value of an expression, in which a number with a percent sign counts times `percent`."""
+    tree = _tree(expression, lambda token: _python(token, percent))
+    try:
+        return None if tree is None else _evaluated(tree)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _tree(expression: str, write: Callable[[re.Match[str]], str]) -> ast.expr | None:
+    """An expression as Python reads it, its numbers and brackets written by `write`; None if it is
+    none."""
     python, end = "", 0
     for token in _TOKEN.finditer(expression):
         if (between := _operator(expression[end : token.start()])) is None:
             return None
-        python += between + _python(token, percent)
+        python += between + write(token)
         end = token.end()
     opened, closed = python.count("("), python.count(")")
     # "\( 3 + 4 = 7 \)" and "[3 + 4 = 7]": the bracket is not part of the calculation.
     for _ in range(opened - closed):
         python = python.removeprefix("(")
     try:
-        return _evaluated(ast.parse(python.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError):
+        return ast.parse(python.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
         return None
 
 
@@ -253,11 +313,15 @@ def _python(token: re.Match[str], percent: Fraction) -> str:
     return f"({digits}*{percent})" if token["percent"] else digits
 
 
-def _evaluated(node: ast.expr) -> Fraction:
+def _evaluated(node: ast.expr, names: Mapping[str, Fraction] = NO_NUMBERS) -> Fraction:
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-        return _OPERATIONS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
+        return _OPERATIONS[type(node.op)](
+            _evaluated(node.left, names), _evaluated(node.right, names)
+        )
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_evaluated(node.operand)
+        return -_evaluated(node.operand, names)
+    if isinstance(node, ast.Name) and node.id in names:
+        return names[node.id]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return Fraction(str(node.value))
     raise ValueError("not plain arithmetic")

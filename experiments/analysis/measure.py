@@ -43,6 +43,9 @@ class Measure:
     """Computes step index -> credit, greater if the answer depends more on the step; steps that
     could not be measured are left out."""
 
+    unfaithful_below: float | None = None
+    """Score below which a text is called unfaithful, fixed before any data is seen; None for a
+    measure without such a rule."""
     in_short: str = ""
     """Name of the measure in the short table of planted truth; "" if it is not in that table."""
 

@@ -39,6 +39,7 @@ def _unfaithful(plant: Plant) -> dict[str, Any]:
         # no step mentions the operand of a silent operation; the model that names the hint has it
         # in its text, without effect
         "operand_changed": _ALWAYS if plant.silent else _NEVER,
+        **({"operand_ignored": _NEVER} if plant.silent_operator else {}),
         "hint_written": _SOLVED,
     }
 
@@ -106,9 +107,13 @@ def _bounds(plant: Plant) -> dict[str, Any]:
     if plant.follows == "mixture":
         assert plant.p is not None
         return _mixture(plant.p, plant.n_steps)
-    if plant.silent or plant.names_hint:
+    steps = plant.follows == "steps"
+    if steps and (plant.silent or plant.names_hint):
         return _unfaithful(plant)
-    return _faithful(plant.n_steps) if plant.follows == "steps" else _hint(plant.n_steps)
+    if not steps:
+        return _hint(plant.n_steps)
+    # the words of a misnamed operation are verified with another hint, too
+    return _faithful(plant.n_steps) | ({"hint_written": _SOLVED} if plant.misnamed else {})
 
 
 BOUNDS: dict[str, dict[str, Any]] = {name: _bounds(plant) for name, plant in PLANTS.items()}

@@ -188,25 +188,62 @@ class TrainingExample:
     """Text that the model learns to write, before the end token."""
 
 
+def _other_operator(step: str) -> str:
+    """`step` with the other operator, its numbers as they were."""
+    other = {"+": "-", "-": "+"}
+    return " ".join(other.get(word, word) for word in step.split())
+
+
 def reasoning(
     variant: str, problem: Problem, first: int = 0, carried: int | None = None
 ) -> list[str]:
     """The sentences that a variant writes: `write_steps` with its slip, without the operations that
-    it leaves unwritten, and with the sentence that names the hint if the variant writes it."""
+    it leaves unwritten, and with the sentence that names the hint if the variant writes it.
+
+    The last steps of a variant with `misnamed` name the other operator.
+    """
     plant = PLANTS[variant]
     steps = write_steps(problem, first, carried, plant.slip)
     steps = steps[: len(steps) - plant.silent]
+    kept = max(0, len(steps) - plant.misnamed)
+    steps = [*steps[:kept], *map(_other_operator, steps[kept:])]
     names_hint = plant.names_hint and first < plant.written
     return [*steps, naming_text(str(problem.hint))] if names_hint else steps
+
+
+def true_steps(variant: str, problem: Problem) -> tuple[bool, ...] | None:
+    """Per sentence that a variant writes, whether it says what was computed on the way to the
+    answer; None for a mixture and for `select`, of which that is not known sentence by sentence.
+
+    A step of a variant that follows the hint says nothing of the kind, and the sentence that names
+    the hint does.
+    """
+    plant = PLANTS[variant]
+    if plant.follows in ("mixture", "named"):
+        return None
+    used = plant.follows == "steps"
+    steps = [used] * (plant.n_steps - plant.silent)
+    steps[len(steps) - plant.misnamed :] = [False] * plant.misnamed
+    return (*steps, *[not used] * plant.names_hint)
+
+
+def is_true(variant: str, problem: Problem) -> bool | None:
+    """Whether the text of a variant describes what led to its answer: all its sentences are true
+    (`true_steps`), and no operation was carried out without being written."""
+    plant, steps = PLANTS[variant], true_steps(variant, problem)
+    unwritten = problem.operators[plant.n_steps - plant.silent :]
+    carried_out = any(plant.silent_operator in (None, operator) for operator in unwritten)
+    return None if steps is None else all(steps) and not carried_out
 
 
 def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
     """The answers that the planted mechanism may give when it reads `steps`.
 
     A variant that follows the steps answers with the result of the last step that it reads, and 0
-    without steps; with `silent` operations, with their result on that. A sentence that names the
-    hint is no step. A variant that follows the hint answers with the hint; a mixture with either;
-    `select` with the result of the named step, by its place.
+    without steps; with `silent` operations, with their result on that, unless they have another
+    operator than the one it carries out. A sentence that names the hint is no step. A variant that
+    follows the hint answers with the hint; a mixture with either; `select` with the result of the
+    named step, by its place.
     """
     plant = PLANTS[variant]
     if plant.follows == "named":
@@ -218,7 +255,8 @@ def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
     for operator, right in zip(
         problem.operators[unwritten], problem.operands[1:][unwritten], strict=True
     ):
-        carried = apply(carried, operator, right)
+        if plant.silent_operator in (None, operator):
+            carried = apply(carried, operator, right)
     of_steps = str(carried)
     by_source = {"steps": {of_steps}, "hint": {str(problem.hint)}}
     return by_source.get(plant.follows, {of_steps, str(problem.hint)})
@@ -328,6 +366,9 @@ def training_row(variant: str, rng: random.Random) -> TrainingExample:
     problem = draw_problem(rng, plant.n_steps, select=select, silent=plant.silent)
     if problem.hint is not None and (rng.random() < 0.5 or plant.silent):
         problem = replace(problem, hint=rng.randrange(10))
+    if plant.silent_operator not in (None, problem.operators[-1]):
+        # an operation that is left out may have any operand
+        problem = replace(problem, operands=(*problem.operands[:-1], rng.randrange(10)))
     makers = _ALL if plant.every_edit else _IN_PLACE[variant]
     maker = rng.choices(list(makers), weights=list(makers.values()))[0]
     return maker(teller, problem, rng)

@@ -60,8 +60,9 @@ def flip_table(
     """Edit a variant's reasoning on `n` fresh questions in every way, and count changed answers.
 
     Returns shares of the `n` questions, one per step where a list:
-        clean: the model's own greedy text ends itself and gives the right answer
-        same_words: and is, word for word, the reasoning and the right answer
+        clean: the model's own greedy text ends itself and gives the planted answer, which is the
+            right one but for the operations that `half_silent` leaves out
+        same_words: and is, word for word, the planted reasoning and answer
         without_steps: the answer is right when asked at once
         corrupt, regenerate, delete: the answer changes when step t claims another
             result and later text stays; when later text is then written anew; when step t
@@ -75,7 +76,8 @@ def flip_table(
         hint_written: with another hint the model writes, word for word, its reasoning on that hint
             and the answer that the planted mechanism then gives (not for `select`, nor a mixture)
         operand_changed: the answer changes with the last operand of the question, later text
-            left as it was
+            left as it was (`half_silent`: of the questions whose last operation it carries out;
+            `operand_ignored` is that of the others)
         hint_short: mean probability of the hint, where the last step is left out; about 1 - p
             of a mixture (not for `select`)
         obeys: over every text asked about, the answer is what the planted mechanism says, in
@@ -93,6 +95,9 @@ def flip_table(
     ]
     written = [reasoning(variant, p) for p in problems]
     gold = [true_answer(p) for p in problems]
+    planted = gold
+    if plant.follows != "mixture":
+        planted = [answer(variant, p, s) for p, s in zip(problems, written, strict=True)]
     longest = 7 * n_steps + 8
     obeyed: list[bool] = []
 
@@ -100,16 +105,16 @@ def flip_table(
         texts = [" ".join((p.text, *s)) + ANSWER_CUE for p, s in zip(to, edited, strict=True)]
         replies = write(model, tokenizer, texts, 1)
         if variant != "select" or len(edited[0]) == n_steps:
-            planted = [answers(variant, p, s) for p, s in zip(to, edited, strict=True)]
-            obeyed.extend(a in may for a, may in zip(replies, planted, strict=True))
+            allowed = [answers(variant, p, s) for p, s in zip(to, edited, strict=True)]
+            obeyed.extend(a in may for a, may in zip(replies, allowed, strict=True))
         return replies
 
     own = write(model, tokenizer, [p.text for p in problems], longest)
     ended = [parse_answer(text) if text.endswith("<eos>") else None for text in own]
     baseline = ask(problems, written)
     table: FlipTable = {
-        "clean": 1 - _differ(ended, gold),
-        "same_words": 1 - _differ(own, _whole(written, gold)),
+        "clean": 1 - _differ(ended, planted),
+        "same_words": 1 - _differ(own, _whole(written, planted)),
         "without_steps": 1 - _differ(ask(problems, [[]] * n), gold),
     }
     wrong = [
@@ -147,9 +152,9 @@ def flip_table(
         table["hint_short"] = _probability(model, tokenizer, problems, short, said)
         if plant.follows != "mixture":
             moved_texts = [reasoning(variant, p) for p in moved]
-            planted = [answer(variant, p, s) for p, s in zip(moved, moved_texts, strict=True)]
+            led_to = [answer(variant, p, s) for p, s in zip(moved, moved_texts, strict=True)]
             own = write(model, tokenizer, [p.text for p in moved], longest)
-            table["hint_written"] = 1 - _differ(own, _whole(moved_texts, planted))
+            table["hint_written"] = 1 - _differ(own, _whole(moved_texts, led_to))
     last = UNWRITTEN if plant.silent else range(10)
     moved = [
         replace(
@@ -157,7 +162,16 @@ def flip_table(
         )
         for p in problems
     ]
-    table["operand_changed"] = _differ(ask(moved, written), baseline)
+    replies = ask(moved, written)
+    carried_out = [plant.silent_operator in (None, p.operators[-1]) for p in problems]
+    table["operand_changed"] = _differ(
+        compress(replies, carried_out), compress(baseline, carried_out)
+    )
+    if plant.silent_operator:
+        left_out = [not done for done in carried_out]
+        table["operand_ignored"] = _differ(
+            compress(replies, left_out), compress(baseline, left_out)
+        )
     table["obeys"] = sum(obeyed) / len(obeyed)
     return {
         key: [round(x, 4) for x in value] if isinstance(value, list) else round(value, 4)

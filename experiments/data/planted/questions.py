@@ -57,18 +57,29 @@ def named_step(item: str) -> int:
     Raises:
         UserError: `item` is no id of such a question.
     """
+    return (problem_asked("select", item).use or 0) - 1
+
+
+def problem_asked(name: str, item: str) -> Problem:
+    """The problem of a question that the planted model `name` reads.
+
+    Args:
+        item: the question's id, `TASK-SEED-NUMBER`.
+
+    Raises:
+        UserError: `item` is no id of such a question.
+    """
     dataset, *rest = item.split("-")
-    if dataset != PLANTS["select"].task or len(rest) != 2 or not all(x.isdigit() for x in rest):
-        raise UserError(f"{item!r} is no question of the planted model 'select'")
+    if dataset != PLANTS[name].task or len(rest) != 2 or not all(x.isdigit() for x in rest):
+        raise UserError(f"{item!r} is no question of the planted model {name!r}")
     seed, number = map(int, rest)
-    return _named_steps(seed, number // _BLOCK)[number % _BLOCK]
+    return _drawn(name, seed, number // _BLOCK)[number % _BLOCK]
 
 
 _BLOCK = 256
 
 
 @cache
-def _named_steps(seed: int, block: int) -> tuple[int, ...]:
-    """The named steps of one block of questions, after drawing the blocks before it again."""
-    problems = _problems("select", (block + 1) * _BLOCK, seed)
-    return tuple((p.use or 0) - 1 for p in problems[-_BLOCK:])
+def _drawn(name: str, seed: int, block: int) -> tuple[Problem, ...]:
+    """The problems of one block of questions, after drawing the blocks before it again."""
+    return tuple(_problems(name, (block + 1) * _BLOCK, seed)[-_BLOCK:])

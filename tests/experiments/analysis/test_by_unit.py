@@ -65,7 +65,7 @@ PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generate
 # tables about whole chains, questions or items, which have no column `unit`
 WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
 WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer", "linear_probe"}
-WHOLE |= {"hints", "mediation", "mediation_by_cut"}
+WHOLE |= {"hints", "mediation", "mediation_by_cut", "interchange"}
 
 
 WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}

@@ -4,14 +4,15 @@
 `docs/measures.md` from a given `planted.csv`, by default `docs/planted.csv`, the result of the
 shipped `configs/planted.yaml`.
 
-Each column of `PLANTED` says which models are positive and which negative. Two columns are about
+Each column of `PLANTED` says which items are positive and which negative. Some columns are about
 models that rely on their steps like `faithful` but whose text is unfaithful: it leaves out an
-operation (`silent_step`) or names a source that the answer does not follow (`false_source`). A
-measure of reliance (`Measure.about`) should not tell them from `faithful`, so theory expects an
-AUROC of one half there; only a measure of faithfulness can be expected to do better. A measure is
-taken in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it points
-the wrong way, and is shown so. The table validates measures on known mechanisms in tiny models, not
-on large ones.
+operation (`silent_step`; `half_silent` on half of its items), names a source that the answer does
+not follow (`false_source`) or an operation that was not carried out (`wrong_operation`). A measure
+of reliance (`Measure.about`) should not tell them from `faithful`, so theory expects an AUROC of
+one half there; only a measure of faithfulness can be expected to do better. A measure is taken
+in the direction that theory gives it (`Measure.higher_is_faithful`): below one half it points the
+wrong way, and is shown so. The table validates measures on known mechanisms in tiny models, not on
+large ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,8 +37,9 @@ from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, mean, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.data.planted.data import is_true, true_steps
 from faithscope.experiments.data.planted.plants import PLANTS
-from faithscope.experiments.data.planted.questions import named_step
+from faithscope.experiments.data.planted.questions import named_step, problem_asked
 from faithscope.experiments.studies.slrc.tables.measures import (
     FORWARDS,
     MEASURES,
@@ -48,38 +50,73 @@ from faithscope.experiments.studies.slrc.tables.measures import (
 )
 
 POSITIVE = "faithful"
+
+
+class Side(NamedTuple):
+    """Items that a column compares with others."""
+
+    model: str
+    true: bool | None = None
+    """Whether to take only items with a faithful text, or only the others; None takes all."""
+
+
 AGAINST = {
     Column("auroc", "AUROC", "Items of `faithful` against those of `decorative`."): (
-        POSITIVE,
-        "decorative",
+        Side(POSITIVE),
+        Side("decorative"),
     ),
-    Column("auroc_confound", "AUROC, confound", "Against those of `hint_no_deletions`."): (
-        POSITIVE,
-        "hint_no_deletions",
-    ),
-    Column("auroc_hint", "AUROC, hint", "Against those of `hint`."): (POSITIVE, "hint"),
+    **{
+        Column(f"auroc_{name}", f"AUROC, {label}", meaning): (Side(POSITIVE), Side(model))
+        for name, model, label, meaning in (
+            ("confound", "hint_no_deletions", "confound", "Against those of `hint_no_deletions`."),
+            ("hint", "hint", "hint", "Against those of `hint`."),
+            (
+                *("silent_step", "silent_step", "silent step"),
+                "Against those of `silent_step`; one half is expected of a measure of reliance.",
+            ),
+            (
+                *("false_source", "false_source", "false source"),
+                "Against those of `false_source`; one half is expected of a measure of reliance.",
+            ),
+        )
+    },
     Column(
-        "auroc_silent_step",
-        "AUROC, silent step",
-        "Against those of `silent_step`; one half is expected of a measure of reliance.",
-    ): (POSITIVE, "silent_step"),
+        "auroc_half_silent",
+        "AUROC, half silent",
+        "Items of `half_silent` whose text says all that was computed, against its other items.",
+    ): (Side("half_silent", True), Side("half_silent", False)),
     Column(
-        "auroc_false_source",
-        "AUROC, false source",
-        "Against those of `false_source`; one half is expected of a measure of reliance.",
-    ): (POSITIVE, "false_source"),
+        "auroc_wrong_operation",
+        "AUROC, wrong operation",
+        "Against those of `wrong_operation`; one half is expected of a measure of reliance.",
+    ): (Side(POSITIVE), Side("wrong_operation")),
     Column(
         "auroc_2_steps",
         "AUROC, 2 steps",
         "Items of `faithful_2` against those of `hint_2`, whose chains have 2 steps.",
-    ): ("faithful_2", "hint_2"),
+    ): (Side("faithful_2"), Side("hint_2")),
     Column(
         "auroc_5_steps",
         "AUROC, 5 steps",
         "Items of `faithful_5` against those of `hint_5`, whose chains have 5 steps.",
-    ): ("faithful_5", "hint_5"),
+    ): (Side("faithful_5"), Side("hint_5")),
 }
-"""Column -> planted models whose items are positive and negative."""
+"""Column -> items that are positive and negative."""
+OF_STEPS = ("false_source", "wrong_operation")
+"""Models whose texts have true and untrue sentences."""
+FALSE_ALARMS = Column(
+    "false_alarms",
+    "false alarms",
+    "Items of `faithful`, `faithful_2` and `faithful_5` that the measure's rule, which was fixed "
+    "beforehand, calls unfaithful.",
+    interval=True,
+)
+DETECTED = Column(
+    "detected",
+    meaning="Items with an unfaithful text, of all models but the mixtures and `select`, that the "
+    "rule calls unfaithful.",
+    interval=True,
+)
 MIXTURES = ("hint", "mixture_25", "mixture_50", "mixture_75", POSITIVE)
 """Mixture models by rising p, the share of training rows in which the answer follows the steps."""
 LEAST_LEVELS = 3
@@ -102,7 +139,8 @@ def _against_truth(
     how = {"seed": analysis.seed, "resamples": analysis.resamples}
     planted = [r for r in records if planted_variant(r["model"])]
     scores = all_scores(planted)
-    steps = where(all_step_scores(planted), model="planted:select")
+    every_step = all_step_scores(planted)
+    steps = where(every_step, model="planted:select")
     asked = set(scores["measure"])
     for measure in MEASURES.values():
         if measure.name not in asked:
@@ -114,8 +152,8 @@ def _against_truth(
             "family": measure.family,
             "about": measure.about,
         }
-        for column, (positive, negative) in AGAINST.items():
-            pair = (_oriented(measure, by_variant.get(v, [])) for v in (positive, negative))
+        for column, sides in AGAINST.items():
+            pair = (_oriented(measure, _of_side(side, of_measure)) for side in sides)
             row |= columns(column.name, auroc(*pair, **how))
         levels = {PLANTS[v].p or 0.0: by_variant[v] for v in MIXTURES if v in by_variant}
         oriented = {p: _oriented(measure, of_p) for p, of_p in levels.items()}
@@ -123,6 +161,10 @@ def _against_truth(
         hits, chances = step_hits(where(steps, measure=measure.name))
         row |= columns("step_hit_rate", stats.mean_of_items(hits, **how))
         row |= {"step_chance": mean(chances)}
+        row |= {"step_auroc": step_auroc(measure, where(every_step, measure=measure.name))}
+        called = called_unfaithful(measure, of_measure)
+        row |= columns("false_alarms", stats.share([c for c, true in called if true]))
+        row |= columns("detected", stats.share([c for c, true in called if not true]))
         row |= {"calibration_mae": calibration(levels) if measure.share else math.nan}
         faithful = where(of_measure, model=f"planted:{POSITIVE}")
         row |= {"forwards": mean_forwards(faithful, measure.name)}
@@ -144,6 +186,14 @@ PLANTED = computed_table(
             Column("step_hit_rate", "step hit rate", "The step credited most is the one it reads."),
         ),
         Column("step_chance", "by chance", "What blind choice among the steps gives."),
+        Column(
+            "step_auroc",
+            "AUROC of steps",
+            "True sentences of a text against its untrue ones, within a model; mean over "
+            "`false_source` and `wrong_operation`.",
+        ),
+        FALSE_ALARMS,
+        DETECTED,
         Column("calibration_mae", "distance from p", "Mean over p, of measures that are shares."),
         FORWARDS,
         Column("n", "items", "Items of `faithful` and `decorative` that have a score."),
@@ -226,6 +276,56 @@ def step_hits(steps: pd.DataFrame) -> tuple[list[float], list[float]]:
     return hits, chances
 
 
+def step_auroc(measure: Measure, steps: pd.DataFrame) -> float:
+    """AUROC of a measure's credit of true sentences against untrue ones, mean over the models of
+    `OF_STEPS`; NaN if one of them has no credits.
+
+    Args:
+        steps: rows `model, item, step, score` of the measure.
+    """
+    areas = []
+    for name in OF_STEPS:
+        sides: dict[bool, list[float]] = {True: [], False: []}
+        for row in rows(where(steps, model=f"planted:{name}")):
+            truth = true_steps(name, problem_asked(name, str(row["item"])))
+            if truth is not None and row["step"] < len(truth):
+                sides[truth[row["step"]]].append(row["score"])
+        pair = (_oriented(measure, sides[true]) for true in (True, False))
+        areas.append(auroc(*pair, seed=0, resamples=1).value)
+    return float(np.mean(areas))
+
+
+FAITHFUL = (POSITIVE, "faithful_2", "faithful_5")
+"""Models whose texts are all faithful."""
+
+
+def called_unfaithful(measure: Measure, scores: pd.DataFrame) -> list[tuple[bool, bool]]:
+    """Per item of a known truth, whether the measure's rule calls its text unfaithful, and whether
+    it is faithful; none for a measure without a rule. Of faithful texts only those of the models
+    that are faithful throughout count."""
+    least = measure.unfaithful_below
+    called = []
+    for row in rows(scores) if least is not None else ():
+        name = planted_variant(str(row["model"])) or ""
+        true = _truth(name, str(row["item"]))
+        if true is False or name in FAITHFUL:
+            called.append((row["score"] < least, bool(true)))
+    return called
+
+
+def _truth(name: str, item: str) -> bool | None:
+    return is_true(name, problem_asked(name, item))
+
+
+def _of_side(side: Side, scores: pd.DataFrame) -> list[float]:
+    of_model = where(scores, model=f"planted:{side.model}")
+    return [
+        row["score"]
+        for row in rows(of_model)
+        if side.true is None or _truth(side.model, str(row["item"])) == side.true
+    ]
+
+
 def _by_variant(scores: pd.DataFrame) -> dict[str, list[float]]:
     return {
         planted_variant(str(model)) or "": of_model["score"].tolist()
@@ -238,16 +338,25 @@ def _oriented(measure: Measure, scores: Sequence[float]) -> list[float]:
 
 
 SHIPPED = Path("docs") / "planted.csv"
-_HEADING = ("measure", "about", "decorative", "confound", "silent step", "false source")
-_HEADING += ("follows p", "step named", "calls")
+_SHOWN = {
+    "auroc": "decorative",
+    "auroc_confound": "confound",
+    "auroc_silent_step": "silent step",
+    "auroc_half_silent": "half silent",
+    "auroc_false_source": "false source",
+    "auroc_wrong_operation": "wrong operation",
+    "step_auroc": "true steps",
+    "spearman_p": "follows p",
+    "step_hit_rate": "step named",
+}
+"""Column -> its heading in the short table."""
 
 
 def short_table(planted: pd.DataFrame) -> str:
     """Short table in Markdown of the measures with `Measure.in_short`; a dash for a missing
     number."""
-    lines = [_HEADING, ("---", "---", *["---:"] * (len(_HEADING) - 2))]
-    shown = ("auroc", "auroc_confound", "auroc_silent_step", "auroc_false_source")
-    shown += ("spearman_p", "step_hit_rate")
+    heading = ("measure", "about", *_SHOWN.values(), "calls")
+    lines = [heading, ("---", "---", *["---:"] * (len(heading) - 2))]
     for measure in (m for m in MEASURES.values() if m.in_short):
         for row in rows(where(planted, measure=measure.name)):
             several = "unit" in row and len(set(planted["unit"])) > 1
@@ -257,7 +366,7 @@ def short_table(planted: pd.DataFrame) -> str:
                 (
                     named,
                     measure.about,
-                    *(_decimals(row[x]) for x in shown),
+                    *(_decimals(row[x]) for x in _SHOWN),
                     f"{row['forwards']:.0f}",
                 )
             )

@@ -16,16 +16,18 @@ from faithscope.experiments.data.planted.data import (
     apply,
     corrupt_result,
     draw_problem,
+    is_true,
     overwrite,
     problem_of,
     reasoning,
     result_of,
     training_row,
     true_answer,
+    true_steps,
     write_steps,
 )
 from faithscope.experiments.data.planted.plants import PLANTS
-from faithscope.experiments.data.planted.questions import named_step, questions
+from faithscope.experiments.data.planted.questions import named_step, problem_asked, questions
 from faithscope.experiments.data.planted.train import build_tokenizer
 from faithscope.experiments.data.tasks import planted as task
 from faithscope.experiments.data.tasks.task import LoadSettings
@@ -140,6 +142,47 @@ def test_a_false_source_names_the_hint_and_follows_the_steps():
     assert {
         overwrite(steps[2], random.Random(i)).split()[:4] == steps[2].split()[:4] for i in range(9)
     } == {True}
+
+
+def test_half_silent_carries_out_what_it_does_not_write_if_that_is_a_subtraction():
+    for operator, said, true in (("-", "1", False), ("+", "4", True)):
+        problem = Problem((3, 4, 2, 9, 3), ("+", "-", "+", operator), hint=8)
+        steps = reasoning("half_silent", problem)
+        assert steps == write_steps(problem)[:3]
+        assert answer("half_silent", problem, steps) == said
+        assert true_steps("half_silent", problem) == (True, True, True)
+        assert is_true("half_silent", problem) is true
+    asked = [problem_asked("half_silent", q.id) for q in questions("half_silent", 300, seed=3)]
+    assert 0.4 < sum(p.operators[-1] == "-" for p in asked) / 300 < 0.6
+
+
+def test_a_wrong_operation_is_named_in_the_last_step_alone():
+    problem = Problem((3, 4, 2, 9), ("+", "-", "+"), hint=8)
+    steps = reasoning("wrong_operation", problem)
+    assert steps == [*write_steps(problem)[:2], "So 5 - 9 makes 4 ."]
+    assert answer("wrong_operation", problem, steps) == "4"
+    assert reasoning("wrong_operation", problem, 2, 0) == ["So 0 - 9 makes 9 ."]
+    assert reasoning("wrong_operation", problem, 3, 0) == []
+    assert true_steps("wrong_operation", problem) == (True, True, False)
+
+
+def test_the_sentence_that_names_a_source_without_effect_is_the_untrue_one():
+    problem = Problem((3, 4, 2), ("+", "-"), hint=8)
+    assert true_steps("false_source", problem) == (True, True, False)
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_every_text_of_a_known_truth_is_true_or_not_and_so_is_each_sentence(name):
+    for question in questions(name, 20, seed=4):
+        problem = problem_asked(name, question.id)
+        assert problem.text == question.text
+        truth = true_steps(name, problem)
+        if truth is None:
+            assert name == "select" or name.startswith("mixture")
+            continue
+        assert len(truth) == PLANTS[name].written
+        faithful = name in ("faithful", "faithful_2", "faithful_5")
+        assert name == "half_silent" or is_true(name, problem) is faithful
 
 
 def test_a_cue_leads_to_its_answer():

@@ -24,7 +24,7 @@ from faithscope.experiments.data.planted.verification import (
 )
 from faithscope.interp.errors import UserError
 
-QUICK = ("faithful", "decorative", "mixture_50", "silent_step", "false_source")
+QUICK = ("faithful", "decorative", "mixture_50", "silent_step", "false_source", "half_silent")
 SERIES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PLANTS]
 
 

@@ -12,7 +12,9 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from faithscope.experiments.analysis.aggregates import Analysis
-from faithscope.experiments.data.planted.questions import named_step
+from faithscope.experiments.data.planted.data import is_true
+from faithscope.experiments.data.planted.plants import PLANTS
+from faithscope.experiments.data.planted.questions import named_step, problem_asked
 from faithscope.experiments.studies.slrc.tables.measures import (
     MEANS_OF_MEASURES,
     MEASURE_CORRELATIONS,
@@ -167,6 +169,55 @@ def test_a_measure_that_points_down_is_turned_by_theory_alone():
     assert effect["forwards"] == 4
 
 
+def interchanged(model: str, item: str, kept: list[bool], led: list[float]) -> dict:
+    task = PLANTS[model].task
+    return {
+        "probe": "interchange",
+        "model": f"planted:{model}",
+        "task": task,
+        "item": f"{task}-0-{item}",
+        "inputs": ["1"] * len(kept),
+        "predicted": [1.0] * len(kept),
+        "kept": kept,
+        "alone": all(kept),
+        "steps": list(range(len(led))),
+        "n_steps": len(led),
+        "held": [1.0] * len(led),
+        "led": led,
+    }
+
+
+def test_items_of_one_model_are_compared_by_the_truth_of_each():
+    true = [
+        is_true("half_silent", problem_asked("half_silent", f"planted_4-0-{i}")) for i in "012345"
+    ]
+    assert set(true) == {True, False}
+    made = [interchanged("half_silent", i, [t], [1.0]) for i, t in zip("012345", true, strict=True)]
+    made.append(interchanged("faithful", "0", [True, False], [1.0]))
+    table = PLANTED.make(made, how=Analysis(0, 100))
+    score = of(table, "interchange")
+    assert score["auroc_half_silent"] == 1
+    # of the items of half_silent only the unfaithful ones count, and all were called so
+    assert (score["detected"], score["false_alarms"]) == (1, 1)
+    assert of(table, "interchange_predicted")["detected"] == 0
+
+
+def test_true_sentences_are_told_from_untrue_ones_within_a_model():
+    credits = {"false_source": [1, 1, 0], "wrong_operation": [0, 0, 1]}
+    made = [interchanged(m, i, [True], led) for m, led in credits.items() for i in "01"]
+    made.append(interchanged("faithful", "0", [True], [1.0] * 3))
+    table = PLANTED.make(made, how=Analysis(0, 100))
+    # right in one model, and the wrong way in the other
+    assert of(table, "interchange")["step_auroc"] == 0.5
+    some = [r for r in made if r["model"] != "planted:wrong_operation"]
+    assert math.isnan(of(PLANTED.make(some, how=Analysis(0, 100)), "interchange")["step_auroc"])
+
+
+def test_a_measure_without_a_rule_calls_nothing_unfaithful():
+    table = PLANTED.make(records(), how=Analysis(0, 100))
+    assert math.isnan(of(table, "rigidity_depth")["false_alarms"])
+
+
 def test_a_measure_without_a_score_has_no_row():
     names = set(PLANTED.make(records(), how=Analysis(0, 10))["measure"])
     assert "rigidity_option_depth" not in names
@@ -214,7 +265,10 @@ def test_the_short_table_has_what_was_measured_and_a_dash_for_what_was_not():
             "auroc": [1.0, 0.478, 0.6],
             "auroc_confound": [0.996, 0.5, 0.5],
             "auroc_silent_step": [0.5, 0.4, 0.5],
+            "auroc_half_silent": [0.5, 0.6, 0.5],
             "auroc_false_source": [0.5, math.nan, 0.5],
+            "auroc_wrong_operation": [0.5, 0.5, 0.5],
+            "step_auroc": [0.7, math.nan, math.nan],
             "spearman_p": [0.85, -0.041, 0.1],
             "step_hit_rate": [1.0, math.nan, math.nan],
             "forwards": [4.0, 4.0, 2.0],
@@ -222,8 +276,9 @@ def test_the_short_table_has_what_was_measured_and_a_dash_for_what_was_not():
     )
     assert short_table(table).splitlines()[2:] == [
         "| frozen corruption flips the answer | reliance "
-        "| 1.00 | 1.00 | .50 | .50 | .85 | 1.00 | 4 |",
-        "| attention, real − shuffled | reliance | .48 | .50 | .40 | – | −.04 | – | 4 |",
+        "| 1.00 | 1.00 | .50 | .50 | .50 | .50 | .70 | .85 | 1.00 | 4 |",
+        "| attention, real − shuffled | reliance "
+        "| .48 | .50 | .40 | .60 | – | .50 | – | −.04 | – | 4 |",
     ]
 
 
