@@ -21,7 +21,7 @@ from faithscope.interp.edit_checks import check
 from faithscope.interp.edits import Edit
 from faithscope.interp.errors import UserError
 from faithscope.interp.execute import Execution
-from faithscope.interp.forest import Forest
+from faithscope.interp.forest import Forest, Ids, id_array
 from faithscope.interp.generation import Generation, each_of
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.leads import Lead, gaps
@@ -39,7 +39,7 @@ Stop = Callable[[str], bool]
 
 def ask(
     model: LoadedModel,
-    prefixes: Sequence[Sequence[int]],
+    prefixes: Sequence[Ids],
     labels: Sequence[Sequence[Sequence[int]]] | None = None,
     max_new_tokens: int | Sequence[int] = 0,
     *,
@@ -81,6 +81,7 @@ def ask(
         raise ValueError(f"{len(prefixes)} prefixes but edits for {len(under)} of them")
     for prefix, prefix_edits in zip(prefixes, under, strict=True):
         check(model, prefix_edits, len(prefix), grows=True)
+    arrays = list(map(id_array, prefixes))
     limits = each_of(max_new_tokens, len(prefixes))
     how, reason = choose_execution(model, prefixes, execution, room=limits)
     if how == "loop" and any(n and edits for n, edits in zip(limits, under, strict=True)):
@@ -94,14 +95,14 @@ def ask(
 
     def requested(group: list[int]) -> RequestedPositions:
         return RequestedPositions.of(
-            [prefixes[i] for i in group],
+            [arrays[i] for i in group],
             [scored[i] for i in group],
             [under[i] for i in group],
             [limits[i] for i in group],
             watched=[k for k, i in enumerate(group) if i in repeat],
         )
 
-    taken = groups(model, prefixes, how, under, tails, repeat)
+    taken = groups(model, arrays, how, under, tails, repeat)
     for number, (group, answers) in enumerate(
         ((group, _by_loop(model, requested(group), stop)) for group in taken)
         if how == "loop"
@@ -112,9 +113,7 @@ def ask(
         for i, answer in zip(group, answers, strict=True):
             copies[i].append(replace(answer, pack=0 if how == "loop" else number))
     for i in repeat:
-        asked = RequestedPositions.of(
-            [prefixes[i]], [scored[i]], [under[i]], [0], [0], copies[i][0]
-        )
+        asked = RequestedPositions.of([arrays[i]], [scored[i]], [under[i]], [0], [0], copies[i][0])
         (alone,) = _in_another_shape(model, asked, how)
         copies[i][0] = replace(copies[i][0], repeats=tuple(copies[i]), alone=alone)
     return [of_prefix[0] for of_prefix in copies]
@@ -124,12 +123,12 @@ def _in_another_shape(
     model: LoadedModel, asked: RequestedPositions, how: Execution
 ) -> list[Answered]:
     """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
-    longest = list(max(asked.sequences, key=len))
+    longest = max(asked.sequences, key=len)
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
         ((_, answers),) = _by_forests(model, [_Pack.of(asked, [0])], None)
         return answers
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
-    behind = [[*s, s[-1]] for s in asked.sequences]
+    behind: list[Ids] = [np.append(s, s[-1]) for s in asked.sequences]
     return _by_loop(model, replace(asked, sequences=behind), None)
 
 
@@ -264,7 +263,9 @@ def _by_loop(model: LoadedModel, asked: RequestedPositions, stop: Stop | None) -
     for sequence, path, under in zip(asked.sequences, paths, asked.edits, strict=True):
         here = [n for n in path if n in tokens or n in wanted]
         if here:
-            logits = loop_logits(model, sequence, [n - path[0] for n in here], under)
+            logits = loop_logits(
+                model, id_array(sequence).tolist(), [n - path[0] for n in here], under
+            )
             at = [i for i, node in enumerate(here) if node in tokens]
             of_rows = _scored(model, logits[at], [tokens[here[i]] for i in at])
             scores.update(zip([here[i] for i in at], of_rows, strict=True))
@@ -277,7 +278,7 @@ def _by_loop(model: LoadedModel, asked: RequestedPositions, stop: Stop | None) -
         (after[key],) = _scored(model, logits, [sets])
     generated = [
         continuation.continue_one_by_one(
-            model, asked.sequences[i][: asked.starts[i]], limit, stop=stop
+            model, id_array(asked.sequences[i])[: asked.starts[i]].tolist(), limit, stop=stop
         )
         if limit
         else None
