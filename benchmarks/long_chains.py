@@ -23,6 +23,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+import yaml
 from tiny_configs import byte_tokenizer
 from transformers import AutoModelForCausalLM, LlamaConfig
 
@@ -34,21 +35,7 @@ from faithscope.probes.framing import Asking
 
 LENGTHS = (2_048, 4_096, 8_192, 16_384, 32_768)
 STEPS = 6
-CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "attention": ("attention", {"shuffles": 1}),
-    "lens": ("rigidity", {}),
-    "tracing": ("tracing", {}),
-    "slrc, scored": (
-        "slrc",
-        {
-            "framings": ("prefix",),
-            "readings": ("scored",),
-            "edits": ("remove",),
-            "shuffles": 0,
-        },
-    ),
-    "knockout": ("knockout", {"queries": ("later",), "windows": 0}),
-}
+CASES: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 """Name of a row -> probe and settings."""
 GROWING = ("seconds", "tokens", "naive_tokens", "peak_mib")
 
@@ -124,7 +111,7 @@ def naive(model: Model) -> list[int]:
 
 
 def measured(case: str, length: int) -> dict[str, Any]:
-    probe, settings = CASES[case]
+    probe, settings = CASES[case]["probe"], CASES[case]["settings"]
     model = long_model()
     trace = long_trace(model, length, STEPS)
     run, texts = counting(model), naive(model)
