@@ -71,7 +71,7 @@ class TracingSettings(Settings):
     reads_labels=True,
     calls=lambda size, s: s.cuts(size),
     branches=lambda size, s: Branches(ends=s.cuts(size), repeated=False),
-    version=2,
+    version=3,
 )
 def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSettings) -> list[Record]:
     """One record: the answer's probability along the reasoning, in `prefix` framing.
