@@ -10,12 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from faithscope.interp import answer_runs, execute
 from faithscope.interp.answered import Answered
 from faithscope.interp.edit_checks import check
 from faithscope.interp.edits import Edit
 from faithscope.interp.errors import UserError
 from faithscope.interp.execute import Execution, Stop
+from faithscope.interp.forest import Ids, id_array
 from faithscope.interp.generation import each_of
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.read import choose_execution, fitting, groups
@@ -27,7 +31,7 @@ Boundary = Literal["number"]
 
 def ask(
     model: LoadedModel,
-    prefixes: Sequence[Sequence[int]],
+    prefixes: Sequence[Ids],
     labels: Sequence[Sequence[Sequence[int]]] | None = None,
     max_new_tokens: int | Sequence[int] = 0,
     *,
@@ -78,7 +82,7 @@ def ask(
 class Request:
     """The arguments of one call of `ask`, which documents them."""
 
-    prefixes: Sequence[Sequence[int]]
+    prefixes: Sequence[Ids]
     labels: Sequence[Sequence[Sequence[int]]] | None = None
     max_new_tokens: int | Sequence[int] = 0
     _: KW_ONLY
@@ -117,7 +121,7 @@ def ask_all(model: LoadedModel, requests: Sequence[Request]) -> list[list[Answer
 class _Arms:
     """A request that was checked, and how it is run."""
 
-    prefixes: Sequence[Sequence[int]]
+    prefixes: Sequence[NDArray[np.int64]]
     scored: list[Scoring]
     under: list[tuple[Edit, ...]]
     limits: list[int]
@@ -147,7 +151,8 @@ class _Arms:
         scored = scorings(model, per, ends)
         stop, n = request.stop, len(prefixes)
         stops = [stop] * n if stop is None or callable(stop) else list(stop)
-        return cls(prefixes, scored, under, limits, stops, request.repeat, how)
+        arrays = list(map(id_array, prefixes))
+        return cls(arrays, scored, under, limits, stops, request.repeat, how)
 
     @property
     def tails(self) -> list[Sequence[Sequence[int]]]:
@@ -219,10 +224,10 @@ def _in_another_shape(
     model: LoadedModel, asked: RequestedPositions, how: Execution
 ) -> list[Answered]:
     """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
-    longest = list(max(asked.sequences, key=len))
+    longest = max(asked.sequences, key=len)
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
         (answers,) = answer_runs.by_forests(model, [answer_runs.Pack.of(asked, [0], [None])])
         return answers
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
-    behind = [[*s, s[-1]] for s in asked.sequences]
+    behind: list[Ids] = [np.append(s, s[-1]) for s in asked.sequences]
     return answer_runs.by_loop(model, replace(asked, sequences=behind), [None])

@@ -16,7 +16,7 @@ from faithscope.interp import continuation, execute
 from faithscope.interp.answered import Answered
 from faithscope.interp.edits import Edit
 from faithscope.interp.execute import Stop
-from faithscope.interp.forest import Forest
+from faithscope.interp.forest import Forest, id_array
 from faithscope.interp.generation import Generation
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.leads import Lead, gaps
@@ -170,7 +170,9 @@ def by_loop(
     for sequence, path, under in zip(asked.sequences, paths, asked.edits, strict=True):
         here = [n for n in path if n in tokens or n in wanted]
         if here:
-            logits = loop_logits(model, sequence, [n - path[0] for n in here], under)
+            logits = loop_logits(
+                model, id_array(sequence).tolist(), [n - path[0] for n in here], under
+            )
             at = [i for i, node in enumerate(here) if node in tokens]
             of_rows = _scored(model, logits[at], [tokens[here[i]] for i in at])
             scores.update(zip([here[i] for i in at], of_rows, strict=True))
@@ -183,7 +185,7 @@ def by_loop(
         (after[key],) = _scored(model, logits, [sets])
     generated = [
         continuation.continue_one_by_one(
-            model, asked.sequences[i][: asked.starts[i]], limit, stop=stop
+            model, id_array(asked.sequences[i])[: asked.starts[i]].tolist(), limit, stop=stop
         )
         if limit
         else None

@@ -21,6 +21,14 @@ _MARK = 32
 """Number of bits of a token id; the index of a node's set of edits stands above them."""
 
 
+Ids = Sequence[int] | NDArray[np.integer]
+
+
+def id_array(ids: Ids) -> NDArray[np.integer]:
+    """Token ids as an array; an array as it is."""
+    return ids if isinstance(ids, np.ndarray) else np.fromiter(ids, np.int32, len(ids))
+
+
 @dataclass(frozen=True)
 class Branch:
     """One token sequence to be run, and the positions to read."""
@@ -75,9 +83,7 @@ class Forest:
     edits: tuple[tuple[Edit, ...], ...] = ((),)
 
     @classmethod
-    def of(
-        cls, sequences: Sequence[Sequence[int]], edits: Sequence[Sequence[Edit]] | None = None
-    ) -> Forest:
+    def of(cls, sequences: Sequence[Ids], edits: Sequence[Sequence[Edit]] | None = None) -> Forest:
         """Merge `sequences` into a forest; equal prefixes under equal edits share their nodes.
 
         Sorting brings shared prefixes together, so one pass that compares each sequence with the
@@ -90,13 +96,13 @@ class Forest:
         arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
         if any(a.size == 0 for a in arrays):
             raise ValueError("a forest cannot hold an empty sequence")
-        order = sorted(range(len(arrays)), key=lambda i: _key(arrays[i]))
-        tokens: list[NDArray[np.int64]] = []
+        order = _in_order(arrays)
+        tokens: list[NDArray[np.integer]] = []
         depth: list[NDArray[np.int64]] = []
         parent: list[NDArray[np.int64]] = []
         paths: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(arrays)
         size = 0
-        before, path = np.empty(0, np.int64), np.empty(0, np.int64)
+        before, path = arrays[order[0]][:0], np.empty(0, np.int64)
         for i in order:
             ids = arrays[i]
             shared = _common_prefix(before, ids)
@@ -111,7 +117,7 @@ class Forest:
                     parent[-1] = np.concatenate([[-1], nodes[:-1]])
             paths[i] = path
             before, size = ids, size + fresh
-        keys = np.concatenate(tokens)
+        keys = np.concatenate(tokens).astype(np.int64)
         return cls(
             tokens=keys & ((1 << _MARK) - 1),
             depth=np.concatenate(depth),
@@ -199,8 +205,16 @@ class Forest:
         return tuple(reversed(spans))
 
 
+def size_of(sequences: Sequence[Ids], edits: Sequence[Sequence[Edit]] | None = None) -> int:
+    """Number of nodes of the forest of `sequences`, which is not made."""
+    marks = _Marks()
+    under = edits or [()] * len(sequences)
+    arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
+    return _nodes([arrays[i] for i in _in_order(arrays)])
+
+
 def split_by_budget(
-    sequences: Sequence[Sequence[int]],
+    sequences: Sequence[Ids],
     budget: int,
     edits: Sequence[Sequence[Edit]] | None = None,
     continued: Sequence[Sequence[Sequence[int]]] | None = None,
@@ -222,20 +236,26 @@ def split_by_budget(
     marks = _Marks()
     under = edits or [()] * len(sequences)
     arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
-    tails = [sorted(map(tuple, own)) for own in continued or [()] * len(sequences)]
-    # edits begin at positions, so tails of one sequence part where their tokens do
-    of_tails = [_nodes([np.array(tail, dtype=np.int64) for tail in own]) for own in tails]
+    known: dict[tuple[tuple[int, ...], ...], int] = {}
+    tails = [tuple(sorted(map(tuple, own))) for own in continued or [()] * len(sequences)]
+    for own in set(tails):
+        # edits begin at positions, so tails of one sequence part where their tokens do
+        known[own] = _nodes([id_array(tail) for tail in own])
+    of_tails = [known[own] for own in tails]
 
-    def fresh(i: int, before: list[NDArray[np.int64]]) -> int:
+    def fresh(i: int, before: list[NDArray[np.integer]]) -> int:
         """Most nodes that a sequence with its tails adds to a forest that holds those of before."""
         shared = max((_common_prefix(a, arrays[i]) for a in before), default=0)
         return arrays[i].size - shared + of_tails[i]
 
-    def last(i: int) -> NDArray[np.int64]:
+    def last(i: int) -> NDArray[np.integer]:
         """A sequence with its last tail, as which the next sequence may begin."""
-        return marks.on((*sequences[i], *tails[i][-1]), under[i]) if tails[i] else arrays[i]
+        if not any(tails[i]):
+            return arrays[i]
+        whole = np.concatenate([id_array(sequences[i]), id_array(tails[i][-1])])
+        return marks.on(whole, under[i])
 
-    in_order = sorted(range(len(arrays)), key=lambda i: _key(arrays[i]))
+    in_order = _in_order(arrays)
     always = [i for i in in_order if i in set(repeat)]
     heads = [arrays[i] for i in always]
     whole, before = 0, []
@@ -268,31 +288,61 @@ class _Marks:
         """The sets of edits by their index."""
         return tuple(self._sets)
 
-    def on(self, sequence: Sequence[int], edits: Sequence[Edit] = ()) -> NDArray[np.int64]:
-        """The marked tokens of a sequence that runs under `edits`."""
-        ids = np.array(sequence, dtype=np.int64)
+    def on(self, sequence: Ids, edits: Sequence[Edit] = ()) -> NDArray[np.integer]:
+        """The marked tokens of a sequence that runs under `edits`; an array without any itself."""
+        ids = id_array(sequence)
         # of an edit that is named twice the later one is kept, as where branches run alone
         distinct = reversed(dict.fromkeys(reversed(edits)))
         starts = [(e.first, e) for e in distinct if e.first is not None]
-        for at in sorted({first for first, _ in starts if first < ids.size}):
+        begin = sorted({first for first, _ in starts if first < ids.size})
+        ids = ids.astype(np.int64) if begin else ids
+        for at in begin:
             under = tuple(e for first, e in starts if first <= at)
             ids[at:] &= (1 << _MARK) - 1
             ids[at:] |= self._sets.setdefault(under, len(self._sets)) << _MARK
         return ids
 
 
-def _key(ids: NDArray[np.int64]) -> bytes:
-    """Bytes that sort as the sequence of tokens does."""
-    return ids.astype(">i8").tobytes()
+class _Rest:
+    """What follows a common beginning of a sequence; sorts as its tokens do."""
+
+    def __init__(self, ids: NDArray[np.integer]) -> None:
+        self._ids = ids
+
+    def __lt__(self, other: _Rest) -> bool:
+        a, b = self._ids, other._ids
+        shared = _common_prefix(a, b)
+        return bool(a[shared] < b[shared]) if shared < min(a.size, b.size) else a.size < b.size
 
 
-def _nodes(ordered: Sequence[NDArray[np.int64]]) -> int:
+def _in_order(arrays: Sequence[NDArray[np.integer]]) -> list[int]:
+    """Indices of the sequences in the order of their tokens; equal ones keep theirs.
+
+    The longest sequence is a trunk: of those before it, the ones that leave it first come first,
+    and of those after it the ones that leave it last. Only those that leave it at one place are
+    compared with each other.
+    """
+    trunk = max(arrays, key=len)
+
+    def place(i: int) -> tuple[int, int, _Rest]:
+        ids = arrays[i]
+        shared = _common_prefix(trunk, ids)
+        above = shared < ids.size and (shared == trunk.size or ids[shared] > trunk[shared])
+        return int(above), -shared if above else shared, _Rest(ids[shared:])
+
+    return sorted(range(len(arrays)), key=place)
+
+
+def _nodes(ordered: Sequence[NDArray[np.integer]]) -> int:
     """Number of nodes of the forest of sequences in order."""
     pairs = itertools.pairwise([np.empty(0, np.int64), *ordered])
     return sum(b.size - _common_prefix(a, b) for a, b in pairs)
 
 
-def _common_prefix(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+def _common_prefix(a: NDArray[np.integer], b: NDArray[np.integer]) -> int:
     n = min(a.size, b.size)
-    different = np.flatnonzero(a[:n] != b[:n])
-    return int(different[0]) if different.size else n
+    if not n:
+        return 0
+    different = a[:n] != b[:n]
+    first = int(different.argmax())
+    return first if different[first] else n

@@ -18,7 +18,7 @@ from faithscope.interp.edit_checks import check
 from faithscope.interp.edits import Edit, Knockout, Site
 from faithscope.interp.errors import NoRoom, UserError
 from faithscope.interp.execute import Execution
-from faithscope.interp.forest import Branch, Forest, split_by_budget
+from faithscope.interp.forest import Branch, Forest, Ids, split_by_budget
 from faithscope.interp.generation import each_of
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.trunk import NO_TRUNK, linked
@@ -285,7 +285,7 @@ def loop_logits(
 
 def groups(
     model: LoadedModel,
-    ids: Sequence[Sequence[int]],
+    ids: Sequence[Ids],
     how: str,
     edits: Sequence[Sequence[Edit]] | None = None,
     continued: Sequence[Sequence[Sequence[int]]] | None = None,
@@ -329,7 +329,7 @@ def fitting(model: LoadedModel, how: str, calls: Sequence[Sequences]) -> Iterato
 
 def choose_execution(
     model: LoadedModel,
-    ids: Sequence[Sequence[int]],
+    ids: Sequence[Ids],
     execution: Execution,
     room: int | Sequence[int] = 0,
 ) -> tuple[Literal["packed", "dense", "flex", "loop"], str | None]:

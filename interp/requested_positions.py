@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from faithscope.interp.answered import Answered
 from faithscope.interp.edits import Edit
+from faithscope.interp.forest import Ids, id_array
 from faithscope.interp.generation import Generation
 from faithscope.interp.leads import WATCHED, Lead
 from faithscope.interp.number_ends import TokenSet
@@ -45,7 +46,7 @@ class Further(NamedTuple):
 class RequestedPositions:
     """Prefixes with their labels, flattened to sequences; one sequence per tail."""
 
-    sequences: list[list[int]]
+    sequences: list[Ids]
     starts: list[int]
     """Per sequence, the length of its prefix."""
     edits: list[tuple[Edit, ...]]
@@ -64,7 +65,7 @@ class RequestedPositions:
     @classmethod
     def of(
         cls,
-        prefixes: Sequence[Sequence[int]],
+        prefixes: Sequence[Ids],
         scorings: Sequence[Scoring],
         edits: Sequence[tuple[Edit, ...]],
         limits: Sequence[int],
@@ -75,14 +76,16 @@ class RequestedPositions:
         replay."""
         written = continued.written if continued else ()
         asked = cls([], [], [], [], scorings, list(limits), list(watched), len(written))
-        for prefix, scoring, under in zip(prefixes, scorings, edits, strict=True):
+        arrays = list(map(id_array, prefixes))
+        for prefix, scoring, under in zip(arrays, scorings, edits, strict=True):
             asked.first.append(len(asked.sequences))
             for tail in scoring.tails:
-                asked.sequences.append([*prefix, *tail])
+                asked.sequences.append(np.concatenate([prefix, id_array(tail)]))
                 asked.starts.append(len(prefix))
                 asked.edits.append(under)
         if written:
-            asked.sequences.append([*prefixes[0], *(x.candidate for x in written[:-1])])
+            replayed = id_array([x.candidate for x in written[:-1]])
+            asked.sequences.append(np.concatenate([arrays[0], replayed]))
             asked.starts.append(len(prefixes[0]))
             asked.edits.append(edits[0])
         return asked
@@ -115,7 +118,7 @@ class RequestedPositions:
             for way in scoring.beyond(self._reader(scores, paths, first)):
                 behind = self._behind(paths, first, way)
                 tail, read, _ = way.place
-                ids = self.sequences[first + tail][: self.starts[first] + read]
+                ids = id_array(self.sequences[first + tail])[: self.starts[first] + read].tolist()
                 wanted.setdefault(behind, Further(ids, set())).sets.add(way.ids)
         return wanted
 

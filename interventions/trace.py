@@ -7,10 +7,14 @@ and is never re-tokenised: an edit moves or drops ids, and text follows from the
 from __future__ import annotations
 
 import string
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 AnswerKind = Literal["choice", "label", "number"]
 Unit = Literal["sentence", "item", "paragraph", "given"]
@@ -81,6 +85,19 @@ class Step:
     counted: bool = True
     """False for a stretch too short to be a step of its own (a bare "Sure!"):
     it stays in its place in every edit but `keep_only`, and is never itself removed."""
+
+    def at(self, char: int, token: int, text: str, n_tokens: int) -> Step:
+        """The step with `text` in so many tokens, at other places of a reasoning."""
+        chars, tokens = (char, char + len(text)), (token, token + n_tokens)
+        return Step(self.index, text, chars, tokens, self.counted)
+
+
+class Part(NamedTuple):
+    """A step with its ids and pieces, wherever it stands."""
+
+    step: Step
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -184,6 +201,42 @@ class Trace:
                 f"{len(self.reasoning_ids)}"
             )
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The ids, pieces or steps of a spliced trace, made when they are first read."""
+            splice = vars(self).get("_splice")
+            if splice is None or name not in _SPLICED:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = getattr(splice, name)()
+            vars(self)[name] = value
+            return value
+
+    def spliced(self, first: int, last: int, parts: Sequence[Part], edit: Edit) -> Trace:
+        """The trace with `parts` in place of steps `first` to `last` (excluded).
+
+        A chain of 1,000 steps has as many edits of one step each: what an edited trace has in
+        common with this one is not copied before it is read.
+        """
+        trace = object.__new__(Trace)
+        vars(trace).update(
+            {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _SPLICED},
+            original=self.unedited,
+            edits=(*self.edits, edit),
+            _splice=_Splice(self, first, last, tuple(parts)),
+        )
+        return trace
+
+    @property
+    def id_array(self) -> NDArray[np.int32]:
+        """(tokens,) `reasoning_ids` as an array."""
+        splice = vars(self).get("_splice")
+        return self._own_array if splice is None else splice.id_array()
+
+    @cached_property
+    def _own_array(self) -> NDArray[np.int32]:
+        return np.fromiter(self.reasoning_ids, np.int32, len(self.reasoning_ids))
+
     @property
     def reasoning_text(self) -> str:
         return "".join(self.pieces)
@@ -212,6 +265,10 @@ class Trace:
     def step_ids(self, step: Step) -> tuple[int, ...]:
         return self.reasoning_ids[step.tokens[0] : step.tokens[1]]
 
+    def part(self, step: Step) -> Part:
+        """A step of this trace with its ids and pieces."""
+        return Part(step, self.step_ids(step), self.pieces[step.tokens[0] : step.tokens[1]])
+
     @property
     def unedited(self) -> Trace:
         """The trace before its first edit; itself if it was never edited. All that edits are
@@ -224,3 +281,49 @@ class Trace:
 
     def edited(self, **changes: Any) -> Trace:
         return replace(self, original=self.unedited, **changes)
+
+
+_SPLICED = ("reasoning_ids", "pieces", "steps")
+
+
+@dataclass(frozen=True)
+class _Splice:
+    """A trace with some of its steps replaced; each method makes a field of the edited trace."""
+
+    base: Trace
+    first: int
+    last: int
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def tokens(self) -> tuple[int, int]:
+        """Half-open span of the replaced tokens."""
+        steps = self.base.steps
+        start = steps[self.first - 1].tokens[1] if self.first else 0
+        ends = self.last == len(steps)
+        return start, len(self.base.reasoning_ids) if ends else steps[self.last].tokens[0]
+
+    def id_array(self) -> NDArray[np.int32]:
+        (start, stop), ids = self.tokens, self.base.id_array
+        own = [np.fromiter(p.ids, np.int32, len(p.ids)) for p in self.parts]
+        return np.concatenate([ids[:start], *own, ids[stop:]])
+
+    def reasoning_ids(self) -> tuple[int, ...]:
+        (start, stop), ids = self.tokens, self.base.reasoning_ids
+        return ids[:start] + tuple(i for p in self.parts for i in p.ids) + ids[stop:]
+
+    def pieces(self) -> tuple[str, ...]:
+        (start, stop), pieces = self.tokens, self.base.pieces
+        return pieces[:start] + tuple(x for p in self.parts for x in p.pieces) + pieces[stop:]
+
+    def steps(self) -> tuple[Step, ...]:
+        steps = list(self.base.steps[: self.first])
+        char, token = (steps[-1].chars[1], steps[-1].tokens[1]) if steps else (0, 0)
+        for step, ids, pieces in self.parts:
+            text = "".join(pieces)
+            steps.append(step.at(char, token, text, len(ids)))
+            char, token = char + len(text), token + len(ids)
+        for step in self.base.steps[self.last :]:
+            steps.append(step.at(char, token, step.text, step.tokens[1] - step.tokens[0]))
+            char, token = steps[-1].chars[1], steps[-1].tokens[1]
+        return tuple(steps)

@@ -75,7 +75,8 @@ def from_steps(
                 f"chain of {question.id!r}: step {i} of {len(steps)} is {text!r}; give steps with "
                 "text, or leave it out"
             )
-        encoded = written(text, (*prompt_ids, *ids), encode, pieces_of)
+        before = (*prompt_ids[-_CONTEXT:], *ids[-_CONTEXT:])
+        encoded = written(text, before, encode, pieces_of)
         if encoded is None:
             raise NotWritable(
                 f"chain of {question.id!r}: this tokenizer gives no ids for step {i} "

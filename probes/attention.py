@@ -27,7 +27,7 @@ from faithscope.probes.answer_token import (
     token_span,
 )
 from faithscope.probes.framing import Asking, prefix_ids
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Branches, probe
 from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Seed, Settings
 
@@ -55,6 +55,7 @@ class AttentionSettings(Settings):
     listed=5,
     words=("cue",),
     calls=lambda size, s: 1 + s.shuffles,
+    branches=lambda size, s: Branches(other=s.shuffles, repeated=False, scored=False),
 )
 def attention(
     model: Model, trace: Trace, asking: Asking, settings: AttentionSettings

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from faithscope.interventions import Trace, remove_step
 from faithscope.probes.floor import BASELINE, Arm, noise, rounded
-from faithscope.probes.framing import Asking, Reply, check_cue, label_ids, naming, prefix_ids
+from faithscope.probes.framing import Asking, Reply, check_cue, label_ids, naming, prefix_arrays
 from faithscope.probes.readings import Outcome, distributions, scored_outcomes
 from faithscope.probes.record import number
 from faithscope.probes.reference_answer import ReferenceAnswer
@@ -106,11 +106,10 @@ def scored(
         FloatingPointError: a log-probability is NaN; the message names item and arm.
     """
     check_cue(asking, "prefix")
-    pairs = [
-        (prefix_ids(model, asking, run), ()) if isinstance(run, Trace) else run
-        for run in runs.values()
-    ]
-    prefixes, edits = [tuple(ids) for ids, _ in pairs], [tuple(own) for _, own in pairs]
+    traces = [run for run in runs.values() if isinstance(run, Trace)]
+    texts = iter(prefix_arrays(model, asking, traces))
+    pairs = [(next(texts), ()) if isinstance(run, Trace) else run for run in runs.values()]
+    prefixes, edits = [ids for ids, _ in pairs], [tuple(own) for _, own in pairs]
     labels = label_ids(model, asking, "prefix")
     with naming(f"item {trace.question.id!r}, prefix framing, {len(runs)} branches"):
         answers = model.ask(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, prefix_ids
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Branches, probe
 from faithscope.probes.record import NO_STREAM, Record, number, numbers, record
 from faithscope.probes.settings import Execution, Settings
 
@@ -42,6 +42,7 @@ class FlowSettings(Settings):
     listed=7,
     words=("cue",),
     calls=lambda size, s: 1,
+    branches=lambda size, s: Branches(repeated=False, scored=False),
 )
 def flow(model: Model, trace: Trace, asking: Asking, settings: FlowSettings) -> list[Record]:
     """One record: cosines between reasoning and answer token, and the layer of the greatest.

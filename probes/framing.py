@@ -17,6 +17,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from faithscope.interventions import AnswerKind, Trace
 from faithscope.probes.floor import BASELINE, Arm, answer_margin, noise, without_baselines
 from faithscope.probes.graded import label_mass
@@ -33,6 +36,7 @@ from faithscope.probes.text_model import (
 
 if TYPE_CHECKING:
     from faithscope.interp.answered import Answered
+    from faithscope.interp.forest import Ids
     from faithscope.interp.model import Model
 
 Framing = Literal["prefix", "reprompt"]
@@ -175,6 +179,16 @@ def prefix_ids(model: Model, asking: Asking, edited: Trace) -> tuple[int, ...]:
     )
 
 
+def prefix_arrays(model: Model, asking: Asking, edited: Sequence[Trace]) -> list[NDArray[np.int32]]:
+    """`prefix_ids` of many edited traces, as arrays: a long chain's ids are not copied one by
+    one."""
+    after = np.array([*asking.closer_ids, *model.encode(asking.answer_cue)], dtype=np.int32)
+    return [
+        np.concatenate([np.array(trace.prompt_ids, dtype=np.int32), trace.id_array, after])
+        for trace in edited
+    ]
+
+
 def reprompt_ids(model: Model, asking: Asking, message: str) -> tuple[int, ...]:
     """Token ids of a new prompt with `message`, to be answered without further reasoning, and the
     cue.
@@ -209,7 +223,7 @@ def ask(
     model: Model,
     asking: Asking | Sequence[Asking],
     framing: Framing,
-    prefixes: Sequence[Sequence[int]],
+    prefixes: Sequence[Ids],
     readings: Sequence[Reading],
     *,
     answer_tokens: int,
@@ -350,7 +364,7 @@ def ask_arms(
     if isinstance(model, TextModel):
         return _say_arms(model, trace, asking, framing, arms, readings)
     if framing == "prefix":
-        prefixes = [prefix_ids(model, asking, edited) for edited in arms.values()]
+        prefixes = prefix_arrays(model, asking, list(arms.values()))
     else:
         messages = _messages(trace, asking, arms).values()
         prefixes = [reprompt_ids(model, asking, message) for message in messages]

@@ -24,7 +24,7 @@ from faithscope.interventions import Trace
 from faithscope.probes.edited import Run, Scored, beside_removal, removals, scored, windows
 from faithscope.probes.floor import rounded
 from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking, prefix_ids
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Branches, probe
 from faithscope.probes.readings import Outcome
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Settings, Some
@@ -61,6 +61,10 @@ class KnockoutSettings(Settings):
     words=("cue", "labels"),
     reads_labels=True,
     calls=lambda size, s: 1 + size.steps * (1 + len(s.queries) * (1 + s.windows)),
+    branches=lambda size, s: Branches(
+        late=size.steps * (1 + s.queries.count("later") * (1 + s.windows)),
+        ends=size.steps * s.queries.count("answer") * (1 + s.windows),
+    ),
     version=2,
 )
 def knockout(

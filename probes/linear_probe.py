@@ -30,7 +30,7 @@ from pydantic import Field, StrictFloat, StrictInt
 
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, prefix_ids
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Branches, probe
 from faithscope.probes.record import NO_STREAM, Record, record
 from faithscope.probes.settings import AFTERWARDS, Execution, Settings
 
@@ -66,6 +66,7 @@ class LinearProbeSettings(Settings):
     listed=8,
     words=("cue",),
     calls=lambda size, s: 1,
+    branches=lambda size, s: Branches(repeated=False, scored=False),
 )
 def linear_probe(
     model: Model, trace: Trace, asking: Asking, settings: LinearProbeSettings

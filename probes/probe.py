@@ -23,6 +23,34 @@ class Size(NamedTuple):
     tokens: int = 25
     """Number of tokens per step."""
     layers: int = 30
+    prompt: int = 100
+    """Number of tokens before the reasoning."""
+    cue: int = 4
+    """Number of tokens of the answer cue."""
+    labels: int = 8
+    """Number of tokens that are run to score the labels."""
+
+    @property
+    def reasoning(self) -> int:
+        return self.steps * self.tokens
+
+
+class Branches(NamedTuple):
+    """Branches that a probe runs, by what they share with the unedited chain.
+
+    A branch of each kind runs, of its own: the reasoning after a step, on average one half
+    (`late`); all of the reasoning (`other`); a step (`steps`); nothing but what stands after the
+    reasoning (`ends`).
+    """
+
+    late: int = 0
+    other: int = 0
+    steps: int = 0
+    ends: int = 0
+    repeated: bool = True
+    """Whether the unedited chain is run once more alone, for the noise floor."""
+    scored: bool = True
+    """Whether labels are scored after each branch."""
 
 
 GUESS = Size()
@@ -46,6 +74,9 @@ class Probe:
     """Parts of the task that the measure's numbers depend on."""
     calls: Callable[[Size, Any], int]
     """Number of continuations that are asked about, given size and settings."""
+    branches: Callable[[Size, Any], Branches] | None = None
+    """The branches that one trace takes besides its unedited chain, given size and settings; None
+    if their tokens cannot be foretold."""
     quoted: Callable[[Size, Any], int] | None = None
     """Steps that all calls together quote; None if each call quotes the whole reasoning."""
     reads_labels: bool = False
@@ -84,6 +115,7 @@ def probe(
     *,
     words: tuple[Word, ...],
     calls: Callable[[Size, Any], int],
+    branches: Callable[[Size, Any], Branches] | None = None,
     quoted: Callable[[Size, Any], int] | None = None,
     reads_labels: bool = False,
     on_excluded: bool = False,
@@ -107,6 +139,7 @@ def probe(
             settings,
             words,
             calls,
+            branches,
             quoted,
             reads_labels,
             on_excluded,

@@ -22,7 +22,7 @@ from faithscope.interp.fingerprint import folder_fingerprint
 from faithscope.interventions import Trace
 from faithscope.probes.answer_token import lens_log_probs, of_options
 from faithscope.probes.framing import FEWER_LABELS, Asking, label_ids, prefix_ids
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Branches, probe
 from faithscope.probes.record import NO_STREAM, Record, numbers, record
 from faithscope.probes.settings import Execution, Settings
 
@@ -124,6 +124,7 @@ def settled(log_probs: Tensor, first: Mapping[str, set[int]]) -> Settled:
     listed=6,
     words=("cue", "labels"),
     calls=lambda size, s: 1,
+    branches=lambda size, s: Branches(repeated=False, scored=False),
 )
 def rigidity(
     model: Model, trace: Trace, asking: Asking, settings: RigiditySettings

@@ -51,7 +51,7 @@ from faithscope.probes.framing import (
     ask_arms,
     cost,
 )
-from faithscope.probes.probe import Size, probe
+from faithscope.probes.probe import Branches, Size, probe
 from faithscope.probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
 from faithscope.probes.record import Record, is_right, numbers, record
 from faithscope.probes.reference_answer import ReferenceAnswer
@@ -124,6 +124,22 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
     return len(settings.framings) * of_framing + settings.framings.count(EMPTIED_IN)
 
 
+def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
+    """The branches of all framings; None where text is written anew, of unknown length.
+
+    A prompt that quotes a text shares as much of it as the model's own tokens do.
+    """
+    if "regenerate" in settings.edits:
+        return None
+    framings = len(settings.framings)
+    return Branches(
+        late=framings * size.steps * len(settings.edits),
+        other=framings * settings.shuffles + 2 * (framings - 1),
+        steps=framings * size.steps,
+        ends=settings.framings.count(EMPTIED_IN),
+    )
+
+
 @probe(
     "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
     listed=1,
@@ -131,6 +147,7 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
     words=("cue", "labels", "reprompts"),
     reads_labels=True,
     calls=_calls,
+    branches=_branches,
     # a call of sufficiency quotes one step
     quoted=lambda size, s: (_calls(size, s) - size.steps) * size.steps + size.steps,
     from_outside={

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from faithscope.interp.edits import Edit
+    from faithscope.interp.forest import Ids
     from faithscope.interp.model import Model
     from faithscope.probes.judge.form import Reply
 
@@ -79,13 +80,13 @@ def text_of(reply: Reply) -> str | None:
 
 def cost_of(
     model: Model,
-    prefixes: Sequence[Sequence[int]],
+    prefixes: Sequence[Ids],
     execution: Any,
     room: int | Sequence[int],
     edits: Sequence[Sequence[Edit]] | None = None,
 ) -> dict[str, Any]:
     """Execution and cost of asking a model here, as fields of a record."""
-    from faithscope.interp.forest import Forest
+    from faithscope.interp.forest import size_of
     from faithscope.interp.read import choose_execution
 
     how, reason = choose_execution(model, prefixes, execution, room=room)
@@ -93,7 +94,7 @@ def cost_of(
     return {
         "execution": how,
         "tree_reason": reason,
-        "trie_tokens": naive if how == "loop" else len(Forest.of(prefixes, edits)),
+        "trie_tokens": naive if how == "loop" else size_of(prefixes, edits),
         "naive_tokens": naive,
         "dtype": model.dtype,
     }

@@ -24,7 +24,7 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt
 from faithscope.interventions import Trace
 from faithscope.probes.framing import FEWER_LABELS, Asking, label_ids
 from faithscope.probes.graded import answer_shares, label_mass
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Branches, Size, probe
 from faithscope.probes.record import DIGITS, Record, number, numbers, record
 from faithscope.probes.reference_answer import ReferenceAnswer
 from faithscope.probes.settings import Execution, Settings
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 NO_ANSWER, NEVER_SETTLED, NEVER_STATED = "answer_unparsed", "never_settled", "never_stated"
 """Why a reasoning has no gap between commitment and arrival: the model's own answer did not parse;
 is not the likeliest after the whole reasoning; or is not the last one that the reasoning states."""
+MOST_CUTS = 1_024
+"""Most cuts that are not at the ends of steps, unless a setting says otherwise."""
 POSITIONS = 11
 """Number of places of a curve, from before the reasoning to after it."""
 
@@ -42,14 +44,24 @@ POSITIONS = 11
 class TracingSettings(Settings):
     """Probability of the answer along the reasoning (FaithCoT-Bench, appendix C)."""
 
-    every: StrictInt = Field(default=1, ge=1)
+    every: StrictInt | None = Field(default=None, ge=1)
     """Distance in tokens between cuts; there are always cuts before the first token, after the last
-    and at the ends of steps."""
+    and at the ends of steps. null chooses it by the length of the reasoning: every token of up to
+    1,024, and of a longer one as many tokens as make 1,024 cuts or fewer."""
     effect: Annotated[StrictFloat, Field(ge=0, le=1)] = 0.05
     """Least change of the probability for which a step counts as having an effect."""
     length_normalise: StrictBool = False
     """Divide a label's log-prob by its number of tokens."""
     execution: Execution = "auto"
+
+    def distance(self, n_tokens: int) -> int:
+        """Number of tokens between the cuts of a reasoning of `n_tokens`."""
+        return self.every or max(1, math.ceil(n_tokens / MOST_CUTS))
+
+    def cuts(self, size: Size) -> int:
+        """Number of cuts of a reasoning of this size; a step ends at a cut or adds one."""
+        every = self.distance(size.reasoning)
+        return size.reasoning // every + (size.steps if every > 1 else 0)
 
 
 @probe(
@@ -57,8 +69,9 @@ class TracingSettings(Settings):
     listed=9,
     words=("cue", "labels"),
     reads_labels=True,
-    calls=lambda size, s: size.steps * size.tokens // s.every,
-    version=2,
+    calls=lambda size, s: s.cuts(size),
+    branches=lambda size, s: Branches(ends=s.cuts(size), repeated=False),
+    version=3,
 )
 def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSettings) -> list[Record]:
     """One record: the answer's probability along the reasoning, in `prefix` framing.
@@ -89,8 +102,9 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
                     share of the reasoning in `gap_share`. None for the reason in `gap_reason`
         curve       p(answer) at `POSITIONS` equal distances from 0 to 1, between cuts linear
 
-    `label_mass` is what all labels together have of the model's probability after the whole
-    reasoning, `label_mass_before` before it, `least_label_mass` where it is least.
+    `every` is the distance in tokens between the cuts. `label_mass` is what all labels together
+    have of the model's probability after the whole reasoning, `label_mass_before` before it,
+    `least_label_mass` where it is least.
 
     Arrays: `at` (cuts,) tokens of reasoning given; `p` (cuts, answers) in the order of
     `options`; `mass` (cuts,).
@@ -101,7 +115,8 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
     names = asking.answers
     if len(names) < 2:
         return [record(trace, "tracing", "", None, excluded=FEWER_LABELS)]
-    at = cuts(trace, settings.every)
+    every = settings.distance(len(trace.reasoning_ids))
+    at = cuts(trace, every)
     p, mass = _probabilities(model, trace, asking, at, settings)
     followed = ReferenceAnswer.of(trace, dict(zip(names, p[-1].tolist(), strict=True)))
     steps = trace.counted_steps
@@ -117,6 +132,7 @@ def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSetting
         "n_tokens": len(trace.reasoning_ids),
         "n_steps": len(steps),
         "n_cuts": len(at),
+        "every": every,
         "label_mass": number(mass[-1]),
         "label_mass_before": number(mass[0]),
         "least_label_mass": number(mass.min()),
@@ -236,8 +252,9 @@ def _probabilities(
     model: Model, trace: Trace, asking: Asking, at: Sequence[int], settings: TracingSettings
 ) -> tuple[np.ndarray, np.ndarray]:
     """(cuts, answers) shares among the answers, and (cuts,) probability of all labels together."""
-    after = (*asking.closer_ids, *model.encode(asking.answer_cue))
-    prefixes = [(*trace.prompt_ids, *trace.reasoning_ids[:i], *after) for i in at]
+    after = np.array([*asking.closer_ids, *model.encode(asking.answer_cue)], dtype=np.int32)
+    whole = np.array([*trace.prompt_ids, *trace.reasoning_ids], dtype=np.int32)
+    prefixes = [np.append(whole[: len(trace.prompt_ids) + i], after) for i in at]
     labels = label_ids(model, asking, "prefix")
     replies = model.ask(
         prefixes,

@@ -31,6 +31,7 @@ from faithscope.experiments.engine.planfile import is_finished, missing
 from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
+from faithscope.experiments.engine.traces.forecast import calls_of, size_of, work_lines
 from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, unread_text
 from faithscope.experiments.engine.traces.sections import DataConfig
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, unanswerable, words
@@ -38,7 +39,7 @@ from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, versi
 from faithscope.interventions.segment import LEAST_STEPS, SEGMENTATION
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
-from faithscope.probes.probe import GUESS
+from faithscope.probes.probe import GUESS, Size
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
@@ -95,15 +96,32 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             traces = sum(not index.is_done(i.key(TRACE), i.units[TRACE]) for i in items)
             left = [i for i in items if not is_finished(index, i)]
             of_model = config.of(model)
-            of_probes = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in of_model.probes}
             # probes known to be left out are not counted
             taken = [[p for p in i.probes if not self._without(i, p)] for i in left]
+            branches = sum(
+                calls_of(p, self.size(item), of_model.settings(p), config.steps.sample)
+                for item, probes in zip(left, taken, strict=True)
+                for p in probes
+            )
             left = [i for i, probes in zip(left, taken, strict=True) if probes]
-            branches = sum(of_probes[p] for probes in taken for p in probes)
             table.append((model, task, len(items), traces, len(left), branches))
         lines += ["", *columns([header, *table, total(table)])]
-        lines += ["", f"branches are estimated at {GUESS.steps} steps per trace"]
-        return lines + api_lines(config, self.items, index)
+        if not self.chains:
+            return [
+                *lines,
+                "",
+                f"branches are estimated at {GUESS.steps} steps per trace",
+                *api_lines(config, self.items, index),
+            ]
+        given = [i for i in self.items if not i.model.startswith(API)]
+        sizes = [(i, self.size(i)) for i in given if not self._without(i, TRACE)]
+        return [*lines, *work_lines(config, sizes), *api_lines(config, self.items, index)]
+
+    def size(self, item: Item) -> Size:
+        """The size of an item's trace: of a given chain its own, else a guess."""
+        if item.given is None:
+            return GUESS
+        return size_of(item.model, item.of, item.question, item.given.prompt, self._parts(item))
 
     def foreseen(self) -> Mapping[Key, str]:
         """Unit of a given chain -> why it will measure nothing: the chain has too few steps, or the
@@ -131,19 +149,26 @@ class TracePlan(RunPlan[TracesConfig, Item]):
     @cached_property
     def _short(self) -> dict[str, list[str]]:
         """Unit of a trace -> stretches of its chain, for given chains with too few steps."""
-        steps = self.config.steps
-        plain_of = {model: surely_plain(model) for model in self.config.model.name}
-        of_chain: dict[tuple[str, bool], list[tuple[str, bool]]] = {}
-        short = {}
-        for item in (i for i in self.items if i.given is not None):
-            assert item.given is not None
-            plain = plain_of[item.model]
-            key = (item.given.sha256, plain)
-            if key not in of_chain:
-                of_chain[key] = stretches(item.given.chain, steps, strip=plain)
-            if sum(counted for _, counted in of_chain[key]) < LEAST_STEPS:
-                short[item.units[TRACE]] = [text for text, _ in of_chain[key]]
-        return short
+        parts = {i.units[TRACE]: self._parts(i) for i in self.items if i.given is not None}
+        return {
+            unit: [text for text, _ in of_chain]
+            for unit, of_chain in parts.items()
+            if sum(counted for _, counted in of_chain) < LEAST_STEPS
+        }
+
+    def _parts(self, item: Item) -> list[tuple[str, bool]]:
+        """(text, whether it counts as a step) of all stretches of a given chain."""
+        assert item.given is not None
+        plain = surely_plain(item.model)
+        key = (item.given.sha256, plain)
+        if key not in self._known_parts:
+            cut = stretches(item.given.chain, self.config.steps, strip=plain)
+            self._known_parts[key] = cut
+        return self._known_parts[key]
+
+    @cached_property
+    def _known_parts(self) -> dict[tuple[str, bool], list[tuple[str, bool]]]:
+        return {}
 
     def inputs(self) -> dict[str, str | None]:
         """The run folder's input file: numbers of chains left out. Questions are in the traces."""

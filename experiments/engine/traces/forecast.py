@@ -1,0 +1,263 @@
+"""What probes of given chains will cost, said before a run: branches, tokens and memory.
+
+Chains are at hand, and so are a model's tokenizer and config if the model is a folder or in a
+cache; neither weights nor torch are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faithscope.experiments.engine.listing import columns
+from faithscope.interp.schemes import SCHEMES
+from faithscope.interp.sources import PACKAGED, converted
+from faithscope.probes import PROBES
+from faithscope.probes.probe import Size
+
+if TYPE_CHECKING:
+    from faithscope.experiments.data.tasks import Task
+    from faithscope.experiments.engine.traces.config import TracesConfig
+    from faithscope.experiments.engine.traces.units import Item
+    from faithscope.interventions.trace import Question
+    from faithscope.probes.settings import Settings
+
+CHARACTERS_PER_TOKEN = 4
+"""Guess of a token's length where the model's tokenizer is not at hand."""
+BUDGET, CHUNK, WATCHED = 32_768, 1_024, 64
+"""The engine's own numbers (`interp.loaded`, `interp.leads`): most tokens whose keys and values are
+held, most tokens of a forward, and the last tokens of the chain that every pack runs again."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work of one probe on one trace."""
+
+    branches: int
+    tokens: int | None
+    """Tokens that forwards run, without those of written answers; None if not foretold."""
+    forwards: int | None
+    held: int | None
+    """Most tokens whose keys and values are held at once."""
+
+
+def calls_of(probe: str, size: Size, settings: Settings, sample: int | None = None) -> int:
+    """Number of a probe's branches on a trace of this size, of which `sample` steps are edited."""
+    return PROBES[probe].calls(_edited(probe, size, sample), settings)
+
+
+def _edited(probe: str, size: Size, sample: int | None) -> Size:
+    """A size with the number of steps that the probe edits."""
+    if sample is None or not PROBES[probe].samples_steps:
+        return size
+    return size._replace(steps=min(size.steps, sample))
+
+
+def work(
+    probe: str,
+    size: Size,
+    settings: Settings,
+    budget: int | None = None,
+    sample: int | None = None,
+) -> Work:
+    """The work of a probe on a trace of this size.
+
+    Args:
+        budget: most tokens whose keys and values are held at once, unless one text needs more.
+        sample: most steps that are edited; None for all.
+    """
+    of, budget = PROBES[probe], budget or BUDGET
+    edited = _edited(probe, size, sample)
+    calls = of.calls(edited, settings)
+    branches = of.branches(edited, settings) if of.branches else None
+    if branches is None:
+        return Work(calls, None, None, None)
+    after = size.cue + (size.labels if branches.scored else 0)
+    whole, places = size.prompt + size.reasoning + after, max(1, edited.steps)
+    own = [
+        # as many steps lie after a step that is edited early as after one that is edited late
+        *(size.tokens * (i % places * size.steps // places) + after for i in range(branches.late)),
+        *[size.reasoning + after] * branches.other,
+        *[size.tokens + after] * branches.steps,
+        *[after] * branches.ends,
+    ]
+    if branches.repeated:
+        packs, held = _packs(own, whole, budget)
+        again = whole + (packs - 1) * (WATCHED + after)
+    else:
+        chain = [size.reasoning + after]
+        if branches.ends:
+            # each cut begins where the one before left the chain
+            chain = [size.reasoning // branches.ends] * branches.ends
+        packs, held = _packs([*chain, *own], size.prompt, budget)
+        again = 0
+    tokens = whole + sum(own) + again
+    return Work(calls, tokens, -(-tokens // CHUNK) + packs, held)
+
+
+def _packs(own: Sequence[int], shared: int, budget: int) -> tuple[int, int]:
+    """Number of packs that branches of these tokens fall into, and the most tokens of any."""
+    sizes: list[int] = []
+    for tokens in own:
+        if not sizes or sizes[-1] + tokens > budget:
+            sizes.append(shared)
+        sizes[-1] += tokens
+    return max(1, len(sizes)), max(sizes, default=shared)
+
+
+def size_of(
+    model: str, task: Task, question: Question, prompt: str, parts: Sequence[tuple[str, bool]]
+) -> Size:
+    """The size of a given chain in a model's tokens.
+
+    Args:
+        prompt: the message under which the model reads the chain.
+        parts: (text, whether it counts as a step) of all stretches of the chain.
+    """
+    files = files_of(model)
+    reasoning = files.count("".join(text for text, _ in parts))
+    steps = max(1, sum(counted for _, counted in parts))
+    labels = {surface for _, surface in task.labels(question, None)}
+    layers = int(files.config.get("num_hidden_layers", Size().layers))
+    tokens = max(1, round(reasoning / steps))
+    return Size(
+        steps,
+        tokens,
+        layers,
+        files.count(prompt),
+        files.count(task.answer_cue),
+        files.nodes(labels),
+    )
+
+
+def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list[str]:
+    """Lines of a table with the work on the longest item and on all items, a row for each model
+    and probe; none without items."""
+    if not sizes:
+        return []
+    header = ("model", "probe", "tokens", "tokens of the longest", "its forwards", "its memory")
+    table, unknown = [header], []
+    for model in dict.fromkeys(item.model for item, _ in sizes):
+        of_model, files = config.of(model), files_of(model)
+        own = [size for item, size in sizes if item.model == model]
+        longest = max(own, key=lambda size: size.reasoning)
+        for probe in of_model.probes:
+            settings = of_model.settings(probe)
+            limits = config.token_budget, config.steps.sample
+            all_work = [work(probe, size, settings, *limits) for size in own]
+            most = work(probe, longest, settings, *limits)
+            if most.tokens is None:
+                unknown.append(probe)
+                continue
+            memory = files.memory(most.held or 0, config.model.dtype)
+            table.append(
+                (
+                    model,
+                    probe,
+                    f"{sum(w.tokens or 0 for w in all_work):,}",
+                    f"{most.tokens:,}",
+                    f"{most.forwards:,}",
+                    "unknown" if memory is None else f"{memory / 2**30:.2f} GiB",
+                )
+            )
+    exact = all(files_of(item.model).counts for item, _ in sizes)
+    guess = f"tokens counted as characters / {CHARACTERS_PER_TOKEN} where no tokenizer is at hand"
+    lines = ["", *columns(table), "memory: weights, keys and values; about 0.5 GiB of code on top"]
+    lines += [] if exact else [guess]
+    if unknown:
+        lines.append(f"not foretold: tokens of {', '.join(dict.fromkeys(unknown))}")
+    return lines
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of a model that tell what its forwards cost."""
+
+    folder: Path | None
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The model's config, of its text part; empty if it is not at hand."""
+        path = self.folder and self.folder / "config.json"
+        if not path or not path.is_file():
+            return {}
+        values = json.loads(path.read_text("utf-8"))
+        return values.get("text_config", values)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        path = self.folder and self.folder / "tokenizer.json"
+        if not path or not path.is_file():
+            return None
+        from tokenizers import Tokenizer
+
+        return Tokenizer.from_file(str(path))
+
+    @property
+    def counts(self) -> bool:
+        """Whether texts are counted by the model's own tokenizer."""
+        return self._tokenizer is not None
+
+    def count(self, text: str) -> int:
+        """Number of tokens of a text."""
+        if self._tokenizer is None:
+            return -(-len(text) // CHARACTERS_PER_TOKEN)
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def nodes(self, labels: Iterable[str]) -> int:
+        """Number of tokens that are run to score labels: all but the last of each, once."""
+        if self._tokenizer is None:
+            return sum(self.count(label) - 1 for label in labels)
+        ids = [self._tokenizer.encode(x, add_special_tokens=False).ids for x in labels]
+        return len({tuple(label[:n]) for label in ids for n in range(1, len(label))})
+
+    def token_bytes(self, bytes_per_number: int) -> int | None:
+        """Bytes of the keys and values of one token; None without a config that tells."""
+        c = self.config
+        heads = c.get("num_attention_heads", c.get("n_head"))
+        layers = c.get("num_hidden_layers", c.get("n_layer"))
+        width = c.get("hidden_size", c.get("n_embd"))
+        if not (heads and layers and width):
+            return None
+        of_head = c.get("head_dim") or width // heads
+        return 2 * layers * (c.get("num_key_value_heads") or heads) * of_head * bytes_per_number
+
+    def memory(self, held: int, dtype: str) -> int | None:
+        """Bytes of the weights, and of the keys and values of so many tokens; None if not known.
+
+        Args:
+            dtype: the config's `model.dtype`; `auto` is taken for the CPU's, which holds the most.
+        """
+        width = 4 if dtype in ("auto", "float32") else 2
+        of_token, parameters = self.token_bytes(width), self.parameters
+        if of_token is None or parameters is None:
+            return None
+        return held * of_token + width * parameters
+
+    @property
+    def parameters(self) -> int | None:
+        """Number of parameters, by the size of the weights' files; None if they are not at hand."""
+        files = list(self.folder.glob("*.safetensors")) if self.folder else []
+        stored = str(self.config.get("dtype", self.config.get("torch_dtype", "float32")))
+        return sum(f.stat().st_size for f in files) // (4 if "32" in stored else 2) or None
+
+
+@cache
+def files_of(model: str) -> ModelFiles:
+    """The files of a model by its name, as far as they are at hand."""
+    scheme, _, rest = model.partition(":")
+    if scheme == "bundled" and rest in PACKAGED:
+        return ModelFiles(converted(rest))
+    if scheme in SCHEMES:
+        return ModelFiles(SCHEMES[scheme].locate(rest))
+    path = Path(model).expanduser()
+    if path.is_dir() or scheme == "api":
+        return ModelFiles(path if path.is_dir() else None)
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(model, "config.json") if "/" in model else None
+    return ModelFiles(Path(found).parent if isinstance(found, str) else None)

@@ -1,0 +1,145 @@
+"""A dry run says what given chains will cost: branches, tokens, keys and values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import saved, tiny
+
+from faithscope import interp
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.traces.forecast import files_of, work
+from faithscope.experiments.engine.traces.plan import TracePlan, plan
+from faithscope.experiments.engine.traces.units import measure
+from faithscope.experiments.engine.traces.work import given_trace, trace_settings
+from faithscope.interp import execute
+from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.model import Model
+
+PROBES = {
+    "attention": {"shuffles": 1},
+    "rigidity": {},
+    "tracing": {},
+    "slrc": {
+        "framings": ["prefix"],
+        "readings": ["scored"],
+        "edits": ["remove"],
+        "shuffles": 2,
+    },
+    "knockout": {"windows": 0},
+}
+STEPS = 14
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("forecast")
+    saved(tiny("llama", max_position_embeddings=4096), folder / "model")
+    steps = [
+        f"Film number {i} was long, and the acting in it was {i} times bad." for i in range(STEPS)
+    ]
+    rows = [
+        {"id": "a", "question": "A dull film.", "steps": steps, "answer": "negative"},
+        {"id": "b", "question": "A dull film!", "steps": steps[:5], "answer": "negative"},
+    ]
+    (folder / "chains.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return folder
+
+
+def planned(folder: Path, **more: Any) -> TracePlan:
+    values = {
+        "name": "forecast",
+        "out": str(folder / "out"),
+        "model": {"name": str(folder / "model")},
+        "traces": {"path": str(folder / "chains.jsonl"), "task": "sst2"},
+        "probes": list(PROBES),
+        **PROBES,
+        **more,
+    }
+    path = folder / "forecast.yaml"
+    path.write_text(json.dumps(values))
+    made = plan(load_config(path))
+    assert isinstance(made, TracePlan)
+    return made
+
+
+class Counts:
+    """What a model is asked and runs, and the most nodes that a cache holds."""
+
+    def __init__(self, model: Model, patch: pytest.MonkeyPatch) -> None:
+        self.asked = self.tokens = self.held = 0
+        model.hf.register_forward_pre_hook(self._forward, with_kwargs=True)
+        for name in ("ask", "run"):
+            patch.setattr(model, name, self._asking(getattr(model, name)), raising=False)
+        init = KeyValues.__init__
+
+        def made(cache: KeyValues, n_nodes: int, *args: Any) -> None:
+            self.held = max(self.held, n_nodes)
+            init(cache, n_nodes, *args)
+
+        patch.setattr(execute.KeyValues, "__init__", made)
+
+    def _forward(self, _: object, args: tuple, kwargs: dict) -> None:
+        self.tokens += (kwargs["input_ids"] if "input_ids" in kwargs else args[0]).numel()
+
+    def _asking(self, method: Any) -> Any:
+        def asked(texts: Any, *args: Any, **options: Any) -> Any:
+            self.asked += len(texts)
+            return method(texts, *args, **options)
+
+        return asked
+
+
+@pytest.mark.parametrize("budget", [32_768, 1_500])
+@pytest.mark.parametrize("probe", PROBES)
+def test_the_work_is_what_is_run(folder: Path, probe: str, budget: int, monkeypatch) -> None:
+    made = planned(folder)
+    item = made.items[0]
+    model = interp.load(str(folder / "model"))
+    model.token_budget = budget
+    assert item.given is not None
+    trace = given_trace(model, item.given, trace_settings(made.config))
+    size = made.size(item)
+    assert (size.steps, size.reasoning) == (
+        len(trace.counted_steps),
+        pytest.approx(len(trace.reasoning_ids), rel=0.05),
+    )
+    settings = made.config.settings(probe)
+    foretold = work(probe, size, settings, budget)
+    with monkeypatch.context() as patch:
+        counts = Counts(model, patch)
+        measure(probe, model, item.of, trace, made.config)
+    assert foretold.tokens == pytest.approx(counts.tokens, rel=0.2)
+    assert foretold.held == pytest.approx(counts.held, rel=0.2)
+    assert foretold.branches == pytest.approx(counts.asked, rel=0.2)
+
+
+def test_a_dry_run_counts_the_branches_of_the_chains_themselves(folder: Path) -> None:
+    told = planned(folder, probes=["slrc"]).summary()
+    # per framing: the chain, each step removed and alone, the shuffles; and one without reasoning
+    expected = sum(1 + 2 * n + 2 + 1 for n in (STEPS, 5))
+    assert f" {expected}\n" in told
+    assert "tokens of the longest" in told
+    assert "GiB" in told
+    assert "estimated at" not in told
+    assert "tokens counted as characters" not in told
+
+
+def test_what_cannot_be_foretold_is_named(folder: Path) -> None:
+    told = planned(folder, probes=["resample", "rigidity"]).summary()
+    assert "not foretold: tokens of resample" in told
+
+
+def test_memory_is_that_of_weights_and_of_keys_and_values(folder: Path) -> None:
+    model, files = interp.load(str(folder / "model")), files_of(str(folder / "model"))
+    assert files.parameters == pytest.approx(
+        sum(p.numel() for p in model.hf.parameters()), rel=0.05
+    )
+    cache, _, _ = execute.prefill_prompts(model, [list(range(1, 101))])
+    held = sum(x.nbytes for pair in cache.layers.values() for x in pair)
+    assert files.token_bytes(4) == held // 100
+    assert files.memory(100, "auto") == held + 4 * (files.parameters or 0)
+    assert files_of("nobody/nothing").memory(100, "auto") is None
