@@ -113,8 +113,12 @@ class TracePlan(RunPlan[TracesConfig, Item]):
                 f"branches are estimated at {GUESS.steps} steps per trace",
                 *api_lines(config, self.items, index),
             ]
-        given = [i for i in self.items if not i.model.startswith(API)]
-        sizes = [(i, self.size(i)) for i in given if not self._without(i, TRACE)]
+        sizes = [
+            (i, self.size(i))
+            for i in self.items
+            if not i.model.startswith(API)
+            and not all(self._without(i, probe) for probe in i.probes)
+        ]
         return [*lines, *work_lines(config, sizes), *api_lines(config, self.items, index)]
 
     def size(self, item: Item) -> Size:
