@@ -143,10 +143,11 @@ def pattern_map(
     query %= n
     shown = [visible(piece) for piece in pieces]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(_WIDTH, 4.2), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
         # a first token that takes most of a row would hide all others on a linear scale
-        drawn = left.imshow(pattern, norm=PowerNorm(0.4, 0, 1), interpolation="nearest")
+        seen = np.ma.masked_where(np.triu(np.ones((n, n), bool), 1), pattern)
+        drawn = left.imshow(seen, norm=PowerNorm(0.4, 0, 1), interpolation="nearest")
         left.axhline(query, color=ORANGE, lw=0.8)
         left.set(xlabel="token that is attended to", ylabel="token that attends (query)")
         figure.colorbar(drawn, ax=left, label="share of attention", pad=0.01)
