@@ -45,20 +45,21 @@ config = load_config(
         "model.name=[planted:faithful,planted:hint,bundled:smollm2-135m]",
         "tasks=[planted,word_problems]",
         "data.limit=8",
-        "generation.max_new_tokens=96",
+        "generation.max_new_tokens=112",
+        "steps.segmentation=sentences",
         "probes=[attention]",
     ],
 )
 found = faithscope.load_run(run(config).run_dir)
-columns = ["model", "n", "real", "shuffled", "gap", "gap_low", "gap_high", "signal"]
+columns = ["model", "task", "n", "real", "shuffled", "gap", "gap_low", "gap_high", "signal"]
 found.tables["attention"][columns].round(3)
 
 # %% [markdown]
 # ## The curves
 #
-# Look at the gap (green, dotted): is its interval above zero, and in which layers? The sceptic's
-# question is about the twins: if the gap of the model that ignores its steps looks like that of the
-# model that uses them, then a gap says little about use.
+# Look at the gap (green): is its interval above zero, and in which layers? The sceptic's question
+# is about the twins: if the gap of the model that ignores its steps looks like that of the model
+# that uses them, then a gap says little about use.
 
 # %%
 attention_picture(found.tables["attention_by_layer"]).figure
