@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
 from faithscope.interp import execute
 from faithscope.interp.edit_checks import check
@@ -36,6 +37,21 @@ class Read:
     """Embeddings, then the stream after every layer, before the final norm."""
     outputs: Mapping[Site, Float[Tensor, "A L D"]] = field(default_factory=dict)
     """Per site, the outputs of every layer at the asked positions."""
+
+    @property
+    def pattern(self) -> Float[Tensor, "L H A P"]:
+        """The attention rows of all asked positions as one array, with zeros after each position.
+
+        With every position of a branch asked (`Branch(ids, ask=tuple(range(len(ids))))`) these are
+        the full token × token patterns.
+
+        Raises:
+            ValueError: the branch was read without attention rows.
+        """
+        if not self.rows:
+            raise ValueError("no attention rows were read; call run with rows=True")
+        longest = max(row.shape[-1] for row in self.rows)
+        return torch.stack([pad(row, (0, longest - row.shape[-1])) for row in self.rows], dim=2)
 
 
 @dataclass(frozen=True)

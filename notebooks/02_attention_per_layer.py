@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Attention to the reasoning, layer by layer
 #
-# Where does the model look when it is about to answer? The attention rows of that one token are
-# read in every layer and head, in one plain forward; full attention patterns are never computed.
+# Where does the model look when it is about to answer? And where does any other token look, in any
+# layer and head? Only the rows that are asked for are computed.
 
 # %%
 # %matplotlib inline
@@ -22,52 +22,46 @@ import ipywidgets
 import pandas as pd
 
 import faithscope
-from faithscope.experiments.studies.slrc.figures.item_figures import step_map, token_view
+from faithscope.experiments.data.traces import TraceSettings
+from faithscope.experiments.studies.slrc.figures.item_figures import (
+    pattern_map,
+    step_map,
+    token_view,
+)
 from faithscope.interp import Branch
 
 model = faithscope.load("bundled:smollm2-135m")
-(trace,) = faithscope.make_traces(model, faithscope.questions("conflicting_cue", limit=1))
+short = TraceSettings(max_new_tokens=100)
+(trace,) = faithscope.make_traces(model, faithscope.questions("conflicting_cue", limit=1), short)
 print(trace.question.text)
 print(trace.reasoning_text)
 
 # %% [markdown]
-# ## Real against shuffled
-#
-# The steps are shuffled into other orders, with the same ids and length, in one pack. The attention
-# of a head that reads what the steps *say* should change; that of a head that goes by position
-# should not. `gap` is real minus shuffled.
-
-# %%
-(record,) = faithscope.measure(model, trace, "attention", shuffles=3)
-shares = ("real", "shuffled", "gap", "question", "template", "first_token", "answer_prefix")
-pd.Series({name: record[name] for name in shares}).round(3)
-
-# %% [markdown]
-# ## Layer × step
+# ## The answer's attention, layer × step
 #
 # The map shows the share of the answering token's attention on each step, averaged over the heads
-# of a layer.
+# of a layer. Look for layers that differ from their neighbours. A sceptic asks how much of a bright
+# step is its length: long steps have more tokens to attend to.
 
 # %%
+(record,) = faithscope.measure(model, trace, "attention", shuffles=1)
 by_step = record["arrays"]["steps"]  # (layers, heads, steps)
 step_map(trace, by_step.mean(axis=1), label="share of attention")
 
 # %% [markdown]
-# The attention on each step in one layer, head by head: drag the slider.
-
+# And where does the rest go? Most of it goes to the first token, a sink that means nothing.
 
 # %%
-def heads(layer: int):
-    return step_map(trace, by_step[layer - 1], label="share of attention", rows="head", first_row=0)
-
-
-ipywidgets.interact(heads, layer=ipywidgets.IntSlider(value=20, min=1, max=len(by_step)))
+shares = ("question", "template", "real", "answer_prefix", "first_token")
+pd.Series({name: record[name] for name in shares}).rename({"real": "reasoning"}).round(3)
 
 # %% [markdown]
-# ## Receiver heads
+# ## Which heads?
 #
-# Receiver heads are heads whose attention per token is concentrated on few steps (kurtosis over
-# steps, as in *Thought Anchors*). The other table has the heads that read the reasoning most.
+# The heads that read the reasoning most, and **receiver heads**: heads whose attention per token is
+# concentrated on few steps (kurtosis over steps, as in *Thought Anchors*). A sceptic looks at how
+# many steps there are: over five steps the kurtosis cannot exceed .25, and many heads reach that,
+# so that this table tells something about long chains only.
 
 # %%
 pd.DataFrame(
@@ -82,25 +76,65 @@ pd.DataFrame(
 ).round(3)
 
 # %% [markdown]
-# ## Token by token
+# ## Any layer, any head, any query token
 #
-# `model.run(..., rows=True)` returns the attention rows of the last token as
-# (layers, heads, positions). Hover over a layer below to colour the reasoning by its attention,
-# averaged over heads. The view needs no network.
+# `rows=True` with every position asked gives the whole token × token patterns. Left: all queries of
+# one head, with the chosen one as a line. Right: the tokens that this query attends to most. Here
+# the query is the last token, and the head is the one that reads the reasoning most.
 
 # %%
 ids = (*trace.prompt_ids, *trace.reasoning_ids, *model.encode("\nSo the sentiment is"))
-row = model.run([Branch(ids)], rows=True).branches[0].rows[0]
-start = len(trace.prompt_ids)
-reasoning = row[:, :, start : start + len(trace.reasoning_ids)].mean(dim=1).float()
-layers = range(0, model.n_layers, 5)
-token_view(
-    model.pieces(trace.reasoning_ids),
-    reasoning[list(layers)].T.numpy(),
-    [f"layer {i + 1}" for i in layers],
+read = model.run([Branch(ids, ask=tuple(range(len(ids))))], rows=True, logits=False).branches[0]
+patterns = read.pattern.float().cpu().numpy()  # (layers, heads, queries, tokens)
+pieces = model.pieces(ids)
+
+
+def look(layer: int, head: int, query: int):
+    return pattern_map(pieces, patterns[layer - 1, head], query)
+
+
+layer, head = record["reader_layer"][0], record["reader_head"][0]
+look(layer, head, len(ids) - 1)
+
+# %% [markdown]
+# A token in the middle of the reasoning, in the same head. Does the head follow what the token
+# says, or does it look the same distance back from everywhere (a diagonal), or at the first token
+# (a column)?
+
+# %%
+middle = len(trace.prompt_ids) + len(trace.reasoning_ids) // 2
+look(layer, head, middle)
+
+# %% [markdown]
+# In a running notebook, drag the sliders: layer, head, and the query token.
+
+
+# %%
+def slider(value: int, least: int, most: int):
+    return ipywidgets.IntSlider(value=value, min=least, max=most, continuous_update=False)
+
+
+n_layers, n_heads, n_tokens, _ = patterns.shape
+ipywidgets.interact(
+    look,
+    layer=slider(layer, 1, n_layers),
+    head=slider(head, 0, n_heads - 1),
+    query=slider(n_tokens - 1, 0, n_tokens - 1),
 )
 
 # %% [markdown]
-# High attention to the reasoning is no proof that it is used: on planted models the gap
-# does not separate the faithful from the decorative one (`05_compare_measures`). Cutting attention
-# edges does: `04_patching_and_knockout`.
+# And hover over the text to read the share of each token, with a button for each layer. The view
+# needs no network, but a notebook that runs.
+
+# %%
+start = len(trace.prompt_ids)
+reasoning = patterns[::5, :, -1, start : start + len(trace.reasoning_ids)].mean(axis=1)
+token_view(
+    model.pieces(trace.reasoning_ids),
+    reasoning.T,
+    [f"layer {i + 1}" for i in range(0, model.n_layers, 5)],
+)
+
+# %% [markdown]
+# High attention to the reasoning is no proof that it is used. `06_real_against_shuffled` asks
+# whether it depends on what the steps say, and `04_patching_and_knockout` cuts the edges.

@@ -62,6 +62,16 @@ def test_runs_cut_into_blocks_of_queries_change_nothing(tree_model: Model, monke
         assert gap(p.logits, q.logits) < 1e-4
 
 
+def test_a_pattern_is_the_rows_of_the_asked_positions(tree_model: Model):
+    (ids, *_) = bushy(2)
+    read = tree_model.run([Branch(ids, ask=(1, len(ids) - 1))], rows=True).branches[0]
+    assert gap(read.pattern[:, :, 0, :2], read.rows[0]) == 0
+    assert not read.pattern[:, :, 0, 2:].any()
+    assert gap(read.pattern[:, :, 1], read.rows[1]) == 0
+    with pytest.raises(ValueError, match="rows=True"):
+        _ = tree_model.run([Branch(ids)]).branches[0].pattern
+
+
 def test_attention_rows_are_eager_rows(tree_model: Model):
     sequences = bushy(2)
     packed = tree_model.run([Branch(s) for s in sequences], rows=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -118,6 +119,45 @@ def step_map(
             ax.set_yticks(range(first_row, first_row + len(values)), list(map(str, row_names)))
         ax.set(xlabel="step", ylabel=rows)
         figure.colorbar(drawn, ax=ax, label=label, pad=0.01)
+        return figure
+
+
+def pattern_map(
+    pieces: Sequence[str], pattern: np.ndarray, query: int, *, most: int = 15
+) -> Figure:
+    """Token × token attention of one head, beside the tokens that one query attends to most.
+
+    Args:
+        pieces: the text of every token (`model.pieces`).
+        pattern: (queries, tokens) shares of attention; a row per token.
+        query: index of the token whose row is drawn beside the map and marked in it; negative ones
+            count from the end.
+        most: number of tokens shown beside the map.
+    """
+    pattern = np.asarray(pattern, dtype=float)
+    n = len(pieces)
+    if pattern.shape != (n, n):
+        raise ValueError(f"pattern of shape {pattern.shape} for {n} tokens")
+    if not -n <= query < n:
+        raise ValueError(f"query {query} lies outside a text of {n} tokens")
+    query %= n
+    shown = [visible(piece) for piece in pieces]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(_WIDTH, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
+        # a first token that takes most of a row would hide all others on a linear scale
+        seen = np.ma.masked_where(np.triu(np.ones((n, n), bool), 1), pattern)
+        drawn = left.imshow(seen, norm=PowerNorm(0.4, 0, 1), interpolation="nearest")
+        left.axhline(query, color=ORANGE, lw=0.8)
+        left.set(xlabel="token that is attended to", ylabel="token that attends (query)")
+        figure.colorbar(drawn, ax=left, label="share of attention", pad=0.01)
+        greatest = np.argsort(-pattern[query, : query + 1], kind="stable")[:most]
+        right.barh(range(len(greatest)), pattern[query, greatest], color=BLUE)
+        right.set_yticks(range(len(greatest)), [f"{shown[i]!r}  {i}" for i in greatest])
+        right.invert_yaxis()
+        share_ticks(right.xaxis)
+        right.set(xlabel="share of attention", xlim=(0, 1))
+        right.set_title(f"token {query}, {shown[query]!r}, attends to")
         return figure
 
 

@@ -8,10 +8,12 @@ import pytest
 import faithscope
 from faithscope import interp
 from faithscope.experiments.studies.slrc.figures.item_figures import (
+    pattern_map,
     step_map,
     token_view,
     tracing_curve,
 )
+from faithscope.interp import Branch
 from faithscope.interventions import Trace
 
 
@@ -56,6 +58,26 @@ def test_a_map_of_layers_and_steps(model: interp.Model, trace: Trace) -> None:
     assert named.axes[0].images[0].get_clim() == (-1.0, 1.0)
     with pytest.raises(ValueError, match=r"shape \(3, 2\) for 3 counted steps"):
         step_map(trace, values.T, label="effect")
+
+
+def test_a_map_of_tokens_and_the_row_of_one(model: interp.Model, trace: Trace) -> None:
+    ids = trace.prompt_ids
+    branch = Branch(ids, ask=tuple(range(len(ids))))
+    pattern = model.run([branch], rows=True).branches[0].pattern[0].mean(0).numpy()
+    figure = pattern_map(model.pieces(ids), pattern, -2, most=3)
+    left, right = figure.axes[0], figure.axes[1]
+    shown = np.ma.asarray(left.images[0].get_array())
+    np.testing.assert_array_equal(shown.filled(0), pattern)
+    assert shown.mask[0, 1]
+    assert not shown.mask[1, 0]
+    row = pattern[len(ids) - 2]
+    widths = [bar.get_width() for bar in right.patches]  # pyright: ignore
+    np.testing.assert_allclose(widths, np.sort(row)[::-1][:3])
+    assert right.get_yticklabels()[0].get_text().endswith(f"  {row.argmax()}")
+    with pytest.raises(ValueError, match="query 99 lies outside"):
+        pattern_map(model.pieces(ids), pattern, 99)
+    with pytest.raises(ValueError, match="for 1 tokens"):
+        pattern_map(["a"], pattern, 0)
 
 
 def test_tokens_are_coloured_without_a_network(model: interp.Model, trace: Trace) -> None:
