@@ -13,8 +13,9 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 AnswerKind = Literal["choice", "label", "number"]
 Unit = Literal["sentence", "item", "paragraph", "given"]
@@ -235,6 +236,9 @@ class Trace:
 
     @cached_property
     def _own_array(self) -> NDArray[np.int32]:
+        # not at the top: listing what there is need not wait for it
+        import numpy as np
+
         return np.fromiter(self.reasoning_ids, np.int32, len(self.reasoning_ids))
 
     @property
@@ -304,6 +308,8 @@ class _Splice:
         return start, len(self.base.reasoning_ids) if ends else steps[self.last].tokens[0]
 
     def id_array(self) -> NDArray[np.int32]:
+        import numpy as np
+
         (start, stop), ids = self.tokens, self.base.id_array
         own = [np.fromiter(p.ids, np.int32, len(p.ids)) for p in self.parts]
         return np.concatenate([ids[:start], *own, ids[stop:]])

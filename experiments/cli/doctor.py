@@ -33,6 +33,7 @@ EXTRAS = {
     "inspect": "tasks and scorers for Inspect, and its logs",
     "vllm": "generation by vLLM, whose pins may need an environment of their own",
     "train": "training of adapters, and adapters as models",
+    "docs": "the documentation site",
     "dev": "tests, linters, notebooks",
 }
 """Extra of the distribution -> what it adds."""

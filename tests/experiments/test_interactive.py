@@ -36,7 +36,7 @@ def test_every_probe_measures_a_trace_by_its_name(
     }
     head = f"{len(records)} record{'s' * (len(records) > 1)} of {probe} about item "
     assert repr(records).startswith(head)
-    assert records._repr_html_().startswith(f"<p>{head}")
+    assert head in records._repr_html_()
     assert len(records.frame) == len(records)
 
 

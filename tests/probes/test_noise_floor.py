@@ -12,6 +12,7 @@ import torch
 from test_slrc import FAST, asking, written
 from tiny_models import tiny
 
+from faithscope.interp import execute
 from faithscope.interp.answered import Answered
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
@@ -55,18 +56,24 @@ def disturbed(model: Model, by: float) -> Iterator[list[int]]:
     packs: list[int] = []
     raised = model.encode(" no")
 
-    def hook(_module, _args, kwargs, out):
-        if int(kwargs["position_ids"].min()) == 0:
-            packs.append(len(packs) % 2)
+    def hook(_module, _args, _kwargs, out):
         if packs[-1]:
             out.logits[..., raised] += by
         return out
 
+    prefill = execute.prefill
+
+    def counted(*args, **kwargs):
+        packs.append(len(packs) % 2)
+        return prefill(*args, **kwargs)
+
     handle = model.hf.register_forward_hook(hook, with_kwargs=True)
+    execute.prefill = counted
     try:
         yield packs
     finally:
         handle.remove()
+        execute.prefill = prefill
 
 
 def small(dtype: torch.dtype = torch.bfloat16) -> Model:

@@ -44,5 +44,4 @@ def test_a_run_is_shown_with_its_frames(opened: Run) -> None:
     assert head == f"Run '{opened.path}' of slrc: 3 units; its frames:"
     assert [line.split(":")[0] for line in frames] == [f"  .{name}" for name in opened.frames]
     html = opened._repr_html_()
-    assert html.count("<tr>") == len(opened.frames)
-    assert "<code>.measures</code>" in html
+    assert [name for name in opened.frames if f">.{name}<" not in html] == []

@@ -52,7 +52,7 @@ def records(name: str, probe: str) -> list[dict]:
     return [
         r
         for t in traces[:ITEMS]
-        for asked in [asking_of(t) if "cues" in of.words else ASKING]
+        for asked in [asking_of(t) if {"cues", "asked"} & set(of.words) else ASKING]
         for r in of.measure(model, t, asked, of.settings(**SETTINGS.get(probe, {})))
     ]
 
