@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faithscope.interp import answer_runs, execute
 from faithscope.interp.answered import Answered
@@ -121,7 +120,7 @@ def ask_all(model: LoadedModel, requests: Sequence[Request]) -> list[list[Answer
 class _Arms:
     """A request that was checked, and how it is run."""
 
-    prefixes: Sequence[NDArray[np.int64]]
+    prefixes: Sequence[Ids]
     scored: list[Scoring]
     under: list[tuple[Edit, ...]]
     limits: list[int]
@@ -151,7 +150,7 @@ class _Arms:
         scored = scorings(model, per, ends)
         stop, n = request.stop, len(prefixes)
         stops = [stop] * n if stop is None or callable(stop) else list(stop)
-        arrays = list(map(id_array, prefixes))
+        arrays: list[Ids] = [id_array(prefix) for prefix in prefixes]
         return cls(arrays, scored, under, limits, stops, request.repeat, how)
 
     @property

@@ -318,9 +318,7 @@ def groups(
     return split_by_budget(ids, model.token_budget, edits, continued, repeat)
 
 
-Sequences = tuple[
-    Sequence[Sequence[int]], Sequence[Sequence[Edit]], Sequence[Sequence[Sequence[int]]] | None
-]
+Sequences = tuple[Sequence[Ids], Sequence[Sequence[Edit]], Sequence[Sequence[Sequence[int]]] | None]
 """Token ids of the sequences of one call, the edits and the continuations of each."""
 
 
