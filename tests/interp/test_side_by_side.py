@@ -12,7 +12,7 @@ from faithscope.interp import answer, execute
 from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
-from faithscope.interp.side_by_side import side_by_side
+from faithscope.interp.side_by_side import _ALL, side_by_side
 
 draw = random.Random(3)
 TRUNKS = [draw.choices(range(1, 250), k=40) for _ in range(4)]
@@ -144,9 +144,7 @@ def test_jobs_end_where_the_pack_fails(model: Model, monkeypatch, error):
     def fail(*_):
         raise error("no more")
 
-    monkeypatch.setitem(
-        __import__("faithscope.interp.side_by_side", fromlist=["_ALL"])._ALL, answer.Request, fail
-    )
+    monkeypatch.setitem(_ALL, answer.Request, fail)
     with pytest.raises(error):
         side_by_side(model, [job, job, job])
     assert len(ended) == 3
