@@ -57,6 +57,7 @@ from faithscope.interventions.segment import (
     segment,
     tile,
 )
+from faithscope.interventions.thoughts import FUNCTIONS, Function, function_of
 from faithscope.interventions.trace import AnswerKind, Edit, Given, Origin, Question, Step, Trace
 from faithscope.interventions.writing import Encode, NotWritable, Pieces, from_steps, written
 
@@ -64,6 +65,7 @@ __all__ = [
     "CLOSING_PATTERNS",
     "CONCLUSION_PATTERNS",
     "EDITS",
+    "FUNCTIONS",
     "LEAST_STEPS",
     "MIN_CHARS",
     "MODES",
@@ -76,6 +78,7 @@ __all__ = [
     "Edit",
     "Encode",
     "Equation",
+    "Function",
     "Given",
     "Input",
     "Mode",
@@ -103,6 +106,7 @@ __all__ = [
     "equations",
     "from_ids",
     "from_steps",
+    "function_of",
     "inputs_of",
     "keep_only_step",
     "middle_region",

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from faithscope.interventions.scripts import length_in_letters
 from faithscope.interventions.sentences import (
@@ -22,12 +22,13 @@ from faithscope.interventions.sentences import (
     paragraph_starts,
     sentence_starts,
 )
+from faithscope.interventions.thoughts import thought_starts
 from faithscope.interventions.trace import Question, Step, Trace, Unit
 
-Mode = Literal["auto", "sentences", "numbered", "paragraphs"]
-MODES: tuple[Mode, ...] = ("auto", "sentences", "numbered", "paragraphs")
+Mode = Literal["auto", "sentences", "numbered", "paragraphs", "thoughts"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 
-SEGMENTATION = 3
+SEGMENTATION = 4
 """Version of the rules of segmentation; a run makes traces that another version cut anew."""
 MIN_CHARS = 15
 """Least length of a step, in letters; a shorter stretch is no step of its own (SLRC, section 4.1);
@@ -35,7 +36,7 @@ see `scripts.length_in_letters`."""
 LEAST_STEPS = 2
 """Least number of steps of a chain that is measured (SLRC, section 4.1)."""
 LONG_TOKENS = 512
-"""Number of tokens above which `auto` cuts reasoning at its blank lines: think blocks come in
+"""Number of tokens above which `auto` cuts reasoning into thoughts: think blocks come in
 paragraphs, and the sentences of a long one are too many and too slight to remove one by one."""
 LIST_SHARE = 0.5
 """Least share of the text that a numbered list must take up for its items to be the steps."""
@@ -58,6 +59,7 @@ def segment(
     mode: Mode = "auto",
     min_chars: int = MIN_CHARS,
     n_tokens: int | None = None,
+    groups: int | None = None,
 ) -> tuple[Step, ...]:
     """Cut reasoning into steps.
 
@@ -65,13 +67,16 @@ def segment(
         pieces: the text each token adds; joined, they are the reasoning text.
         mode: `sentences`; `numbered`: one step per item of a "Step k:" or "k." list, the
             text around the list by sentences; `paragraphs`: blocks between blank lines;
-            `auto`: `numbered` where a list of at least two items makes up half of the text
-            or more, else `paragraphs` where the reasoning has more than `LONG_TOKENS` tokens
-            and blank lines, else `sentences`.
+            `thoughts`: paragraphs, cut where the text turns ("Wait, …") and joined to the formulas
+            that go on with them (`thoughts.thought_starts`); `auto`: `numbered` where a list of at
+            least two items makes up half of the text or more, else `thoughts` where the reasoning
+            has more than `LONG_TOKENS` tokens and blank lines, else `sentences`.
         min_chars: a step that is shorter, counted in characters of an alphabet
             (`scripts.length_in_letters`: a Han character is three of them), keeps its place with
             `counted=False`: it is no unit of edits, and never merged into another step.
         n_tokens: length of the reasoning in tokens, if the pieces are no model's tokens.
+        groups: most steps; where there are more, each is a group of as many neighbouring ones as it
+            takes. None joins none.
 
     Returns:
         Steps that tile the tokens: every token is in exactly one. Empty for no tokens.
@@ -79,21 +84,38 @@ def segment(
     Raises:
         ValueError: the mode is unknown.
     """
-    return _segment(pieces, mode, min_chars, n_tokens)[1]
+    return _segment(pieces, mode, min_chars, n_tokens, groups)[1]
 
 
 def _segment(
-    pieces: Sequence[str], mode: Mode, min_chars: int, n_tokens: int | None
+    pieces: Sequence[str],
+    mode: Mode,
+    min_chars: int,
+    n_tokens: int | None,
+    groups: int | None,
 ) -> tuple[Unit, tuple[Step, ...]]:
     long = len(pieces) if n_tokens is None else n_tokens
-    unit, starts = units("".join(pieces), mode, long)
+    unit, starts = units("".join(pieces), mode, long, min_chars, groups)
     return unit, tile(pieces, _whole_tokens(pieces, starts), min_chars)
 
 
 def units(
-    text: str, mode: Mode = "auto", n_tokens: int | None = None
+    text: str,
+    mode: Mode = "auto",
+    n_tokens: int | None = None,
+    min_chars: int = MIN_CHARS,
+    groups: int | None = None,
 ) -> tuple[Unit, tuple[int, ...]]:
     """The unit of a text's steps, and the character offsets where they begin; see `segment`."""
+    unit, starts = _units(text, mode, n_tokens, min_chars)
+    if groups is not None and len(starts) > groups:
+        return "group", starts[:: -(-len(starts) // groups)]
+    return unit, starts
+
+
+def _units(
+    text: str, mode: Mode, n_tokens: int | None, min_chars: int
+) -> tuple[Unit, tuple[int, ...]]:
     if mode not in MODES:
         raise ValueError(f"unknown segmentation mode {mode!r}; use one of {', '.join(MODES)}")
     if mode in ("auto", "numbered"):
@@ -101,8 +123,10 @@ def units(
         if items:
             return "item", items
     long = (len(text) // 4 if n_tokens is None else n_tokens) > LONG_TOKENS
-    if mode == "paragraphs" or (mode == "auto" and long and len(paragraph_starts(text)) > 1):
+    if mode == "paragraphs":
         return "paragraph", paragraph_starts(text)
+    if mode == "thoughts" or (mode == "auto" and long and len(paragraph_starts(text)) > 1):
+        return "thought", thought_starts(text, min_chars)
     return "sentence", sentence_starts(text)
 
 
@@ -204,6 +228,7 @@ def from_ids(
     mode: Mode = "auto",
     min_chars: int = MIN_CHARS,
     n_tokens: int | None = None,
+    groups: int | None = None,
     **known: Any,
 ) -> Trace:
     """A trace from a model's ids, cut into steps.
@@ -211,9 +236,10 @@ def from_ids(
     Args:
         pieces: the text that each reasoning id adds (`interp.Model.pieces`).
         n_tokens: length of the reasoning in tokens, as for `segment`.
+        groups: most steps, as for `segment`.
         known: further fields of `Trace`: `tail_ids`, `tail_text`, `answer`, `finish`, `origin`.
     """
-    unit, steps = _segment(pieces, mode, min_chars, n_tokens)
+    unit, steps = _segment(pieces, mode, min_chars, n_tokens, groups)
     return Trace(
         question=question,
         prompt_ids=tuple(prompt_ids),

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 AnswerKind = Literal["choice", "label", "number"]
-Unit = Literal["sentence", "item", "paragraph", "given"]
+Unit = Literal["sentence", "item", "paragraph", "thought", "group", "given"]
 """Kind of the steps of a trace: sentences; items of a numbered list, with the sentences around it;
-paragraphs; or steps as given with the chain."""
+paragraphs; thoughts (paragraphs, cut where the text turns); groups of neighbouring ones of these;
+or steps as given with the chain."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """One sentence, numbered item or paragraph of reasoning (`Trace.unit`): the unit of removal.
+    """One sentence, item, paragraph or thought of reasoning (`Trace.unit`): the unit of removal.
 
     The steps of a trace tile its reasoning: every token and every character belongs
     to exactly one step, trailing white space to the step before it.

@@ -44,6 +44,9 @@ NO_OTHER, NO_ANSWER = "no_other_step_drawn", "no_answer_parsed"
 """Why a step has no importance: every draw repeated its meaning; or no draw that said something
 else, or none that kept the step, gave an answer."""
 NOTHING = "no_step_has_importance"
+_MODES: dict[Unit, Mode] = {"paragraph": "paragraphs", "thought": "thoughts"}
+_OF_NO_RULE: tuple[Unit, ...] = ("given", "group")
+"""Units whose ends no rule finds in another text."""
 _CONTEXT = 8
 _RESERVE = 64
 """Tokens that a continuation may have beyond one and a half times those it replaces."""
@@ -221,13 +224,13 @@ def _draw(
 def _steps(pieces: Sequence[str], unit: Unit, n_sentences: int) -> tuple[str, ...]:
     """The steps of a continuation, segmented like the trace; see `Draw.steps`."""
     items = numbered_starts("".join(pieces), 0.0, goes_on=True) if unit == "item" else ()
-    mode: Mode = "paragraphs" if unit == "paragraph" else "sentences"
+    mode = _MODES.get(unit, "sentences")
     steps = [
         s.text.strip()
         for s in (tile(pieces, items) if items else segment(pieces, mode))
         if s.counted
     ]
-    if unit != "given" or not steps:
+    if unit not in _OF_NO_RULE or not steps:
         return tuple(steps)
     n = n_sentences
     later = [steps[i : i + n] for i in range(n, max(n, len(steps) - n + 1))]
@@ -242,11 +245,11 @@ def keeps(step: str, draw: Draw, same: Same, unit: Unit) -> bool:
     """Whether a draw keeps the step: it begins with the step's text, white space aside, or its
     first unit says the same.
 
-    Only a step of a given chain may end within a line or a sentence; any other step must end in the
-    draw at the same place.
+    Only a step as given, or a group of steps, may end within a line or a sentence; any other step
+    must end in the draw at the same place.
     """
     written = re.match(r"\s*" + r"\s+".join(map(re.escape, step.split())), draw.text)
-    if unit == "given" or not step.rstrip()[-1:].isalnum():
+    if unit in _OF_NO_RULE or not step.rstrip()[-1:].isalnum():
         ends = r"(?![.,]?\d)" if step.rstrip()[-1:].isdigit() else r"(?!\w)"
     else:
         ends = r"(?=\s*$|[^\S\n]*\n|[.!?:;](?!\w))"

@@ -24,7 +24,7 @@ from faithscope.experiments.studies.rfeval.judging import stances, stepwise
 from faithscope.experiments.studies.rfeval.metrics import texts
 from faithscope.experiments.studies.rfeval.subjects import parsing
 from faithscope.interp import plain
-from faithscope.interventions import calculation, conclusion, corrupt, swaps
+from faithscope.interventions import calculation, conclusion, corrupt, function_of, swaps
 from faithscope.interventions.segment import segment, units
 from faithscope.probes import assent, framing
 from faithscope.probes.judge import parse
@@ -66,6 +66,8 @@ def readers() -> dict[str, Callable[[str], Any]]:
         "sentences": lambda t: units(t, "sentences"),
         "list": lambda t: units(t, "numbered"),
         "paragraphs": lambda t: units(t, "paragraphs"),
+        "thoughts": lambda t: units(t, "thoughts"),
+        "function": function_of,
         "steps": lambda t: segment(pieces(t)),
         "conclusion": lambda t: conclusion.split_conclusion(pieces(t)),
         "calculations": calculation.calculations,

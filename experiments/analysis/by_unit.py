@@ -1,4 +1,4 @@
-"""Tables over steps, split by unit of removal (sentence, list item, paragraph, step as given).
+"""Tables over steps, split by unit of removal (sentence, list item, paragraph, thought …).
 
 Removing a paragraph removes more than removing a sentence, so a share that pools steps of both
 would mainly tell how long the chains are. Every table over steps is therefore made once for each
@@ -21,6 +21,8 @@ UNIT_WORDS = {
     "sentence": "sentences",
     "item": "list items",
     "paragraph": "paragraphs",
+    "thought": "thoughts",
+    "group": "groups of steps",
     "given": "steps as given",
 }
 _PLACE = ("model", "task")

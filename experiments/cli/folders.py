@@ -1,4 +1,4 @@
-"""Commands `faithscope status`, `repair` and `export`, which work on a run folder."""
+"""Commands `faithscope status`, `repair`, `verify` and `export`, which work on a run folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from faithscope.experiments.console import DONE, RunFolder, to_output
+from faithscope.experiments.console import DONE, RunFolder, say, to_output
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -44,6 +44,28 @@ def repair(run: RunFolder) -> int:
 
     said = repair_run(run_folder(run))
     to_output("\n".join(said) or "nothing is damaged")
+    return DONE
+
+
+@commands.command()
+def verify(
+    run: RunFolder,
+    items: Annotated[
+        int, typer.Option("--items", metavar="N", min=1, help="Items of each model, at random.")
+    ] = 3,
+) -> int:
+    """Measure a few items again, one branch at a time and in float32.
+
+    It shows how far the stored numbers are from those, writes verified.csv into the run folder, and
+    changes nothing else. It is for runs over traces (faithscope run slrc and the like). The last
+    line printed is the path of the file.
+    """
+    from faithscope.experiments.engine.traces.verification import summary
+    from faithscope.experiments.engine.traces.verification import verify as verify_run
+
+    path, frame = verify_run(run, items, say)
+    to_output("\n".join(summary(frame)))
+    to_output(path)
     return DONE
 
 

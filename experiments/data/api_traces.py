@@ -67,6 +67,7 @@ def trace_of_reply(
         pieces[:cut],
         mode=settings.segmentation,
         min_chars=settings.min_step_chars,
+        groups=settings.groups,
         n_tokens=cut // CHARACTERS_PER_TOKEN,
         tail_ids=model.encode(tail),
         tail_text=tail,

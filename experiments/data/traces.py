@@ -67,6 +67,8 @@ class TraceSettings:
     """Whether a hybrid model thinks; None leaves it to the template."""
     segmentation: Mode = "auto"
     min_step_chars: int = MIN_CHARS
+    groups: int | None = None
+    """Most steps of a chain, whose neighbouring steps are otherwise joined into groups."""
     conclusion: Literal["strip", "keep"] = "strip"
     """Whether a plain response's statement of its answer goes to the tail, or is a step."""
 
@@ -179,6 +181,7 @@ def trace_of(
         model.pieces(reasoning),
         mode=settings.segmentation,
         min_chars=settings.min_step_chars,
+        groups=settings.groups,
         tail_ids=tail,
         tail_text=tail_text,
         answer=task.parse(said, question),

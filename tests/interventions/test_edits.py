@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from faithscope.interventions import (
     EDITS,
+    MODES,
     NotCorruptible,
     NotWritable,
     Question,
@@ -57,7 +58,7 @@ texts = st.one_of(
     st.text(st.sampled_from(" .!?\n\r\t1aB$`*\\" + ODD), max_size=60),
     st.text(max_size=60),
 )
-modes = st.sampled_from(["auto", "sentences", "numbered", "paragraphs"])
+modes = st.sampled_from(MODES)
 
 
 def holds_together(trace: Trace) -> None:

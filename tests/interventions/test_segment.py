@@ -169,7 +169,7 @@ def test_numbers_at_line_starts_that_do_not_count_up_are_no_list():
     assert len(segment(words("7. Foo is here now.\n3. Bar is here now."))) == 2
 
 
-def test_auto_takes_paragraphs_for_long_reasoning_only():
+def test_auto_takes_thoughts_for_long_reasoning_only():
     block = "The first one. The second one is longer than that. " * 20
     long = f"{block}\n\n{block}\n\n{block}"
     assert len(segment(words(long))) == 3
@@ -182,7 +182,7 @@ def test_auto_takes_paragraphs_for_long_reasoning_only():
     [
         ("We add three. Then we add four.", "sentence"),
         ("1. We add three.\n2. Then we add four.", "item"),
-        ("\n\n".join(["We add three. Then we add four. " * 20] * 5), "paragraph"),
+        ("\n\n".join(["We add three. Then we add four. " * 20] * 5), "thought"),
     ],
 )
 def test_a_trace_says_what_its_steps_are(make_trace, text, unit):

@@ -11,6 +11,7 @@ from faithscope.experiments.analysis.records import Record, has_tokens
 from faithscope.experiments.analysis.run import LABEL, Frame, Run
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import API_REPLIES
+from faithscope.interventions import FUNCTIONS, function_of
 from faithscope.probes.record import KEYS, is_right
 
 _TRACE = {
@@ -19,7 +20,7 @@ _TRACE = {
     "reasoning": "as it was written",
     "answer": "as it was parsed",
     "correct": "whether that is the right one; none where it was not read, or none is known",
-    "unit": "what the steps are: sentence | item | paragraph | given",
+    "unit": "what the steps are: sentence | item | paragraph | thought | group | given",
     "n_steps": "those that an intervention may touch",
     "n_tokens": "of the reasoning; none behind an API",
     "finish": "why the writing ended: stop | length",
@@ -30,6 +31,7 @@ _TRACE = {
 _STEP = {
     "step": "its place, from 0",
     "text": "as it was written",
+    "function": "what it does by its words: " + " | ".join(FUNCTIONS),
     "n_tokens": "of the step; none behind an API",
     "counted": "whether an intervention may touch it",
 }
@@ -68,6 +70,7 @@ def _step_rows(record: Record) -> Iterator[dict[str, Any]]:
         yield {
             "step": step["index"],
             "text": step["text"],
+            "function": function_of(step["text"]),
             "n_tokens": end - first if has_tokens(record) else None,
             "counted": step["counted"],
             **labelled({name: of_steps[step["index"]] for name, of_steps in named.items()}),

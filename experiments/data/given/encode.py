@@ -56,7 +56,8 @@ def given_trace(
             tail = encode_marks(model.tokenizer, prompt.format.closer), prompt.format.closer
         sampling = {"thinking": settings.thinking, "reasoning_format": prompt.format.name}
         origin = replace(origin, revision=model.revision, template_hash=prompt.template_hash)
-    parts = [] if chain.steps is None else list(segments(chain, settings.segmentation))
+    least = settings.min_step_chars
+    parts = [] if chain.steps is None else list(segments(chain, settings.segmentation, least))
     if chain.steps is None:
         trace = _whole(model, question, chain, settings, strip=tail is None)
     else:
@@ -152,6 +153,7 @@ def _whole(
         pieces[:cut],
         mode=settings.segmentation,
         min_chars=settings.min_step_chars,
+        groups=settings.groups,
         n_tokens=len(chain.reasoning) // 4 if isinstance(model, TextModel) else None,
         tail_ids=ids[cut:],
         tail_text="".join(pieces[cut:]),

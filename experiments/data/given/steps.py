@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.interventions import split_conclusion
 from faithscope.interventions.scripts import length_in_letters
-from faithscope.interventions.segment import Mode, units
+from faithscope.interventions.segment import MIN_CHARS, Mode, units
 
 
 class Cutting(Protocol):
@@ -17,22 +17,29 @@ class Cutting(Protocol):
 
     segmentation: Mode
     min_chars: int
+    groups: int | None
     conclusion: Literal["strip", "keep"]
 
 
-def segments(chain: GivenChain, mode: Mode) -> Iterator[tuple[int | None, str]]:
+def segments(
+    chain: GivenChain, mode: Mode, min_chars: int = MIN_CHARS, groups: int | None = None
+) -> Iterator[tuple[int | None, str]]:
     """(index of the given step or None, text) of segments that tile the reasoning.
 
     White space goes to the step before it, a single blank to the next step, as models write it.
 
     Args:
         mode: segmentation mode of text in no given step; of all text if there are no given steps.
+        min_chars: least length of a thought, as for `segment`.
+        groups: most segments of a chain without given steps; given steps are never joined.
     """
     text, starts, at = chain.reasoning, [], 0
 
     def between(a: int, b: int) -> Iterator[tuple[int, None]]:
         if text[a:b].strip():
-            yield from ((a + s, None) for s in units(text[a:b], mode)[1])
+            most = groups if chain.steps is None else None
+            cut = units(text[a:b], mode, min_chars=min_chars, groups=most)[1]
+            yield from ((a + s, None) for s in cut)
 
     for i, (start, end) in enumerate(chain.steps or ()):
         starts += between(at, start)
@@ -59,7 +66,7 @@ def stretches(chain: GivenChain, cut: Cutting, strip: bool) -> list[tuple[str, b
     whole = replace(chain, reasoning=text) if chain.steps is None else chain
     return [
         (part, i is not None or length_in_letters(part) >= cut.min_chars)
-        for i, part in segments(whole, cut.segmentation)
+        for i, part in segments(whole, cut.segmentation, cut.min_chars, cut.groups)
     ]
 
 

@@ -202,7 +202,8 @@ class CutConfig(Section):
     """Settings of the segmentation of text into steps (SLRC, 4.1)."""
 
     segmentation: Mode = "auto"
-    """Unit of steps: sentences, numbered items or paragraphs; `auto` chooses by the text."""
+    """Unit of steps: sentences, numbered items, paragraphs, or thoughts, which are paragraphs cut
+    where the text turns ("Wait, …") and joined to their formulas; `auto` chooses by the text."""
     min_chars: StrictInt = Field(default=MIN_CHARS, ge=0)
     """Least length of a step in characters, below which a stretch is no step; a Han character is
     three."""
@@ -211,6 +212,9 @@ class CutConfig(Section):
 class StepsConfig(CutConfig):
     """Settings of the segmentation of reasoning into steps (SLRC, 4.1)."""
 
+    groups: StrictInt | None = Field(default=None, ge=2)
+    """Most steps of a chain: where there are more, neighbouring steps are joined, and each of these
+    groups is a step. null joins none; the steps of a chain that was given with steps stay."""
     conclusion: Literal["strip", "keep"] = "strip"
     """Whether the statement of the answer that ends the text is a step (`keep`)."""
 

@@ -241,6 +241,7 @@ def trace_settings(config: TracesConfig) -> TraceSettings:
         thinking=config.model.thinking,
         segmentation=steps.segmentation,
         min_step_chars=steps.min_chars,
+        groups=steps.groups,
         conclusion=steps.conclusion,
     )
 

@@ -69,7 +69,7 @@ class JudgedChain:
 
 def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
     """Divides a given chain into steps for judging: its own steps if it has them, else cut ones."""
-    parts = list(segments(chain, cut.segmentation))
+    parts = list(segments(chain, cut.segmentation, cut.min_chars))
     counted = tuple(i is not None or length_in_letters(text) >= cut.min_chars for i, text in parts)
     options = None if chain.kind in ("number", "label") else chain.options
     lettered = zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", options or (), strict=False)

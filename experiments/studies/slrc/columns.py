@@ -12,7 +12,9 @@ _DECLARED, OF_TABLES = declared([*(t for topic in TOPICS for t in topic.tables),
 _OTHERS = (
     *aggregates.COUNTED.columns,
     Column(
-        "unit", "unit of removal", "What a step is: sentence, item, paragraph, or as it was given."
+        "unit",
+        "unit of removal",
+        "What a step is: sentence, item, paragraph, thought, a group of these, or as it was given.",
     ),
     Column("moe", meaning="Whether only a part of the parameters is active for a token."),
     Column(

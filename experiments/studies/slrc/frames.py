@@ -38,6 +38,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     without_low_mass,
 )
 from faithscope.experiments.studies.slrc.topics import TOPICS
+from faithscope.interventions import function_of
 from faithscope.probes import PROBES
 
 
@@ -182,6 +183,9 @@ def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
         numbers[REPEATING] = is_repeating(record)
         numbers["reasoning_ids"] = array("q", record["reasoning_ids"])
         numbers["steps"] = [
-            packer.record({k: v for k, v in s.items() if k != "text"}) for s in record["steps"]
+            packer.record(
+                {k: v for k, v in s.items() if k != "text"} | {"function": function_of(s["text"])}
+            )
+            for s in record["steps"]
         ]
     return packer.record(numbers)

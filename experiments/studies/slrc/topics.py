@@ -11,7 +11,11 @@ from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Topic, asked
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
-from faithscope.experiments.studies.slrc.tables.edits import EDITS_BY_STEP, EDITS_TABLE
+from faithscope.experiments.studies.slrc.tables.edits import (
+    EDITS_BY_FUNCTION,
+    EDITS_BY_STEP,
+    EDITS_TABLE,
+)
 from faithscope.experiments.studies.slrc.tables.groups import MODEL_GROUPS
 from faithscope.experiments.studies.slrc.tables.measures import (
     HEAD_TO_HEAD,
@@ -71,7 +75,7 @@ OF_SLRC = (
     ),
     Topic(
         Section("edits", "What each edit did", short="Edits"),
-        (EDITS_TABLE, EDITS_BY_STEP),
+        (EDITS_TABLE, EDITS_BY_STEP, EDITS_BY_FUNCTION),
         ("position",),
     ),
     Topic(Section("agreement", "Agreement"), (AGREEMENT,), ("agreement", "contrasts")),

@@ -189,6 +189,7 @@ class Training:
             thinking=self.config.model.thinking,
             segmentation=steps.segmentation,
             min_step_chars=steps.min_chars,
+            groups=steps.groups,
             conclusion=steps.conclusion,
         )
 

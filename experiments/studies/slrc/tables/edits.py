@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.cells import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.records import Place, Record, once, place_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tables import Group, Groups
 from faithscope.experiments.analysis.tidy import columns, mean
@@ -27,6 +28,7 @@ from faithscope.experiments.studies.slrc.tables.branches import (
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, NOT_OF_STEPS, WAYS, no_room
 from faithscope.experiments.studies.slrc.tables.slrc import EDIT, FLIPS_WITHIN_FLOOR
+from faithscope.interventions import FUNCTIONS
 
 OF_STEPS = tuple(edit for edit in EDITS if edit not in NOT_OF_STEPS)
 
@@ -44,12 +46,38 @@ def _of_places(records: Sequence[Record]) -> Iterator[Group]:
     (from 1)."""
     for way, same in WAYS.of(records):
         n_steps = np.array([r["n_steps"] for r in same], dtype=np.int64)
-        of_edits = {edit: _by_place(_branches(same, edit), n_steps) for edit in OF_STEPS}
+        by_place = lambda record, at, n=n_steps: np.stack([n[record], at], axis=1)  # noqa: E731
+        of_edits = {edit: _split(_branches(same, edit), by_place) for edit in OF_STEPS}
         for n in np.unique(n_steps).tolist():
             for edit, at in itertools.product(OF_STEPS, range(n)):
                 branches = of_edits[edit].get((n, at))
                 if branches and outcomes_of(branches["flips"]):
                     yield way | {"edit": edit, "n_steps": n, "step": at + 1}, [branches]
+
+
+def _of_functions(records: Sequence[Record]) -> Iterator[Group]:
+    """Groups of branches by way of measuring, edit, and function of the step."""
+    functions = once(records, "functions of steps", lambda: _functions(records))
+    for way, same in WAYS.of(records):
+        of_steps = Ragged.of([functions.get(place_of(r), [math.nan] * r["n_steps"]) for r in same])
+        starts = np.cumsum(of_steps.lengths) - of_steps.lengths
+        by_function = lambda record, at, of=of_steps.values, start=starts: (  # noqa: E731
+            of[start[record] + at][:, None]
+        )
+        of_edits = {edit: _split(_branches(same, edit), by_function) for edit in OF_STEPS}
+        for edit, i in itertools.product(OF_STEPS, range(len(FUNCTIONS))):
+            branches = of_edits[edit].get((i,))
+            if branches and outcomes_of(branches["flips"]):
+                yield way | {"edit": edit, "function": FUNCTIONS[i]}, [branches]
+
+
+def _functions(records: Sequence[Record]) -> dict[Place, list[int]]:
+    """Place of a trace -> number of the function of each of its counted steps."""
+    return {
+        place_of(r): [FUNCTIONS.index(s["function"]) for s in r["steps"] if s["counted"]]
+        for r in records
+        if r["probe"] == "trace" and all("function" in s for s in r["steps"])
+    }
 
 
 def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
@@ -69,23 +97,25 @@ def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
     }
 
 
-def _by_place(
-    branches: dict[str, np.ndarray], n_steps: np.ndarray
-) -> dict[tuple[int, int], dict[str, np.ndarray]]:
-    """Splits branches by the number of steps of their record and their place in it."""
-    parts: dict[tuple[int, int], dict[str, np.ndarray]] = {}
+def _split(
+    branches: dict[str, np.ndarray], key: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> dict[tuple[float, ...], dict[str, np.ndarray]]:
+    """Splits branches by a key.
+
+    Args:
+        key: function from the records of branches and their places in them to (branches, K) keys.
+    """
+    parts: dict[tuple[float, ...], dict[str, np.ndarray]] = {}
     for prefix in ("", "no_room_"):
         record, at = branches[f"{prefix}record"], branches[f"{prefix}at"]
         own = {k: v for k, v in branches.items() if k.startswith("no_room_") == bool(prefix)}
-        keys, of_key = np.unique(
-            np.stack([n_steps[record], at], axis=1), axis=0, return_inverse=True
-        )
+        keys, of_key = np.unique(key(record, at), axis=0, return_inverse=True)
         order = np.argsort(of_key, kind="stable")
         bounds = np.searchsorted(of_key[order], np.arange(1, len(keys)))
         split = {name: np.split(values[order], bounds) for name, values in own.items()}
-        for i, key in enumerate(map(tuple, keys.tolist())):
-            of_place = parts.setdefault(key, {k: v[:0] for k, v in branches.items()})
-            of_place |= {name: values[i] for name, values in split.items()}
+        for i, own_key in enumerate(map(tuple, keys.tolist())):
+            part = parts.setdefault(own_key, {k: v[:0] for k, v in branches.items()})
+            part |= {name: values[i] for name, values in split.items()}
     return parts
 
 
@@ -182,4 +212,24 @@ EDITS_BY_STEP = aggregates.item_table(
     *_OUTCOMES,
     caption="How often each edit changed the answer, by place of the step",
     folded="By place of the step",
+)
+EDITS_BY_FUNCTION = aggregates.item_table(
+    "edits_by_function",
+    Groups(
+        (
+            *WAYS.by,
+            EDIT,
+            Column(
+                "function",
+                "what the step does",
+                "By its words: it takes back what was said, checks, states the answer, says what "
+                "the question says, computes, says what is to be done, or none of these "
+                "(`interventions.function_of`).",
+            ),
+        ),
+        _of_functions,
+    ),
+    *_OUTCOMES,
+    caption="How often each edit changed the answer, by what the step does",
+    folded="By what the step does",
 )
