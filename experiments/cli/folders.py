@@ -63,8 +63,8 @@ def verify(
     from faithscope.experiments.engine.traces.verification import summary
     from faithscope.experiments.engine.traces.verification import verify as verify_run
 
-    path, frame = verify_run(run, items, say)
-    to_output("\n".join(summary(frame)))
+    path, rows = verify_run(run, items, say)
+    to_output("\n".join(summary(rows)))
     to_output(path)
     return DONE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ FILE = "verified.csv"
 
 def verify(
     run: str | Path, n: int, say: Callable[[str], None] = lambda line: None
-) -> tuple[Path, pd.DataFrame]:
+) -> tuple[Path, list[dict[str, Any]]]:
     """Measure `n` random items of each model of a run over traces again, and write down how far the
     numbers are from the stored ones.
 
@@ -81,10 +81,9 @@ def verify(
                 place = dict(zip(PLACE, (name, item.task, item.item), strict=True))
                 how, again = _again(model, probe, item, trace, config)
                 rows += [place | {"how": how} | row for row in differences(stored, again)]
-    frame = pd.DataFrame(rows)
     path = folder / FILE
-    write_atomically(path, frame.to_csv(index=False))
-    return path, frame
+    write_atomically(path, pd.DataFrame(rows).to_csv(index=False))
+    return path, rows
 
 
 def _again(
@@ -191,21 +190,24 @@ def _pairs(one: Any, other: Any) -> Iterator[tuple[Any, Any]]:
         yield one, other
 
 
-def summary(frame: pd.DataFrame) -> list[str]:
+def summary(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """A line per model and probe: values compared, those that differ, and the greatest
     difference."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["model"], row["probe"], row["how"]), []).append(row)
     lines = []
-    for (model, how, probe), rows in frame.groupby(["model", "how", "probe"], sort=False):
-        worst = rows.loc[rows["max_abs"].idxmax()] if rows["max_abs"].notna().any() else None
-        numbers = (
-            ""
-            if worst is None
-            else f"; numbers by at most {worst['max_abs']:.2g} ({worst['field']}, of which the "
-            f"largest stored is {worst['largest']:.2g})"
-        )
-        counts = f"{rows['item'].nunique()} items, {rows['values'].sum()} values"
+    for (model, probe, how), of in groups.items():
+        counts = f"{len({r['item'] for r in of})} items, {sum(r['values'] for r in of)} values"
+        numbers = ""
+        if numeric := [r for r in of if not math.isnan(r["max_abs"])]:
+            worst = max(numeric, key=lambda r: r["max_abs"])
+            numbers = (
+                f"; numbers by at most {worst['max_abs']:.2g} ({worst['field']}, of which the "
+                f"largest stored is {worst['largest']:.2g})"
+            )
         lines.append(
-            f"{model} · {probe}, {how}: {counts}; {rows['differ'].sum()} answers, texts and "
-            f"yes-or-no values differ{numbers}"
+            f"{model} · {probe}, {how}: {counts}; {sum(r['differ'] for r in of)} answers, texts "
+            f"and yes-or-no values differ{numbers}"
         )
     return lines
