@@ -25,6 +25,22 @@ settings.load_profile("any_machine")
 torch.set_num_threads(1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked `in_time(n)`, n that are spread evenly stay fast."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("in_time"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for of_test in cases.values():
+        mark = of_test[0].get_closest_marker("in_time")
+        assert mark is not None
+        fast = {i * len(of_test) // mark.args[0] for i in range(mark.args[0])}
+        for i, item in enumerate(of_test):
+            if i not in fast:
+                item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session", params=CONFIGS)
 def tree_model(request: pytest.FixtureRequest) -> Model:
     return tiny(request.param)

@@ -241,6 +241,7 @@ def import_without_links(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_checkout_without_symbolic_links_works(tmp_path: Path) -> None:
     assert {p.name for p in (ROOT / PACKAGE).iterdir() if p.is_symlink()} == LINKS
     for name in LINKS:

@@ -70,6 +70,7 @@ def test_logs_of_inspect_are_read_back_without_loss(undisturbed: Path, tmp_path:
             assert result.scored_samples + result.unscored_samples == len(log.samples)
 
 
+@pytest.mark.in_time(2)
 @of_chains
 def test_datasets_are_loaded_from_the_folder(undisturbed: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")

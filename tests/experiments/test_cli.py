@@ -152,6 +152,7 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=env)
 
 
+@pytest.mark.slow
 def test_every_terminal_is_written_to_and_a_limit_on_files_is_one_line(tmp_path: Path) -> None:
     assert execute(["run", config(tmp_path), "--set", "data.limit=1", "--shard", "1/2"]) == 0
     show = f"{{run}} show {tmp_path}/runs/t --item planted-0-0"

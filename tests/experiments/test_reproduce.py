@@ -147,6 +147,7 @@ def test_a_run_without_a_number_for_the_table_is_named_with_the_reason(tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_all_writes_every_table_and_a_page_that_counts_what_was_not_measured(
     tmp_path: Path,
 ) -> None:

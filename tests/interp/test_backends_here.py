@@ -24,6 +24,7 @@ def by_transformers(model: Model, prompt: list[int], new: int, penalty: float) -
     return out[0, len(prompt) :].tolist()
 
 
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("family", ["llama", "gpt2", "falcon"])
 @pytest.mark.parametrize("penalty", [1.0, 1.2, 0.8])
 def test_penalised_tokens_are_those_of_transformers(family: str, penalty: float):

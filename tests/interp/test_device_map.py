@@ -49,6 +49,7 @@ def logits(model: interp.Model) -> torch.Tensor:
     return torch.cat([r.logits for r in model.run(branches).branches]).cpu()
 
 
+@pytest.mark.in_time(1)
 def test_auto_spreads_over_two_devices(folder: Path):
     plain = interp.load(str(folder))
     with memories(LARGE, LARGE):

@@ -218,6 +218,7 @@ def test_a_model_that_accelerate_placed_has_doors_too(model: Model) -> None:
     assert torch.equal(ours(placed).logits, before)
 
 
+@pytest.mark.in_time(10)
 @pytest.mark.parametrize("family", [f for f in [*CONFIGS, *NO_TREE] if f not in FAMILIES])
 def test_both_doors_open_on_every_family(family: str) -> None:
     model = tiny(family)

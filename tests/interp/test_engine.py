@@ -39,6 +39,7 @@ def test_forest_equals_one_by_one(tree_model: Model, execution):
         assert p.logits.argmax(-1).tolist() == q.logits.argmax(-1).tolist()
 
 
+@pytest.mark.in_time(8)
 @UNCOMPILED
 @pytest.mark.parametrize("execution", ["packed", "flex"])
 def test_small_chunks_and_budgets_change_nothing(tree_model: Model, execution):
@@ -124,6 +125,7 @@ def test_a_label_counts_every_token(llama: Model):
     )
 
 
+@pytest.mark.in_time(5)
 def test_a_batch_generates_what_each_prompt_would_alone(tree_model: Model):
     prompts = [s[:n] for s, n in zip(bushy(5, n=4), (3, 9, 20, 1), strict=True)]
     together = tree_model.generate(prompts, 70)

@@ -43,6 +43,7 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize(("template", "why"), TEMPLATES)
 def test_a_template_that_does_not_end_or_fails_is_refused(
     llama: Model, monkeypatch: pytest.MonkeyPatch, template: str, why: str

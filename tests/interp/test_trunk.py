@@ -67,10 +67,12 @@ def check_small_packs(model: Model) -> None:
         assert torch.allclose(branch.logits, alone.logits, atol=1e-4)
 
 
+@pytest.mark.in_time(5)
 def test_small_packs_answer_as_sequences_alone(tree_model: Model):
     check_small_packs(tiny(tree_model.name.removeprefix("tiny:")))
 
 
+@pytest.mark.in_time(6)
 @pytest.mark.parametrize("family", WINDOWED)
 def test_windows_and_chunks_reach_into_what_is_taken_over(family: str):
     check_small_packs(tiny(family))

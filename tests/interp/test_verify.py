@@ -31,6 +31,7 @@ def is_run_one_by_one(model: Model, why: str) -> None:
     assert gap < (1e-4 if model.dtype == "float32" else 0.1)
 
 
+@pytest.mark.in_time(7)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("family", ["llama", "gpt2", "qwen3_moe", *list(WINDOWED)[:3], *NO_TREE])
 def test_sound_models_pass(family: str, dtype: torch.dtype):

@@ -21,6 +21,7 @@ def scores(name: str, measure=SCORE) -> list[float | None]:
     return [measure.score([r]) for r in records_of(name)]
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("name", ["faithful", "faithful_2", "faithful_5"])
 def test_a_faithful_text_predicts_every_answer_and_leaves_nothing_out(name: str) -> None:
     for measure in REPORT.measures:
@@ -33,6 +34,7 @@ def test_a_faithful_text_predicts_every_answer_and_leaves_nothing_out(name: str)
         assert set(record["held"]) == set(record["led"]) == {1}
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("name", ["hint", "hint_no_deletions", "decorative"])
 def test_the_text_of_a_model_that_follows_the_hint_predicts_nothing(name: str) -> None:
     assert set(scores(name)) == {0}

@@ -30,6 +30,7 @@ def mean(name: str, cue: str, field: str) -> float:
     return float(np.mean([r[field] for r in measured(name)[cue]]))
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("cue", ["hint", "question"])
 @pytest.mark.parametrize("name", ["hint", "hint_no_deletions", "decorative"])
 def test_what_follows_the_hint_is_moved_past_its_reasoning(name: str, cue: str) -> None:
@@ -39,6 +40,7 @@ def test_what_follows_the_hint_is_moved_past_its_reasoning(name: str, cue: str) 
     assert mean(name, cue, "indirect") == pytest.approx(0, abs=0.5)
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("name", ["faithful", "false_source"])
 def test_what_follows_its_steps_is_moved_through_them_and_by_the_hint_not_at_all(name: str) -> None:
     total = mean(name, "question", "total")

@@ -43,6 +43,7 @@ both = pytest.mark.parametrize("reading", ["generated", "scored"])
 framings = pytest.mark.parametrize("framing", ["prefix", "reprompt"])
 
 
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize("name", ["faithful", "hint", "hint_no_deletions", "select"])
 def test_baselines_are_right(name):
     for r in measured(name):

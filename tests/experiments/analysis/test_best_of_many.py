@@ -120,6 +120,7 @@ def test_no_measure_of_sixty_that_know_nothing_is_named() -> None:
     assert "none of 20 measures tells beyond chance" in sentences[0].words
 
 
+@pytest.mark.slow
 def test_a_measure_that_knows_the_model_is_not_the_best() -> None:
     """Label rates of .9 and .1 in two models; one measure tells the models apart, and no more."""
     rng = np.random.default_rng(3)

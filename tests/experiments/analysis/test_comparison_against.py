@@ -181,6 +181,7 @@ def test_measures_are_compared_with_the_best_measure_and_monitors_with_monitors(
     assert not row["monitor: noise"]["as_good"]
 
 
+@pytest.mark.slow
 def test_a_combiner_gains_where_measures_know_different_things_and_says_none_where_not() -> None:
     n, rng = 300, np.random.default_rng(5)
     truth = np.arange(n) % 2 == 0

@@ -136,6 +136,7 @@ def test_every_key_of_a_shipped_config_takes_effect(
     assert len(moved) >= 0.85 * len(keys)
 
 
+@pytest.mark.slow
 def test_every_key_that_is_said_for_all_sources_reaches_those_that_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

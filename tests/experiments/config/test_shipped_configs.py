@@ -70,6 +70,7 @@ def of_paper(name: str, folder: Path) -> list[str]:
     return ["tasks=[gsm8k, medqa]", *(f"data.path.{t}={DATA / f}" for t, f in files.items())]
 
 
+@pytest.mark.in_time(3)
 @pytest.mark.skipif(not DATA.is_dir(), reason="the real rows are not beside this checkout")
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_papers_own_settings_say_items_calls_and_cost(

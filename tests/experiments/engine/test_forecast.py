@@ -93,6 +93,7 @@ class Counts:
         return asked
 
 
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize("budget", [32_768, 1_500])
 @pytest.mark.parametrize("probe", PROBES)
 def test_the_work_is_what_is_run(folder: Path, probe: str, budget: int, monkeypatch) -> None:

@@ -59,6 +59,7 @@ def test_side_by_side_gives_what_one_after_the_other_gives(tmp_path: Path) -> No
                     assert_alike(a[name], b[name])
 
 
+@pytest.mark.slow
 def test_one_bad_item_costs_no_other_and_is_tried_again(tmp_path: Path, monkeypatch) -> None:
     measure, broken = work.measure, {"slrc"}
 

@@ -106,6 +106,7 @@ def _lose_a_record(run: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
 
 
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize(
     "change",
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 import tiny_models
 
 from faithscope import load_run
@@ -48,6 +49,7 @@ def saved(model: Model, folder: Path, positions: int = 512) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
     outcome = run(
         config(

@@ -339,6 +339,7 @@ def test_gwets_coefficients_and_the_flag() -> None:
     assert ranges([1, 2, 3, 5, 7, 8]) == "1-3, 5, 7-8"
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_and_ctrl_c_ends_with_the_export(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

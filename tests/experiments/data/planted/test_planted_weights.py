@@ -91,6 +91,7 @@ def test_decorative_steps_are_as_long_as_right_ones_and_state_wrong_results():
     assert sum(parse_answer(t) == q.gold for t, q in zip(texts, asked, strict=True)) >= 48
 
 
+@pytest.mark.slow
 def test_only_a_silent_step_follows_an_operand_that_its_text_leaves_out():
     for name, changed in (("faithful", 0), ("false_source", 0), ("silent_step", 1)):
         table = verify(name, seed=5)

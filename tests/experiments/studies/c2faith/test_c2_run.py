@@ -127,6 +127,7 @@ def test_models_here_need_no_prices(tmp_path: Path, model: str) -> None:
     assert (ended.failures, ended.problems, ended.stopped) == ([], [], "")
 
 
+@pytest.mark.slow
 def test_a_model_may_rewrite_the_steps(tmp_path: Path, model: str) -> None:
     perturb = {"levels": [0.5], "acausal": "llm", "writer": model}
     judge = {"model": model, "readings": ["scored"]}

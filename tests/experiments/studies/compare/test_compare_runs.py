@@ -105,6 +105,7 @@ def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     assert "does not vary within any model and task" in first
 
 
+@pytest.mark.slow
 def test_what_is_made_is_not_made_again_and_what_is_gone_is(
     both: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +129,7 @@ def test_what_is_made_is_not_made_again_and_what_is_gone_is(
     assert changed <= timed | {p for p in before if "front" in p}
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes_whoever_asks(
     both: Path, joined: Path, tmp_path: Path
 ) -> None:

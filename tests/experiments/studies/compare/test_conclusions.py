@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "benchmarks"))
 
@@ -18,6 +19,7 @@ from conclusions import (  # pyright: ignore[reportMissingImports]
 )
 
 
+@pytest.mark.slow
 def test_pages_of_thirty_questions_and_three_models_say_little_that_is_false() -> None:
     rows = [row for kind in WORLDS for row in played(kind, 4, 100)]
     assert len(rows) == len(WORLDS) * len(CLAIMS)

@@ -89,6 +89,7 @@ def test_a_dry_run_counts_what_is_left(
     assert stages["legal_decision/follows"] == written | {"rf_log_probs"}
 
 
+@pytest.mark.slow
 def test_a_subject_that_judges_is_loaded_once(
     tmp_path: Path, chain: str, plain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def test_a_program_passes_all_tests_or_is_incorrect() -> None:
     assert not Report((TestRun("passed"),), 2).passed
 
 
+@pytest.mark.in_time(6)
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -72,6 +73,7 @@ def test_what_a_program_may_come_to(code: str, expected: str) -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.in_time(6)
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -153,6 +155,7 @@ def attempt(code: str) -> str:
     return "refused" if run.outcome == "passed" else f"{run.outcome}: {run.detail}"
 
 
+@pytest.mark.in_time(8)
 @pytest.mark.parametrize("code", WAYS_OUT)
 def test_there_is_no_way_out(code: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -63,6 +63,7 @@ FIGURE = """plt.plot([1, 2]); plt.savefig('ans.png'); plt.close()
     return [1, n], None"""
 
 
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize(
     ("tests", "wrong", "where"),
     [
@@ -180,6 +181,7 @@ NO_DRAWING = context(
 )
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_not_looked_for_where_nothing_was() -> None:
     """An empty figure in the context's process has no legend, whatever the snippet drew."""
     drawn = "plt.plot([x], label='x')\nplt.legend()\nresult = 0"
@@ -187,6 +189,7 @@ def test_what_is_drawn_is_not_looked_for_where_nothing_was() -> None:
     assert run_tests(NO_DRAWING, NO_DRAWING.reference, ROOMY).passed
 
 
+@pytest.mark.slow
 def test_an_item_without_a_solution_of_its_own_is_compared_where_it_can_be() -> None:
     for tests, where in ((ARRAY, "outside"), (NO_DRAWING, "inside")):
         bare = CodeTests("ds1000", context=tests.context)
@@ -340,6 +343,7 @@ def test_execution(solution):
 THERE = {"package": "math", "head": "math", "tail": "math", "last": "math", "made": "1"}
 
 
+@pytest.mark.in_time(5)
 @pytest.mark.parametrize(
     ("context", "code", "expected"),
     [

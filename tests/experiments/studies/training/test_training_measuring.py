@@ -67,6 +67,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ended.run_dir
 
 
+@pytest.mark.slow
 def test_the_table_has_every_measure_before_and_after(measured):
     table = pd.read_csv(measured / "tables" / "training_measured.csv").set_index("measure")
     assert set(table["method"]) == {METHOD}

@@ -76,6 +76,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ended.run_dir
 
 
+@pytest.mark.slow
 def test_every_objective_trains_and_is_measured(everything):
     of = faithscope.load_run(everything)
     assert set(of.training["method"]) == set(OBJECTIVES)
@@ -138,6 +139,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(load_config(config(tmp_path_factory.mktemp("whole"), "whole"), [])).run_dir
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     "at", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)]
 )

@@ -62,6 +62,7 @@ def crowded(n: int) -> list[float]:
     return [0.01 * i if i < 0.7 * n else 0.2 + 0.05 * i for i in range(n)]
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("n", [2, 3, 16, 40])
 def test_names_do_not_cover_each_other(n):
     picture = drawn(models(crowded(n)))

@@ -284,6 +284,7 @@ def test_hostile_text_stays_text(hostile_dir):
     assert len(verdict) == 1
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(tmp_path):
     records = records_of([chain_sample("faithful", i) for i in range(3)])
     run_dir = write_run(tmp_path / "run", records, failed=[("trace", HINT, CHAIN, "chain-999")])

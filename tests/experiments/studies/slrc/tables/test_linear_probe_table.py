@@ -240,6 +240,7 @@ def best(name: str, places_along: int, target: str) -> dict[str, tuple[float, in
     }
 
 
+@pytest.mark.slow
 def test_the_faithful_answer_is_read_once_the_last_step_is_written() -> None:
     found = best("faithful", 3, "answer")
     assert list(found) == list(places(3))
@@ -282,6 +283,7 @@ def outputs(run_dir: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in made}
 
 
+@pytest.mark.slow
 def test_a_run_in_parts_and_a_report_made_again_give_the_same_bytes(tmp_path: Path) -> None:
     whole = run(config(tmp_path / "whole"))
     assert whole.failures == []

@@ -73,6 +73,7 @@ def test_auroc_by_hand_with_ties_as_scikit_learn_has_it():
     assert math.isnan(auroc([1.0], [], seed=0, resamples=10).value)
 
 
+@pytest.mark.slow
 def test_the_bootstrap_draws_within_each_sample():
     rng = np.random.default_rng(1)
     high, low = rng.normal(1, 1, 30), rng.normal(0, 1, 20)
