@@ -28,6 +28,7 @@ from faithscope.experiments.data.planted.data import (
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.units import Key, Unit
+from faithscope.interventions import function_of
 from faithscope.probes.record import KEYS, head
 
 FAITHFUL = "planted:faithful"
@@ -139,7 +140,8 @@ def trace_record(sample: Sample, excluded: str | None = None) -> Record:
         pieces += words
         at += len(shown)
         spans = {"chars": [chars, at], "tokens": [begin, len(pieces)]}
-        steps.append({"index": i, "text": shown, **spans, "counted": True})
+        does = {"function": function_of(shown)}
+        steps.append({"index": i, "text": shown, **spans, "counted": True, **does})
     said = None if excluded == "answer_unparsed" else sample.read(sample.steps)
     return {
         **_head(sample, "trace"),

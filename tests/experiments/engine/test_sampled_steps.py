@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +71,52 @@ def test_a_larger_sample_contains_a_smaller_one(tmp_path: Path) -> None:
 def test_a_sample_that_no_probe_takes_is_refused(tmp_path: Path) -> None:
     with pytest.raises((ConfigError, ValueError), match=r"steps.sample: none of tracing edits"):
         config(tmp_path, "t", probes=["tracing"], steps={"sample": 2})
+
+
+def think_block(n: int) -> str:
+    """A think block of `n` paragraphs, of which every third checks the one before it."""
+    blocks = [
+        f"Box {i} holds {i} + 4 = {i + 4} pens of the blue kind, and more of them are there. " * 4
+        + (f"Wait, let me double-check: {i + 4} - 4 = {i}, which matches." if i % 3 == 0 else "")
+        for i in range(n)
+    ]
+    blocks = ["Okay, so the problem asks for pens.", *blocks, "Therefore, the answer is 33."]
+    return "\n\n".join(blocks)
+
+
+@pytest.mark.parametrize("groups", [None, 5])
+def test_long_chains_are_cut_into_thoughts_or_groups_of_them(
+    tmp_path: Path, plain: str, groups: int | None
+) -> None:
+    chains = tmp_path / "chains.jsonl"
+    row = {"id": "1", "question": "How many pens?", "answer": "33", "reasoning": think_block(12)}
+    chains.write_text(json.dumps(row) + "\n")
+    reading = {"framings": ["prefix"], "readings": ["scored"], "edits": ["remove"], "shuffles": 1}
+    settings = config(
+        tmp_path,
+        "thoughts",
+        model={"name": plain},
+        traces={"path": str(chains), "kind": "number"},
+        probes=["slrc"],
+        slrc=reading,
+        steps={"groups": groups, "conclusion": "keep"},
+        report={"traces": 1, "bootstrap": 20, "least_label_mass": 0},
+    )
+    results = load_run(run(settings).run_dir)
+    (trace,) = results.traces.to_dict("records")
+    assert trace["unit"] == ("thought" if groups is None else "group")
+    # 14 paragraphs, and 4 turns within them
+    assert trace["n_steps"] == (18 if groups is None else 5)
+    steps = results.trace_steps
+    assert "".join(steps["text"]) == "".join(think_block(12))
+    if groups is None:
+        assert steps["function"].value_counts().to_dict() == {
+            "compute": 12,
+            "verify": 4,
+            "restate": 1,
+            "conclude": 1,
+        }
+    by_function = results.tables["edits_by_function"].query("edit == 'remove'")
+    every = results.tables["edits"].query("edit == 'remove'")
+    assert by_function["n_edits"].sum() == every["n_edits"].item() == trace["n_steps"]
+    assert set(by_function["function"]) == set(steps["function"])
