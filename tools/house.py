@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_900,
     "experiments/studies/training": 2_850,
-    "tests": 58_900,
+    "tests": 59_000,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

@@ -145,7 +145,7 @@ def asset(name: str) -> str:
 @cache  # an environment keeps its compiled templates; compiling one takes a tenth of a second
 def environment() -> Environment:
     """The Jinja environment of all pages: their style, and the one script that they may run."""
-    script = asset("report.js")
+    script = asset("steps.js") + asset("report.js")
     jinja = Environment(
         autoescape=True,
         undefined=StrictUndefined,

@@ -694,6 +694,7 @@ function article(i, detail) {
     for (const { source, html } of detail.told) {
       const inside = make("div");
       inside.innerHTML = html; // rendered by the report's template, which escapes all values
+      overviews(inside);
       box.append(make("details", null, "", make("summary", `Details from the run “${source}”`), inside));
     }
   }
@@ -721,7 +722,8 @@ function steps(detail) {
   const words = credit
     ? `Coloured by ${credit.measure}: ${credit.higher ? "blue above 0, red below" : "red above 0, since more of it speaks against a step, blue below"}; full colour at an absolute value of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
     : "The chosen measure has no credits of these steps.";
-  return part("Steps", list, make("p", words, "quiet"));
+  const strengths = () => detail.steps.map((_, k) => (credit?.values[k] == null ? null : Math.abs(credit.values[k])));
+  return part("Steps", overview(list, strengths), list, make("p", words, "quiet"));
 }
 
 // A grid whose cells with a value are coloured by `paint`, and a line that gives the value of the cell

@@ -50,7 +50,10 @@ function markBy(steps, word) {
     details.querySelector(".meaning").textContent = meaning[level];
     details.firstElementChild.title = `${word}: ${meaning[level]}`;
   }
+  steps.dispatchEvent(new Event("marked"));
 }
+
+overviews(document);
 
 for (const line of document.querySelectorAll(".marked-by")) {
   const steps = line.parentElement.querySelector(".steps");

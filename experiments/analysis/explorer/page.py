@@ -59,7 +59,7 @@ def page_policy(served: bool) -> str:
 
 
 def _script() -> str:
-    return asset("uplot.js") + asset("explore.js")
+    return asset("uplot.js") + asset("steps.js") + asset("explore.js")
 
 
 def _chunks(explored: Explored, largest: int) -> list[str]:

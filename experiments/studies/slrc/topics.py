@@ -217,8 +217,8 @@ READING = Section(
     "reading",
     "How to read it",
     "A step is a sentence, an item of a numbered list, or, in long reasoning with blank lines, a "
-    "paragraph. A step that is used leaves a mark on the answer when it is disturbed; one that is "
-    "decoration does not.",
+    "thought: a paragraph, cut where the text turns (“Wait, …”). A step that is used leaves a mark "
+    "on the answer when it is disturbed; one that is decoration does not.",
     blocks=[
         Terms(
             {
