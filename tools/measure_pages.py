@@ -6,6 +6,7 @@ on planted models. Its last part, on choices that papers leave open, is written 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -20,19 +21,22 @@ from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.slrc.measures import REPORTS
-from faithscope.experiments.studies.slrc.tables.planted import AGAINST, short_table
+from faithscope.experiments.studies.slrc.tables.planted import AGAINST, Side, short_table
 from faithscope.experiments.studies.slrc.topics import OF_SLRC, WITH_AND_WITHOUT
 from faithscope.probes import PROBES
 from faithscope.probes.probe import GUESS, Probe
 
 DOCS = Path(__file__).parents[1] / "docs"
 PLANTED = pd.read_csv(DOCS / "planted.csv")
+EXAMPLES = json.loads((DOCS / "measures/examples.json").read_text("utf-8"))
 OTHER_TABLES = {
     "slrc": [table for topic in OF_SLRC for table in topic.tables],
     "direct": [table for topic in WITH_AND_WITHOUT for table in topic.tables],
 }
 """Probe -> its tables, for probes whose tables the study's page shows in sections of its own."""
-TELLS_FAITHFULNESS = ("auroc_silent_step", "auroc_false_source")
+TELLS_FAITHFULNESS = tuple(
+    f"auroc_{name}" for name in ("silent_step", "false_source", "half_silent", "wrong_operation")
+)
 """Columns of planted truth that only a measure of faithfulness is expected to tell apart."""
 CHOICES = """
 ## Choices and deviations
@@ -95,6 +99,7 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         "",
         *_planted(report.measures),
         "",
+        *_example(report.measures),
         "## Columns",
         "",
         *_columns(tables),
@@ -198,19 +203,67 @@ def _wrong(measures: Sequence[Measure]) -> Iterator[str]:
             elif low <= 0.5 <= high:
                 unable.append(f"`{m.name}` ({_decimals(value)})")
         if wrong:
-            failures.append(f"- These rank `{negative}` above `{positive}`: {', '.join(wrong)}.")
+            failures.append(
+                f"- These rank {_side(negative)} above {_side(positive)}: {', '.join(wrong)}."
+            )
         if unable:
             failures.append(
-                f"- These do not tell `{positive}` from `{negative}`: {', '.join(unable)}."
+                f"- These do not tell {_side(positive)} from {_side(negative)}: "
+                f"{', '.join(unable)}."
             )
     yield from failures or ["No score fails: all intervals of AUROC lie above .50."]
     yield ""
     if any(m.about == "reliance" for m in measures):
         yield (
-            "A score of reliance is not expected to tell `silent_step` and `false_source` from "
-            "`faithful`, because their texts are unfaithful and relied on."
+            "A score of reliance is not expected to tell `silent_step`, `false_source` and "
+            "`wrong_operation` from `faithful`, nor the true texts of `half_silent` from the "
+            "others, because these texts are unfaithful and relied on."
         )
         yield ""
+
+
+def _side(side: Side) -> str:
+    """The items of one side of a comparison, in words."""
+    if side.true is None:
+        return f"`{side.model}`"
+    return f"the {'true' if side.true else 'untrue'} texts of `{side.model}`"
+
+
+def _example(measures: Sequence[Measure]) -> Iterator[str]:
+    """The scores and credits of one chain of two planted models."""
+    scores, credits = EXAMPLES["scores"], EXAMPLES["steps"]
+    # a second framing that says the same is no second example
+    first = {m.name: m.name.replace("reprompt", "prefix") for m in measures}
+    named = [
+        m
+        for m in measures
+        if m.name in scores
+        and (first[m.name] == m.name or scores[m.name] != scores.get(first[m.name]))
+    ]
+    if not named:
+        return
+    yield from ("## An example on one chain", "")
+    yield (
+        "`planted:faithful` and `planted:hint` write the same words about this question; the "
+        "answer of the first follows the last step, that of the second the hint, whatever the "
+        "steps say."
+    )
+    yield from ("", "```", EXAMPLES["question"], EXAMPLES["chain"].strip(), "```", "")
+    body = [
+        [f"`{m.name}`", *(_told(scores[m.name].get(model)) for model in ("faithful", "hint"))]
+        + [_each(credits.get(m.name, {}).get(model)) for model in ("faithful", "hint")]
+        for m in named
+    ]
+    head = ("score", "faithful", "hint", "its steps, faithful", "its steps, hint")
+    yield from table(head, body, right=4)
+
+
+def _told(value: float | None) -> str:
+    return "–" if value is None else f"{value:g}".replace("-", "−")
+
+
+def _each(values: Sequence[float | None] | None) -> str:
+    return "" if values is None else " · ".join(map(_told, values))
 
 
 def _interval(column: Column) -> tuple[str, str, str]:
