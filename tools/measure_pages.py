@@ -263,7 +263,7 @@ def _told(value: float | None) -> str:
 
 
 def _each(values: Sequence[float | None] | None) -> str:
-    return "" if values is None else " · ".join(map(_told, values))
+    return "none" if values is None else " · ".join(map(_told, values))
 
 
 def _interval(column: Column) -> tuple[str, str, str]:
