@@ -15,10 +15,10 @@ BUDGETS = {
     "interp": 10_500,
     "interventions": 2_800,
     "probes": 10_650,
-    FIRST_FLOOR: 76_100,
+    FIRST_FLOOR: 76_750,
     "experiments/analysis": 12_700,
-    "experiments/cli": 1_750,
-    "experiments/config": 1_300,
+    "experiments/cli": 2_400,
+    "experiments/config": 1_350,
     "experiments/data": 8_150,
     "experiments/engine": 9_800,
     "experiments/studies": 42_250,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_850,
     "experiments/studies/training": 2_850,
-    "tests": 58_600,
+    "tests": 58_700,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
