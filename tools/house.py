@@ -15,8 +15,8 @@ BUDGETS = {
     "interp": 10_500,
     "interventions": 2_800,
     "probes": 10_650,
-    FIRST_FLOOR: 76_750,
-    "experiments/analysis": 12_700,
+    FIRST_FLOOR: 77_150,
+    "experiments/analysis": 13_000,
     "experiments/cli": 2_400,
     "experiments/config": 1_350,
     "experiments/data": 8_150,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 10_850,
     "experiments/studies/training": 2_850,
-    "tests": 58_700,
+    "tests": 59_100,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22
