@@ -2,8 +2,9 @@
 
 A probe knows nothing of datasets, files or run folders. To add one, write a function from a model,
 a trace, the task's words for it (`Asking`) and the settings to a list of records, in a file of the
-same name, with `@probe` above it: `PROBES` then holds it. Probes are imported at the first use of
-`PROBES`, since they import numpy and scipy, which a config or a list of commands need not wait for.
+same name, with `@probe` above it: `PROBES` then holds it, and those of installed packages
+(`faithscope new probe NAME`). Probes are imported at the first use of `PROBES`, since they import
+numpy and scipy, which a config or a list of commands need not wait for.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
+
+from faithscope.interp.extensions import extensions
 
 if TYPE_CHECKING:
     from faithscope.probes.framing import Asking
@@ -39,6 +42,7 @@ def _import_all() -> None:
         if not module.ispkg:
             import_module(f"{__name__}.{module.name}")
     probes = import_module(f"{__name__}.probe").PROBES
+    extensions("probes", taken=frozenset(probes))
     ordered = sorted(probes.values(), key=lambda probe: (probe.listed, probe.name))
     probes.clear()
     probes.update((probe.name, probe) for probe in ordered)

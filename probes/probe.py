@@ -132,6 +132,9 @@ def probe(
     def register(function: F) -> F:
         *_, last = inspect.signature(function).parameters.values()
         settings = function.__globals__[last.annotation]
+        known = PROBES.get(function.__name__)
+        if known is not None and known.measure.__module__ != function.__module__:
+            raise ValueError(f"{function.__name__!r} is a probe of {known.measure.__module__}")
         PROBES[function.__name__] = Probe(
             function.__name__,
             summary,

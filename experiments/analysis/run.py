@@ -297,6 +297,7 @@ class Report:
     def write(self, run_dir: Path) -> Path:
         """Write tables, figures and page from the stored records; returns the page's path."""
         # imported here because it imports matplotlib, which frames alone do not need
+        from faithscope.experiments.analysis.exports.tracking import track
         from faithscope.experiments.analysis.write import write_outputs
 
         run = load_run(run_dir)
@@ -307,7 +308,9 @@ class Report:
         self.beside(results)
         printed = {paper.name: paper.printed for paper in papers}
         tables = tables | {paper.name: paper.data for paper in papers}
-        return write_outputs(self.page(results, drawn), tables, printed, drawn)
+        page = write_outputs(self.page(results, drawn), tables, printed, drawn)
+        track(run.config.model_dump(mode="json"), run.tables)
+        return page
 
 
 def load_run(path: str | Path) -> Run:

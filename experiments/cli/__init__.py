@@ -18,12 +18,13 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Annotated
 
 import typer
 
-from faithscope.experiments.cli import cluster, docs, folders, machine, reproduce, run, views
-from faithscope.experiments.config.study import STUDIES
+from faithscope.experiments.cli import cluster, docs, folders, machine, new, reproduce, run, views
+from faithscope.experiments.config.study import STUDIES, register_installed
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
 from faithscope.interp.errors import UserError, did_you_mean
@@ -49,6 +50,7 @@ GROUPS = {
     "folders": folders.commands,
     "views": views.commands,
     "machine": machine.commands,
+    "new": new.commands,
     "docs": docs.commands,
 }
 """Groups of commands that belong to no study, in the order of `faithscope --help`."""
@@ -64,8 +66,12 @@ def _in_order() -> Iterator[typer.Typer]:
         yield from (commands, *added[name])
 
 
-for group in _in_order():
-    app.add_typer(group)
+@cache
+def _add_commands() -> None:
+    """Add all commands to `app`, once the studies of installed packages are registered."""
+    register_installed()
+    for group in _in_order():
+        app.add_typer(group)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -98,6 +104,7 @@ def _open_streams() -> None:
 def execute(arguments: Sequence[str]) -> int:
     """Run one command; returns its exit code. Expected errors are reported in one line each."""
     try:
+        _add_commands()
         # without arguments it shows the help
         code = app(list(arguments) or ["--help"], prog_name="faithscope", standalone_mode=False)
     except UserError as error:

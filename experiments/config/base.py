@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +16,7 @@ from pydantic import (
     Field,
     StrictInt,
     StrictStr,
+    ValidationInfo,
     field_validator,
 )
 
@@ -57,6 +59,9 @@ def named(key: str, what: str, names: Collection[str], known: Mapping[str, T]) -
     return {name: known[name] for name in names}
 
 
+AT_HAND = "at_hand"
+"""Key of the validation context: whether everything that a config names must be on this machine;
+false to read a finished run."""
 MOST = 10**15
 """Largest whole number that a config may hold; larger than any parameter count."""
 
@@ -85,7 +90,7 @@ OneOrMany = (*AnyNumber, Field(min_length=1))
 class FolderConfig(Section):
     """Base of every run config: the run folder and the seed."""
 
-    FREE: ClassVar[tuple[str, ...]] = ("out", "name")
+    FREE: ClassVar[tuple[str, ...]] = ("out", "name", "tracking")
     """Config keys, or sections (with a dot at the end), that do not change what is stored. A run
     can be resumed with other values of them."""
     SHOWN: ClassVar[tuple[str, ...]] = ("report",)
@@ -98,6 +103,17 @@ class FolderConfig(Section):
     """Seed of the data, sampling, shuffles, corruptions and intervals."""
     out: StrictStr = "runs"
     """Folder that holds the run folders."""
+    tracking: Literal["mlflow", "trackio", "wandb"] | None = None
+    """Tracker to which the numbers of the tables are sent, as a new run there, whenever a run has
+    written them (`faithscope docs exports`); null sends nothing."""
+
+    @field_validator("tracking")
+    @classmethod
+    def _installed(cls, tracker: str | None, info: ValidationInfo) -> str | None:
+        is_read = info.context is not None and not info.context[AT_HAND]
+        if tracker and not is_read and find_spec(tracker) is None:
+            raise ValueError(f"{tracker!r} is not installed; pip install {tracker}, or take null")
+        return tracker
 
     @field_validator("name")
     @classmethod

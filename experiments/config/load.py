@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from faithscope.experiments.config.base import ConfigError, FolderConfig
+from faithscope.experiments.config.base import AT_HAND, ConfigError, FolderConfig
 from faithscope.experiments.config.errors import explain, without_empty_sections
-from faithscope.experiments.config.model import AT_HAND
 from faithscope.experiments.config.shipped import config_path, is_shipped
 from faithscope.experiments.config.study import KEY, study_of
 from faithscope.experiments.config.yaml_source import read_tree

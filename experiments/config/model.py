@@ -8,13 +8,11 @@ from typing import Annotated
 from pydantic import AfterValidator, StrictStr, ValidationInfo
 
 from faithscope.experiments.config.api import API
+from faithscope.experiments.config.base import AT_HAND
 from faithscope.interp.errors import did_you_mean
 from faithscope.interp.marks import marks_problem
 from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED
-
-AT_HAND = "at_hand"
-"""Key of the validation context: whether the models that a config names must exist."""
 
 
 def model_names() -> list[str]:

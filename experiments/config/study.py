@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interp.errors import did_you_mean
+from faithscope.interp.extensions import extensions
 
 if TYPE_CHECKING:
     from faithscope.experiments.config.base import FolderConfig
@@ -116,6 +118,17 @@ def register(study: Study) -> None:
     STUDIES[study.name] = study
 
 
+@cache
+def register_installed() -> None:
+    """Register the studies that installed packages add (`faithscope new study NAME`).
+
+    Raises:
+        UserError: one cannot be loaded, or has the name of another.
+    """
+    for study in extensions("studies", taken=frozenset(STUDIES)).values():
+        register(study)
+
+
 def study_of(values: Mapping[str, Any], tree: Tree | None = None) -> Study:
     """The study that a config selects by its `benchmark` key.
 
@@ -125,7 +138,9 @@ def study_of(values: Mapping[str, Any], tree: Tree | None = None) -> Study:
 
     Raises:
         ConfigError: `benchmark` names no registered study.
+        UserError: the study of an installed package cannot be loaded.
     """
+    register_installed()
     if KEY not in values:
         return next(study for study in STUDIES.values() if study.unnamed)
     # Imported here because both import pydantic, which `faithscope --help` need not wait for.

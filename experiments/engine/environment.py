@@ -9,7 +9,9 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from faithscope.interp.extensions import Kind, entries
 
 ROOT = Path(__file__).resolve().parents[2]
 """Folder of the running source: the installed package, or the checkout that it links to."""
@@ -40,7 +42,7 @@ def environment() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         "cuda": torch.version.cuda,
-        "packages": {name: v for name in _PACKAGES if (v := version(name))},
+        "packages": {name: v for name in (*_PACKAGES, *added_by()) if (v := version(name))},
         "commit": commit(),
         "source": source(),
     }
@@ -55,6 +57,12 @@ def source(root: Path = ROOT) -> str:
     for path in sorted(files):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:8]
+
+
+def added_by() -> list[str]:
+    """Names of the installed packages that add probes, tasks or studies."""
+    every = (entry.dist for kind in get_args(Kind) for entry in entries(kind))
+    return sorted({dist.name for dist in every if dist})
 
 
 def version(package: str) -> str | None:

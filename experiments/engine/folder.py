@@ -155,7 +155,8 @@ def shown_otherwise(config: FolderConfig) -> dict[str, Any]:
     """Sections of `config` that affect only tables and page (`FolderConfig.SHOWN`) and differ from
     the stored config."""
     stored, given = stored_config(config.run_dir), config.model_dump(mode="json")
-    return {k: given[k] for k in config.SHOWN if k in given and stored.get(k) != given[k]}
+    shown = ("tracking", *config.SHOWN)
+    return {k: given[k] for k in shown if k in given and stored.get(k) != given[k]}
 
 
 def differences(

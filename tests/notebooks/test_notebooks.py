@@ -35,6 +35,7 @@ def test_stored_outputs_show_on_a_forge(script: Path) -> None:
     path = script.with_suffix(".ipynb")
     notebook = jupytext.read(path)
     outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
+    assert outputs, "run `python tools/notebook_outputs.py NAME`"
     assert outputs == [o for o in outputs if notebook_outputs.shows(o)]
     assert path.stat().st_size < MOST_BYTES
     assert not PATHS.findall(path.read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
 """Tasks: sources of questions, the words they are asked in, and parsers of answers.
 
-To add one, write a file with a `Task` (see `task.py`) and list it in `TASKS`.
+To add one, write a file with a `Task` (see `task.py`) and list it in `TASKS`, which also has those
+of installed packages (`faithscope new task NAME`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from faithscope.experiments.data.tasks.task import (
     variant,
 )
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.extensions import extensions
 
 __all__ = [
     "ANY_MODEL",
@@ -72,6 +74,7 @@ TASKS: dict[str, Task] = {
         PLANTED_5,
     )
 }
+TASKS |= extensions("tasks", taken=frozenset(TASKS))
 
 
 def get_task(name: str) -> Task:

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.interp.extensions import extensions
 from faithscope.probes import PROBES
 
 REPORTS: dict[str, MeasureReport] = {
@@ -15,3 +16,4 @@ REPORTS: dict[str, MeasureReport] = {
     if find_spec(f"{__name__}.{name}") is not None
 }
 """Probe -> the report of its measure."""
+REPORTS |= extensions("reports", taken=frozenset(REPORTS))

@@ -1,0 +1,142 @@
+"""`faithscope new`: what it writes is installed, found, run and tested as its user would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from bad_input import refused, said_by
+
+from faithscope.experiments.cli.new import KINDS
+
+ROOT = Path(__file__).parents[2]
+PIP = "install -q --disable-pip-version-check --no-build-isolation --no-deps --no-index --target"
+MAIN = "from faithscope.experiments.cli import main; main()"
+
+
+def python(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python in a folder where packages are installed in `site`."""
+    paths = os.pathsep.join(map(str, (here / "site", ROOT)))
+    env = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=here, env=env, capture_output=True, text=True)
+
+
+def faithscope(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return python(here, "-c", MAIN, *arguments)
+
+
+def installed(here: Path, *packages: Path) -> Path:
+    """The folder, with the packages installed by pip in its folder `site`."""
+    done = python(here, "-m", "pip", *PIP.split(), str(here / "site"), *map(str, packages))
+    assert done.returncode == 0, done.stderr
+    return here
+
+
+def written(here: Path, kinds: Sequence[str] = KINDS) -> list[Path]:
+    """The folders of a new thing of each kind, called `my_KIND`."""
+    folders = [here / f"my_{kind}" for kind in kinds]
+    for kind, folder in zip(kinds, folders, strict=True):
+        said = said_by("new", kind, folder.name, "--to", str(folder))
+        assert said.code == 0, said.err
+        assert {Path(line) for line in said.out.splitlines()} == set(folder.iterdir())
+        assert f"pip install -e {folder}" in said.err
+    return folders
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with new packages, which are installed."""
+    folder = tmp_path_factory.mktemp("new")
+    return installed(folder, *written(folder))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_package_passes_the_tests_that_come_with_it(here: Path, kind: str) -> None:
+    done = python(here, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"my_{kind}")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_package_is_written_as_this_repository_is(here: Path, kind: str) -> None:
+    ruff = ["-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
+    for command in (["check"], ["format", "--check"]):
+        files = map(str, sorted((here / f"my_{kind}").glob("*.py")))
+        done = python(here, *ruff, *command, *files)
+        assert done.returncode == 0, done.stdout
+
+
+def test_lists_and_runs_know_what_is_installed(here: Path) -> None:
+    assert "\nmy_task " in faithscope(here, "list", "tasks").stdout
+    models = ["--set", "model.name=bundled:smollm2-135m"]
+    probed = [*models, "--set", "tasks=[my_task]", "--set", "probes=[my_probe]"]
+    planned = faithscope(here, "run", "quickstart", *probed, "--dry-run")
+    assert "probes      my_probe\n" in planned.stdout, planned.stderr
+
+
+def test_a_run_says_which_packages_took_part(here: Path) -> None:
+    code = "from faithscope.experiments.engine.environment import environment as e; "
+    done = python(here, "-c", code + "print(*e()['packages'].items(), sep='\\n')")
+    names = {"my-probe", "my-task", "my-study"}
+    assert {f"('{name}', '0.1.0')" for name in names} <= set(done.stdout.splitlines()), done.stderr
+
+
+def broken(package: Path, old: str, new: str) -> None:
+    """A package whose files have another text."""
+    for path in package.iterdir():
+        path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, kind: str) -> None:
+    (folder,) = written(tmp_path, [kind])
+    broken(folder, "from __future__ import annotations", "import no_such_module")
+    installed(tmp_path, folder)
+    done = faithscope(tmp_path, "run", "quickstart", "--dry-run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: package my-{kind}: its entry 'my_{kind}' of faithscope.")
+    assert "(ModuleNotFoundError: No module named 'no_such_module'); mend it" in done.stderr
+    assert f"pip uninstall my-{kind}" in done.stderr
+
+
+def test_a_package_cannot_take_a_name_that_is_taken(tmp_path: Path) -> None:
+    (folder,) = written(tmp_path, ["task"])
+    broken(folder, 'my_task = "', 'gsm8k = "')
+    done = faithscope(installed(tmp_path, folder), "list", "tasks")
+    assert done.returncode == 2
+    assert "its entry 'gsm8k' of faithscope.tasks has a name that is taken" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("prob", "x"), "no template 'prob'; did you mean 'probe'?"),
+        (("xyz", "x"), "no template 'xyz'; known: probe, task, study"),
+        (("probe", "tracing"), "there is already a probe 'tracing'; take another name"),
+        (("probe", "data"), "there is already a probe 'data'; take another name"),
+        (("task", "gsm8k"), "there is already a task 'gsm8k'; take another name"),
+        (("study", "rfeval"), "there is already a study 'rfeval'; take another name"),
+        (("task", "json"), "a Python module 'json' is already installed; take another name"),
+        (("task", "my-task"), "'my-task' cannot name a Python module; use lower-case letters"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(
+    arguments: tuple[str, str], expected: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "x"
+    assert expected in refused("new", *arguments, "--to", folder)
+    assert not folder.exists()
+
+
+def test_files_that_are_there_are_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "my_task.py"
+    own.write_text("mine")
+    assert "my_task.py: is already there; move it" in refused(
+        "new", "task", "my_task", "--to", tmp_path
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["my_task.py"]
+    assert own.read_text() == "mine"
