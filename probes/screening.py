@@ -1,0 +1,109 @@
+"""Screening: a cheap estimate of what removal of each step does, from the keys of the whole chain.
+
+Exact removal reads all later text again for every step, so that its cost grows with the square of a
+chain's length. The estimate reads the chain once. For each step it hides the step's keys, moves the
+later ones to their places without it, and computes anew only the tokens through which the step's
+effect is likely to pass: those of the next steps, and *mediators*, later tokens that attend to the
+step and to which the answer attends. All others keep what they were computed from, the step among
+it. `docs/long_chains.md` holds estimates against exact removal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faithscope.interventions import Trace
+from faithscope.probes.floor import BASELINE
+from faithscope.probes.framing import Asking, check_cue, label_ids, naming, prefix_ids
+from faithscope.probes.graded import log_distribution
+from faithscope.probes.readings import Outcome, scored_outcomes
+from faithscope.probes.reference_answer import ReferenceAnswer
+
+if TYPE_CHECKING:
+    from faithscope.interp.model import Model
+
+
+@dataclass(frozen=True)
+class Anew:
+    """The later tokens that are computed anew for each removed step, besides those after the
+    reasoning."""
+
+    steps: int = 1
+    """Number of steps after the removed one."""
+    mediators: float = 0.15
+    """Share of the later tokens that mediate most: by the answer's attention to a token times the
+    token's attention to the removed step, both mean over all heads."""
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimated outcomes of removing each counted step, in the scored reading."""
+
+    outcomes: list[Outcome]
+    tokens: list[int]
+    """Per step, the tokens computed anew, those of the labels not counted."""
+    later: list[int]
+    """Per step, the tokens that exact removal computes."""
+
+    @property
+    def log_odds(self) -> list[float | None]:
+        """Per step, the estimated drop of the answer's log-odds, in nats."""
+        return [outcome.log_odds for outcome in self.outcomes]
+
+
+def estimates(model: Model, trace: Trace, asking: Asking, anew: Anew = Anew()) -> Estimates:
+    """Estimated outcomes of removing each counted step.
+
+    Raises:
+        UserError: keys of the model cannot be moved to other positions.
+        FloatingPointError: a label's log-probability is NaN; the message names item and step.
+    """
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from faithscope.interp.recompute import CachedText, Omission
+
+    check_cue(asking, "prefix")
+    ids, start = prefix_ids(model, asking, trace), len(trace.prompt_ids)
+    # without a cue, the answer is read from the last token of the reasoning
+    since = min(start + len(trace.reasoning_ids), len(ids) - 1)
+    spans = [(start + a, start + b) for a, b in (s.tokens for s in trace.counted_steps)]
+    what = f"item {trace.question.id!r}, estimate of removal"
+    with naming(what):
+        text = CachedText.of(model, ids, spans if anew.mediators else (), since)
+        after = set(range(since, len(ids)))
+        omissions = [Omission((0, 0), tuple(sorted(after)))]
+        for i, step in enumerate(trace.counted_steps):
+            near = {
+                start + t
+                for other in trace.steps
+                if 0 < other.index - step.index <= anew.steps
+                for t in range(*other.tokens)
+            }
+            later = np.arange(spans[i][1], since)
+            if anew.mediators:
+                near.update(_mediators(text.read * text.seen[:, i], later, anew.mediators))
+            omissions.append(Omission(spans[i], tuple(sorted(near | after))))
+        labels = label_ids(model, asking, "prefix")
+        scores, _ = text.ask(omissions, labels, "number" if asking.kind == "number" else None)
+    names = [name for name, _ in asking.labels]
+    arms = [BASELINE, *(("removed", i) for i in range(len(spans)))]
+    read = {
+        arm: log_distribution(log_probs, names, what=f"{what}, {arm}")
+        for arm, log_probs in zip(arms, scores, strict=True)
+    }
+    followed = ReferenceAnswer.of(trace, read[BASELINE]).answer
+    outcomes = scored_outcomes(read, dict.fromkeys(read, 0), followed)
+    return Estimates(
+        list(outcomes.values()),
+        [len(omission.fresh) for omission in omissions[1:]],
+        [len(ids) - last for _, last in spans],
+    )
+
+
+def _mediators(weight: np.ndarray, later: np.ndarray, share: float) -> list[int]:
+    """The positions among `later` with the greatest weights, a share of all of them."""
+    most = math.ceil(share * len(later))
+    return later[np.argsort(-weight[later], kind="stable")[:most]].tolist()
