@@ -42,16 +42,19 @@ from faithscope.experiments.data.given.question_of_chain import question_of_chai
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.planted.plants import path
-from faithscope.experiments.data.tasks import LoadSettings, get_task
+from faithscope.experiments.data.tasks import TASKS, LoadSettings
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion, make_traces
+from faithscope.experiments.engine.traces.config import fits
 from faithscope.interp.model import Model
 from faithscope.interventions.trace import Trace
 from faithscope.probes import PROBES, Asking
+from faithscope.probes.attention import AttentionSettings
 from faithscope.probes.edited import removals, scored
 from faithscope.probes.filler import FILLERS, filled, tokens_of
 from faithscope.probes.framing import prefix_ids
 from faithscope.probes.knockout import KnockoutSettings, cut_of
 from faithscope.probes.screening import Anew, estimates
+from faithscope.probes.tracing import TracingSettings
 
 MODELS = ("bundled:smollm2-135m", "bundled:qwen2.5-coder-0.5b")
 PLANTED = ("planted:faithful_5", "planted:mixture_50", "planted:hint_5", "planted:select")
@@ -96,9 +99,9 @@ def given(model: Model, rows: Iterator[Mapping[str, Any]]) -> Iterator[tuple[Tra
         yield trace, asking_for(model, asked.task, trace)
 
 
-def own(model: Model, most: int) -> Iterator[tuple[Trace, Asking]]:
-    """Chains that a planted model writes itself."""
-    task = get_task("planted")
+def own(name: str, model: Model, most: int) -> Iterator[tuple[Trace, Asking]]:
+    """Chains that a planted model writes itself, on questions of its own kind."""
+    task = next(task for known, task in TASKS.items() if "planted" in known and fits(name, known))
     questions = list(task.load(LoadSettings(limit=most, seed=0)))
     for trace in make_traces(model, [(task, q) for q in questions], TraceSettings()):
         if exclusion(trace) is None:
@@ -134,15 +137,13 @@ def _later(ids: tuple[int, ...], trace: Trace) -> list[int]:
 
 
 def attention(model: Model, trace: Trace, asking: Asking) -> Effects:
-    probe = PROBES["attention"]
-    (record,) = probe.measure(model, trace, asking, probe.settings(shuffles=1))
+    (record,) = PROBES["attention"].measure(model, trace, asking, AttentionSettings(shuffles=1))
     return record["by_step"], None, [0] * len(trace.counted_steps)
 
 
 def tracing(model: Model, trace: Trace, asking: Asking) -> Effects:
     """The rise of the answer's log-odds over each step."""
-    probe = PROBES["tracing"]
-    (record,) = probe.measure(model, trace, asking, probe.settings(every=10**6))
+    (record,) = PROBES["tracing"].measure(model, trace, asking, TracingSettings(every=10**6))
     after = np.clip(np.array([record["p_before"], *record["p_steps"]]), 1e-6, 1 - 1e-6)
     rise = np.diff(np.log(after / (1 - after))).tolist()
     return rise, None, [0] * len(trace.counted_steps)
@@ -281,7 +282,7 @@ def main() -> None:
 
     for name in args.planted:
         model = interp.load(str(path(name.removeprefix("planted:"))))
-        measured(name, "planted", model, own(model, args.chains))
+        measured(name, "planted", model, own(name, model, args.chains))
     for name in args.models:
         model = interp.load(name, dtype="float32")
         if args.gsm8k:

@@ -87,9 +87,6 @@ class CachedText:
             )
         forest, n = Forest.of([ids]), len(ids)
         cache = KeyValues(n)
-        inside = torch.zeros(n, len(spans), device=model.device)
-        for i, (start, stop) in enumerate(spans):
-            inside[start:stop, i] = 1
         seen, read = torch.zeros(n, len(spans)), torch.zeros(n)
         for start in range(0, n, model.chunk):
             stop = min(start + model.chunk, n)
@@ -99,13 +96,13 @@ class CachedText:
                 session = Prefill(*whole, block=block)
             else:
                 last = n - 1 if since is None else since
-                session = _Watched(*whole, block=block, inside=inside, since=last)
+                session = _Watched(*whole, block=block, spans=spans, since=last)
             with torch.inference_mode():
                 tokens, depth = (torch.from_numpy(x[start:stop]) for x in _of(forest))
                 execute.forward(model, session, tokens, depth, np.empty(0, np.int64))
             if isinstance(session, _Watched):
-                seen[start:stop] = session.seen.cpu() / model.n_layers
-                read[:stop] += session.read.cpu() / model.n_layers
+                seen[start:stop] = session.seen / model.n_layers
+                read[:stop] += session.read / model.n_layers
         return cls(model, id_array(ids), cache, seen.numpy(), read.numpy(), Rotation(model))
 
     def ask(
@@ -165,11 +162,11 @@ def _of(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 class _Watched(Prefill):
     """A forward over consecutive tokens of one text, which sums their attention to spans."""
 
-    def __init__(self, *whole: Any, block: int, inside: Tensor, since: int) -> None:
+    def __init__(self, *whole: Any, block: int, spans: Sequence[Span], since: int) -> None:
         super().__init__(*whole, block=block)
-        self._inside, self._since = inside, since
-        self.seen = torch.zeros(self.stop - self.start, inside.shape[1], device=inside.device)
-        self.read = torch.zeros(self.stop, device=inside.device)
+        self._bounds, self._since = torch.tensor(spans).T, since
+        self.seen = torch.zeros(self.stop - self.start, len(spans))
+        self.read = torch.zeros(self.stop)
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
@@ -184,10 +181,13 @@ class _Watched(Prefill):
             whole = keys[:, :, :p], values[:, :, :p]
             weights = eager(module)(module, q, *whole, mask, **kwargs)[1]
             assert weights is not None
-            mean = weights[0].float().mean(0).to(self.seen.device)
-            self.seen[at : at + _BLOCK] += mean[:, :p] @ self._inside[:p]
+            mean = weights[0, :, :, :p].double().mean(0).cpu()
+            # attention up to each position, so that a span's is a difference of two
+            upto = nn.functional.pad(mean.cumsum(1), (1, 0))
+            first, last = self._bounds.clamp(max=p)
+            self.seen[at : at + _BLOCK] += (upto[:, last] - upto[:, first]).float()
             late = max(0, self._since - (p - len(mean)))
-            self.read[:p] += mean[late:, :p].sum(0) / (len(self._inside) - self._since)
+            self.read[:p] += mean[late:].sum(0).float() / (len(self.forest) - self._since)
         return out
 
 

@@ -11,20 +11,26 @@ it. `docs/long_chains.md` holds estimates against exact removal.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from faithscope.interventions import Trace
-from faithscope.probes.floor import BASELINE
-from faithscope.probes.framing import Asking, check_cue, label_ids, naming, prefix_ids
+from faithscope.probes.floor import BASELINE, rounded
+from faithscope.probes.framing import FEWER_LABELS, Asking, check_cue, label_ids, naming, prefix_ids
 from faithscope.probes.graded import log_distribution
 from faithscope.probes.readings import Outcome, scored_outcomes
 from faithscope.probes.reference_answer import ReferenceAnswer
+from faithscope.probes.text_model import TextModel
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
+
+
+SCREENING = 1
+"""Version of the estimates, raised when they change: they decide which steps a run edits."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,10 @@ class Anew:
     mediators: float = 0.15
     """Share of the later tokens that mediate most: by the answer's attention to a token times the
     token's attention to the removed step, both mean over all heads."""
+
+
+ANEW = Anew()
+"""The tokens that a screen computes anew."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Estimates:
         return [outcome.log_odds for outcome in self.outcomes]
 
 
-def estimates(model: Model, trace: Trace, asking: Asking, anew: Anew = Anew()) -> Estimates:
+def estimates(model: Model, trace: Trace, asking: Asking, anew: Anew = ANEW) -> Estimates:
     """Estimated outcomes of removing each counted step.
 
     Raises:
@@ -107,3 +117,33 @@ def _mediators(weight: np.ndarray, later: np.ndarray, share: float) -> list[int]
     """The positions among `later` with the greatest weights, a share of all of them."""
     most = math.ceil(share * len(later))
     return later[np.argsort(-weight[later], kind="stable")[:most]].tolist()
+
+
+@dataclass
+class Screen:
+    """The steps of a trace that are edited for their estimated effect."""
+
+    model: Model | TextModel
+    trace: Trace
+    asking: Asking
+    most: int | None
+    """Number of steps; None for none, and then nothing is estimated."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    """Fields for every record of the trace, filled by `steps`: indices of the steps `screened`, and
+    per counted step the `estimated_log_odds` that its removal costs the answer (None where
+    infinite); or why the steps were `not_screened`."""
+
+    def steps(self) -> Sequence[int]:
+        """Indices of the steps whose removal has the largest estimated effect, rising."""
+        if self.most is None:
+            return ()
+        if len(self.asking.answers) < 2:
+            self.fields["not_screened"] = FEWER_LABELS
+            return ()
+        assert not isinstance(self.model, TextModel), "no config screens the steps of an API model"
+        effects = estimates(self.model, self.trace, self.asking).log_odds
+        size = [math.inf if x is None else abs(x) for x in effects]
+        order = sorted(range(len(size)), key=lambda i: -size[i])
+        chosen = sorted(self.trace.counted_steps[i].index for i in order[: self.most])
+        self.fields |= {"screened": chosen, "estimated_log_odds": [rounded(x) for x in effects]}
+        return chosen
