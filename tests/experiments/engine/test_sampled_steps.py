@@ -169,9 +169,8 @@ def test_a_screen_without_a_random_rest_is_refused(tmp_path: Path, steps: dict[s
 
 
 def test_a_screen_of_an_api_model_is_refused(tmp_path: Path) -> None:
-    model = {"name": "api:mockllm/model"}
+    steps, model = {"sample": 3, "screen": 1}, {"name": "api:mockllm/model"}
     with pytest.raises((ConfigError, ValueError), match=r"steps\.screen: .* behind an API"):
-        steps = {"sample": 3, "screen": 1}
         config(tmp_path, "t", model=model, tasks=["sst2"], probes=["slrc"], steps=steps)
 
 
