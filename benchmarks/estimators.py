@@ -276,9 +276,10 @@ def main() -> None:
         for trace, asking in chains:
             source.add(model, trace, asking, run)
             print(name, data, len(source.chains[EXACT]), flush=True)
-        rows[:] = [row for row in rows if (row["model"], row["data"]) != (name, data)]
-        rows.extend({"model": name, "data": data, **row} for row in source.rows())
-        pd.DataFrame(rows).round(3).to_csv(file, index=False)
+            # after each chain: what is measured outlives a stop
+            rows[:] = [row for row in rows if (row["model"], row["data"]) != (name, data)]
+            rows.extend({"model": name, "data": data, **row} for row in source.rows())
+            pd.DataFrame(rows).round(3).to_csv(file, index=False)
 
     for name in args.planted:
         model = interp.load(str(path(name.removeprefix("planted:"))))
