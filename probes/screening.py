@@ -43,6 +43,13 @@ class Anew:
     mediators: float = 0.15
     """Share of the later tokens that mediate most: by the answer's attention to a token times the
     token's attention to the removed step, both mean over all heads."""
+    most: int = 128
+    """Most mediators of a step: in a long chain, a share of all later tokens would cost more than
+    the exact removals that it saves."""
+
+    def mediating(self, later: int) -> int:
+        """Number of mediators among so many later tokens."""
+        return min(math.ceil(self.mediators * later), self.most)
 
 
 ANEW = Anew()
@@ -84,17 +91,17 @@ def estimates(model: Model, trace: Trace, asking: Asking, anew: Anew = ANEW) -> 
     with naming(what):
         text = CachedText.of(model, ids, spans if anew.mediators else (), since)
         after = set(range(since, len(ids)))
+        place = {step.index: k for k, step in enumerate(trace.steps)}
         omissions = [Omission((0, 0), tuple(sorted(after)))]
         for i, step in enumerate(trace.counted_steps):
-            near = {
-                start + t
-                for other in trace.steps
-                if 0 < other.index - step.index <= anew.steps
-                for t in range(*other.tokens)
-            }
+            first = place[step.index] + 1
+            following = trace.steps[first : first + anew.steps]
+            near = {start + t for other in following for t in range(*other.tokens)}
             later = np.arange(spans[i][1], since)
             if anew.mediators:
-                near.update(_mediators(text.read * text.seen[:, i], later, anew.mediators))
+                weight = (text.read * text.seen[:, i])[later]
+                order = np.argsort(-weight, kind="stable")
+                near.update(later[order[: anew.mediating(len(later))]].tolist())
             omissions.append(Omission(spans[i], tuple(sorted(near | after))))
         labels = label_ids(model, asking, "prefix")
         scores, _ = text.ask(omissions, labels, "number" if asking.kind == "number" else None)
@@ -111,12 +118,6 @@ def estimates(model: Model, trace: Trace, asking: Asking, anew: Anew = ANEW) -> 
         [len(omission.fresh) for omission in omissions[1:]],
         [len(ids) - last for _, last in spans],
     )
-
-
-def _mediators(weight: np.ndarray, later: np.ndarray, share: float) -> list[int]:
-    """The positions among `later` with the greatest weights, a share of all of them."""
-    most = math.ceil(share * len(later))
-    return later[np.argsort(-weight[later], kind="stable")[:most]].tolist()
 
 
 @dataclass

@@ -102,8 +102,8 @@ def work(
     if screen is not None and edited.steps < size.steps:
         # one reading of the chain, and for each step the tokens that its estimate computes anew
         near = size.tokens * ANEW.steps + after
-        later = size.tokens * size.steps * (size.steps - 1) // 2
-        tokens += whole + size.steps * near + round(ANEW.mediators * later)
+        far = sum(ANEW.mediating(size.tokens * i) for i in range(size.steps))
+        tokens += whole + size.steps * near + far
     return Work(calls, tokens, -(-tokens // CHUNK) + packs, held)
 
 
