@@ -2,10 +2,11 @@
 
 `python benchmarks/long_chains.py` writes `benchmarks/results/long_chains_<machine>.csv`, a row per
 probe and length. A tiny Llama (three layers of width 64, one token a letter) reads a synthetic
-chain of so many tokens in `STEPS` steps. Each row is measured in a process forked for it: process
-CPU seconds of the measure, tokens that forwards run, tokens that one forward for each text would
-run, and the peak of the process's memory above that before the measure. The growth of a column is
-its exponent in the length, from the row before; attention itself grows with the square.
+chain of so many tokens in `STEPS` steps, or as many as the row says. Each row is measured in a
+process forked for it: process CPU seconds of the measure, tokens that forwards run, tokens that one
+forward for each text would run, and the peak of the process's memory above that before the measure.
+The growth of a column is its exponent in the length, from the row before; attention itself grows
+with the square.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, from_ids
 from faithscope.probes import PROBES
 from faithscope.probes.framing import Asking
+from faithscope.probes.screening import Screen
 
 LENGTHS = (2_048, 4_096, 8_192, 16_384, 32_768)
 STEPS = 6
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
-"""Name of a row -> probe and settings."""
+"""Name of a row -> probe and settings; with `sample`, so many of `steps` steps are edited, of
+which `screen` are those of largest estimated effect."""
 GROWING = ("seconds", "tokens", "naive_tokens", "peak_mib")
 
 
@@ -111,12 +114,15 @@ def naive(model: Model) -> list[int]:
 
 
 def measured(case: str, length: int) -> dict[str, Any]:
-    probe, settings = CASES[case]["probe"], CASES[case]["settings"]
+    of = CASES[case]
+    probe, settings = of["probe"], of["settings"]
     model = long_model()
-    trace = long_trace(model, length, STEPS)
+    trace = long_trace(model, length, of.get("steps", STEPS))
     run, texts = counting(model), naive(model)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
+    screen = Screen(model, trace, asking(), of.get("screen"))
+    trace = trace.sampling(of.get("sample"), 0, screen.steps)
     PROBES[probe].measure(model, trace, asking(), PROBES[probe].settings(**settings))
     seconds = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before

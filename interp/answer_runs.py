@@ -106,7 +106,7 @@ def _by_forest(
     def reduce(here: list[int], logits: Tensor) -> None:
         at = [i for i, node in enumerate(here) if node in tokens]
         of_nodes = [here[i] for i in at]
-        of_rows = _scored(model, logits[at], [tokens[node] for node in of_nodes])
+        of_rows = scored(model, logits[at], [tokens[node] for node in of_nodes])
         scores.update(zip(of_nodes, of_rows, strict=True))
         for node, row in zip(here, logits, strict=True):
             if node in firsts:
@@ -123,7 +123,7 @@ def _by_forest(
         keys, sets = list(beyond), [x.sets for x in beyond.values()]
 
         def read(rows: list[int], logits: Tensor) -> None:
-            of_rows = _scored(model, logits, [sets[i] for i in rows])
+            of_rows = scored(model, logits, [sets[i] for i in rows])
             after.update(zip([keys[i] for i in rows], of_rows, strict=True))
 
         execute.one_more(
@@ -174,7 +174,7 @@ def by_loop(
                 model, id_array(sequence).tolist(), [n - path[0] for n in here], under
             )
             at = [i for i, node in enumerate(here) if node in tokens]
-            of_rows = _scored(model, logits[at], [tokens[here[i]] for i in at])
+            of_rows = scored(model, logits[at], [tokens[here[i]] for i in at])
             scores.update(zip([here[i] for i in at], of_rows, strict=True))
             for node, row in zip(here, logits, strict=True):
                 if node in wanted:
@@ -182,7 +182,7 @@ def by_loop(
     after: dict[Behind, Scores] = {}
     for key, (ids, sets) in asked.beyond(scores, paths).items():
         logits = loop_logits(model, [*ids, key.token], [-1], key.edits)
-        (after[key],) = _scored(model, logits, [sets])
+        (after[key],) = scored(model, logits, [sets])
     generated = [
         continuation.continue_one_by_one(
             model, id_array(asked.sequences[i])[: asked.starts[i]].tolist(), limit, stop=stop
@@ -198,7 +198,7 @@ def _lead(logits: Tensor) -> Lead:
     return Lead(int(logits.argmax()), *gaps(logits[None]))
 
 
-def _scored(
+def scored(
     model: LoadedModel, logits: Tensor, tokens: Sequence[Collection[int | TokenSet]]
 ) -> list[dict[int | TokenSet, float]]:
     """Log-probs of next tokens under (A, V) logits: per row, the tokens wanted at it.

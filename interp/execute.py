@@ -110,7 +110,7 @@ def prefill(
             hooks.residuals(model, at) as residuals,
             hooks.outputs(model, at, taps.sites) as outputs,
         ):
-            logits = _forward(
+            logits = forward(
                 model,
                 read,
                 torch.from_numpy(forest.tokens[start:stop]),
@@ -154,7 +154,7 @@ def prefill_prompts(
     return cache, [p.tolist() for p in forest.paths], torch.stack([firsts[n] for n in ends])
 
 
-def _forward(
+def forward(
     model: LoadedModel,
     read: attention.Session,
     tokens: Tensor,
@@ -330,7 +330,7 @@ def one_more(
             block=block_on(model.device),
         )
         ids = torch.tensor([tokens[r] for r in rows])
-        on_logits(rows, _forward(model, session, ids, session.positions))
+        on_logits(rows, forward(model, session, ids, session.positions))
 
 
 def _groups(lengths: list[int], budget: int) -> list[list[int]]:
@@ -365,7 +365,7 @@ def _decode_group(
     def ended(row: int, why: Literal["stop", "length"], end_id: int | None = None) -> None:
         finish(row, Generation(tuple(written[row]), why, end_id, gaps=tuple(led[row])))
 
-    steps = Steps(model, state, lambda tokens: _forward(model, state, tokens, state.positions))
+    steps = Steps(model, state, lambda tokens: forward(model, state, tokens, state.positions))
 
     def after(tokens: Tensor) -> Tensor:
         left = max(limits[row] - len(written[row]) for row in rows)

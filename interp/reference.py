@@ -157,7 +157,7 @@ def times(gap: float, noise: float) -> float:
 def forward(model: Model, sequences: Sequence[Sequence[int]], asked: Sequence[int]) -> Tensor:
     """(B, A, V) float32 logits of sequences of one length, as transformers alone computes them."""
     ids = torch.tensor([list(s) for s in sequences], device=model.device)
-    at = list(asked)  # a list: see `execute._forward`
+    at = list(asked)  # a list: see `execute.forward`
     with attention.plain(model.hf):
         if model.structure.keeps_logits:
             logits = model.hf(ids, use_cache=False, logits_to_keep=at).logits

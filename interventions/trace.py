@@ -7,7 +7,7 @@ and is never re-tokenised: an edit moves or drops ids, and text follows from the
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from random import Random
@@ -176,9 +176,9 @@ class Trace:
     edits: tuple[Edit, ...] = ()
     original: Trace | None = field(default=None, repr=False)
     """The trace before its first edit; None for a trace that was never edited."""
-    sample: tuple[int, ...] | None = None
-    """Indices of the steps that are edited one by one, drawn from the counted ones; None for all of
-    them."""
+    sample: Mapping[int, float] | None = None
+    """Index of each step that is edited one by one -> the probability with which such a draw
+    includes it; None if all counted steps are edited."""
     drawing: ClassVar[Callable[..., str] | None] = None
     """Function that draws a trace as HTML for a notebook, with records of a probe if there are any.
     `faithscope` sets it, since this package knows no pages. None draws nothing."""
@@ -255,17 +255,35 @@ class Trace:
         """Whether the step of an index is edited: all are, or those of `sample`."""
         return self.sample is None or step in self.sample
 
-    def sampling(self, most: int | None, seed: int = 0) -> Trace:
-        """The trace with at most `most` of its counted steps to be edited, drawn at random.
+    def sampling(
+        self, most: int | None, seed: int = 0, certain: Callable[[], Sequence[int]] = tuple
+    ) -> Trace:
+        """The trace with at most `most` of its counted steps to be edited: those that `certain`
+        gives, and others drawn at random.
 
-        The draw depends on the question and the seed, and a larger sample contains a smaller one.
-        None keeps all steps.
+        The draw depends on the question and the seed, and of two draws with the same certain steps
+        the larger contains the smaller. None keeps all steps.
+
+        Args:
+            certain: function that gives the indices of fewer than `most` steps that are always
+                edited; called only if not all steps are.
         """
         if most is None or len(self.counted_steps) <= most:
             return replace(self, sample=None)
-        order = [s.index for s in self.counted_steps]
+        chosen = dict.fromkeys(certain(), 1.0)
+        order = [s.index for s in self.counted_steps if s.index not in chosen]
         Random(f"steps-{seed}-{self.question.task}-{self.question.id}").shuffle(order)
-        return replace(self, sample=tuple(sorted(order[:most])))
+        n = most - len(chosen)
+        chosen |= dict.fromkeys(order[:n], n / len(order))
+        return replace(self, sample=dict(sorted(chosen.items())))
+
+    @property
+    def inclusion(self) -> list[float | None] | None:
+        """Per counted step, the probability with which the draw of `sample` includes it, None for a
+        step that it does not hold; None if all steps are edited."""
+        if self.sample is None:
+            return None
+        return [self.sample.get(step.index) for step in self.counted_steps]
 
     def step_ids(self, step: Step) -> tuple[int, ...]:
         return self.reasoning_ids[step.tokens[0] : step.tokens[1]]

@@ -37,7 +37,7 @@ from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking
 from faithscope.probes.graded import log_odds, logit_difference, nldd, true_thinking_score
 from faithscope.probes.probe import probe
 from faithscope.probes.readings import scored_outcomes
-from faithscope.probes.record import Record, number, record
+from faithscope.probes.record import Record, mean_of_steps, number, record
 from faithscope.probes.reference_answer import FORCED
 from faithscope.probes.settings import Execution, Seed, Settings
 
@@ -171,7 +171,10 @@ def causal_effects(
         ],
         **_excluded(arms, trace),
         **measured,
-        **{f"mean_{name}": _mean(measured[name]) for name in (*STEP_MEASURES, *FORCED_MEASURES)},
+        **{
+            f"mean_{name}": _number(mean_of_steps(measured[name], trace.inclusion))
+            for name in (*STEP_MEASURES, *FORCED_MEASURES)
+        },
         **{
             f"{kind}_mass": [pack.mass.get((kind, i)) for i in range(len(steps))]
             for kind in ("removed", "corrupted", *_CORNERS)
@@ -343,8 +346,3 @@ def _arrays(by_arm: Mapping[Arm, Mapping[str, float]], n_steps: int) -> dict[str
 def _number(value: float | None) -> float | None:
     # + 0.0 makes minus zero zero
     return None if value is None else number(value) + 0.0
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return _number(math.fsum(known) / len(known)) if known else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,30 @@ NO_STREAM = "no_residual_stream"
 """Why a model is left out: its layers, norm and unembedding could not be told."""
 
 _SCALARS = (str, int, float, bool, type(None))
+
+
+def mean_of_steps(
+    values: Iterable[float | None], inclusion: Sequence[float | None] | None = None
+) -> float | None:
+    """Mean over the steps of a list with one value per counted step, without None; None without
+    values.
+
+    Args:
+        inclusion: per counted step, the probability with which the draw of edited steps includes it
+            (`Trace.inclusion`); each step then counts by its inverse, as so many steps that were
+            not drawn. None counts all alike.
+    """
+    values = list(values)
+    if inclusion is None or not values:
+        pairs = [(float(x), 1.0) for x in values if x is not None]
+    else:
+        both = zip(values, inclusion, strict=True)
+        pairs = [(float(x), 1 / (p or 1.0)) for x, p in both if x is not None]
+    if not pairs:
+        return None
+    if len({weight for _, weight in pairs}) == 1:
+        return math.fsum(x for x, _ in pairs) / len(pairs)
+    return math.fsum(x * w for x, w in pairs) / math.fsum(w for _, w in pairs)
 
 
 def is_right(answer: str | None, gold: str | None) -> bool | None:

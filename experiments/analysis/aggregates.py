@@ -25,8 +25,9 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tables import Group, Groups, Table
-from faithscope.experiments.analysis.tidy import columns, mean, mean_present
+from faithscope.experiments.analysis.tidy import columns, mean
 from faithscope.probes import PROBES, Settings
+from faithscope.probes.record import mean_of_steps
 
 RECORDS = "records"
 """Name of a run's records in `Table.of`."""
@@ -175,8 +176,9 @@ def by_place(name: str, groups: Groups, fields: Fields, **look: Any) -> Table:
                 items: list[Record] = [
                     {"n_steps": len(at)}
                     | {
-                        name: mean_present(values[i] for i in at)
+                        name: mean_of_steps(*(of and [of[i] for i in at] for of in lists))
                         for name, values in of_fields(r, fields).items()
+                        for lists in [(values, r.get("inclusion"))]
                     }
                     for r, at in here
                 ]

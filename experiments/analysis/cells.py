@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.statistics.against_label import (
     drawn_together,
 )
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
-from faithscope.experiments.analysis.statistics.stats import wilson
+from faithscope.experiments.analysis.statistics.stats import weighted_share, wilson
 from faithscope.experiments.analysis.tidy import columns as interval_columns
 from faithscope.experiments.analysis.tidy import columns_of, count, keep, numbers
 
@@ -132,10 +132,18 @@ class Share(_OneColumn):
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
+    weights: Callable[[Any], np.ndarray | None] | None = None
+    """Function that maps the rows to a weight for each of `values`, or to None if all count alike.
+    The interval is then that of as many values of one weight as tell as much
+    (`stats.weighted_share`)."""
 
     def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
-        values = values_of(selected(self.among, rows), self.values)
-        return interval_columns(self.name, wilson(count(values == 1), len(values)))
+        chosen = selected(self.among, rows)
+        values = values_of(chosen, self.values)
+        weights = self.weights(chosen) if self.weights else None
+        if weights is None:
+            return interval_columns(self.name, wilson(count(values == 1), len(values)))
+        return interval_columns(self.name, weighted_share(values == 1, weights))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import Any, Literal
 
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean, mean_present
+from faithscope.experiments.analysis.tidy import mean, mean_present, present
+from faithscope.probes.record import mean_of_steps
 
 Family = Literal["behavioural", "logit", "internal"]
 """Kind of evidence that a measure reads: answers, their probabilities, or the model's inside."""
@@ -70,8 +71,15 @@ OfSteps = str | Callable[[Record], Sequence[Any] | None]
 
 
 def mean_of(values: OfSteps) -> Callable[[OfItem], float | None]:
-    """A score that is the mean over steps of a list in the item's only record, without None."""
-    return lambda records: mean_present(_of_steps(records, values))
+    """A score that is the mean over steps of a list in the item's only record, without None; where
+    a sample of the steps was edited, an estimate of the mean over all (`mean_of_steps`)."""
+    return lambda records: mean_of_steps(_of_steps(records, values), inclusion_of(records[0]))
+
+
+def inclusion_of(record: Record) -> Sequence[float | None] | None:
+    """Per counted step, the probability with which it was drawn to be edited, None for a step that
+    was not; None where all steps are edited."""
+    return record.get("inclusion")
 
 
 def listed(values: OfSteps) -> Callable[[OfItem], dict[int, float]]:
@@ -101,8 +109,14 @@ def listed_over_variants(values: OfSteps) -> Callable[[OfItem], dict[int, float]
 
 
 def calls(fixed: int = 0, per_step: int = 0) -> Callable[[OfItem], int]:
-    """A cost in model calls: `fixed`, plus `per_step` for every step."""
-    return lambda records: fixed + (per_step * records[0]["n_steps"] if per_step else 0)
+    """A cost in model calls: `fixed`, plus `per_step` for every step that is edited."""
+    return lambda records: fixed + (per_step * n_edited(records[0]) if per_step else 0)
+
+
+def n_edited(record: Record) -> int:
+    """Number of steps that are edited one by one: all counted ones, or those of a sample."""
+    inclusion = inclusion_of(record)
+    return record["n_steps"] if inclusion is None else len(present(inclusion))
 
 
 def by_step(record: Record, values: Sequence[Any]) -> dict[int, float]:

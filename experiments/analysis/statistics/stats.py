@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Float, Num
 from scipy.stats import norm
 
 CONFIDENCE = 0.95
@@ -62,6 +62,20 @@ def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) ->
     low = max(0.0, centre - half) if value > 0 else 0.0
     high = min(1.0, centre + half) if value < 1 else 1.0
     return Estimate(value, low, high, items)
+
+
+def weighted_share(
+    outcomes: Sequence[bool] | Num[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
+) -> Estimate:
+    """The share of true outcomes, each counted by its weight, with the Wilson interval of its
+    effective sample size (Kish, 1965): the number of outcomes of one weight that would have the
+    same variance."""
+    if not len(weights):
+        return NOTHING
+    value = float(np.average(np.asarray(outcomes, dtype=float), weights=weights))
+    effective = float(weights.sum() ** 2 / (weights**2).sum())
+    estimate = wilson_of_items(value, effective)  # pyright: ignore
+    return Estimate(estimate.value, estimate.low, estimate.high, len(weights))
 
 
 def share(outcomes: Sequence[bool]) -> Estimate:
@@ -122,7 +136,7 @@ def paired_difference(
 
 
 def resampled_totals(
-    counts: Int[np.ndarray, "items columns"], rng: np.random.Generator, resamples: int
+    counts: Num[np.ndarray, "items columns"], rng: np.random.Generator, resamples: int
 ) -> Num[np.ndarray, "draws columns"]:
     """Column sums over items drawn with replacement, `resamples` times; one draw in memory.
 
@@ -131,7 +145,8 @@ def resampled_totals(
     n = len(counts)
     if n < FEWEST:
         return np.full((resamples, counts.shape[1]), np.nan)
-    totals = np.empty((resamples, counts.shape[1]), dtype=np.int64)
+    whole = np.issubdtype(counts.dtype, np.integer)
+    totals = np.empty((resamples, counts.shape[1]), dtype=np.int64 if whole else float)
     # products of whole floats are exact, and many times faster than those of integers
     columns = np.asfortranarray(counts, dtype=float)
     for row in range(resamples):
@@ -186,7 +201,7 @@ def bootstrapped(
 
 
 def clustered_difference(
-    counts: Int[np.ndarray, "items 3"],
+    counts: Num[np.ndarray, "items 3"],
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
@@ -195,18 +210,19 @@ def clustered_difference(
     """The difference of two pooled shares of the same trials, with several trials per item.
 
     Args:
-        counts: per item, the successes of the first share, of the second, and the trials.
+        counts: per item, the successes of the first share, of the second, and the trials; or sums
+            of the weights of these.
 
     Returns:
         The difference in [-1, 1], with the percentile interval of a bootstrap that draws items.
     """
-    counts = counts[counts[:, 2] > 0].astype(np.int64)
+    counts = counts[counts[:, 2] > 0]
     if not len(counts):
         return NOTHING
     totals = resampled_totals(counts, np.random.default_rng(seed), resamples)
     low, high = percentiles((totals[:, 0] - totals[:, 1]) / totals[:, 2], confidence)
-    one, other, trials = (int(x) for x in counts.sum(axis=0))
-    return Estimate((one - other) / trials, low, high, trials)
+    one, other, trials = counts.sum(axis=0).tolist()
+    return Estimate((one - other) / trials, low, high, round(trials))
 
 
 def mean_of_items(

@@ -174,6 +174,16 @@ class _TracesConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
+    def _a_screen_has_weights(self) -> Self:
+        closed = [m for m in self.model.name if m.startswith(API)]
+        if self.steps.screen is not None and closed:
+            raise ValueError(
+                f"steps.screen: {closed[0]!r} is behind an API, and effects of removal are "
+                "estimated from a model's keys and values; take the screen out, or the model"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _settings_fit_the_run(self) -> Self:
         problems = []
         for probe in PROBES:

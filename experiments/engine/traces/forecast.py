@@ -18,6 +18,7 @@ from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED, converted
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Size
+from faithscope.probes.screening import ANEW
 
 if TYPE_CHECKING:
     from faithscope.experiments.data.tasks import Task
@@ -63,12 +64,14 @@ def work(
     settings: Settings,
     budget: int | None = None,
     sample: int | None = None,
+    screen: int | None = None,
 ) -> Work:
     """The work of a probe on a trace of this size.
 
     Args:
         budget: most tokens whose keys and values are held at once, unless one text needs more.
         sample: most steps that are edited; None for all.
+        screen: number of these that are found by estimates; None for none.
     """
     of, budget = PROBES[probe], budget or BUDGET
     edited = _edited(probe, size, sample)
@@ -96,6 +99,11 @@ def work(
         packs, held = _packs([*chain, *own], size.prompt, budget)
         again = 0
     tokens = whole + sum(own) + again
+    if screen is not None and edited.steps < size.steps:
+        # one reading of the chain, and for each step the tokens that its estimate computes anew
+        near = size.tokens * ANEW.steps + after
+        far = sum(ANEW.mediating(size.tokens * i) for i in range(size.steps))
+        tokens += whole + size.steps * near + far
     return Work(calls, tokens, -(-tokens // CHUNK) + packs, held)
 
 
@@ -147,7 +155,7 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
         longest = max(own, key=lambda size: size.reasoning)
         for probe in of_model.probes:
             settings = of_model.settings(probe)
-            limits = config.token_budget, config.steps.sample
+            limits = config.token_budget, config.steps.sample, config.steps.screen
             all_work = [work(probe, size, settings, *limits) for size in own]
             most = work(probe, longest, settings, *limits)
             if most.tokens is None:

@@ -40,6 +40,7 @@ from faithscope.interventions.segment import LEAST_STEPS, SEGMENTATION
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
 from faithscope.probes.probe import GUESS, Size
+from faithscope.probes.screening import SCREENING
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
@@ -83,9 +84,9 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             able = [p for p in config.probes if PROBES[p].samples_steps]
             whole = [p for p in config.probes if not PROBES[p].samples_steps]
             rest = f"; all steps by {', '.join(whole)}" if whole else ""
-            lines.append(
-                f"steps       at most {n} of a chain, at random, by {', '.join(able)}{rest}"
-            )
+            k = config.steps.screen
+            how = "at random" if k is None else f"{k} by estimated effect and {n - k} at random"
+            lines.append(f"steps       at most {n} of a chain, {how}, by {', '.join(able)}{rest}")
         if self.chains:
             lines.append(f"chains      {self.chains}")
         traces_to = "traces to write" if config.traces.path is None else "traces to encode"
@@ -334,6 +335,8 @@ class _Names:
         self.limits = {name: of.limit for name, of in settings.items()}
         drawn = config.steps.sample
         sample = {} if drawn is None else {"sample": drawn, "seed_of_sample": config.seed}
+        if config.steps.screen is not None:
+            sample |= {"screen": config.steps.screen, "screening": SCREENING}
         self.probes = {
             name: UnitIds(
                 probe=name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    model_validator,
 )
 
 from faithscope.experiments.config.backend import BackendSection
@@ -225,4 +226,19 @@ class SampledStepsConfig(StepsConfig):
     sample: StrictInt | None = Field(default=None, ge=2)
     """Most steps of a chain that are edited one by one, drawn at random by the run's seed; null
     edits all. Probes that read every step in one forward, or that need neighbouring steps, measure
-    all steps, and `faithscope run --dry-run` names them."""
+    all steps, and `faithscope run --dry-run` names them. Means over steps count each edited step by
+    the inverse of the probability with which it is drawn."""
+    screen: StrictInt | None = Field(default=None, ge=1)
+    """Number of the steps in `steps.sample` that are not drawn at random, but are those with the
+    largest effect by a cheap estimate of their removal (`faithscope docs long_chains`); null draws
+    all at random. Needs a model whose weights are here, with rotary positions."""
+
+    @model_validator(mode="after")
+    def _a_screen_leaves_a_random_rest(self) -> Self:
+        if self.screen is not None and (self.sample is None or self.screen >= self.sample):
+            raise ValueError(
+                f"screen: {self.screen} steps by their estimated effect need a larger sample, "
+                "whose other steps are drawn at random and stand for the rest; got sample "
+                f"{self.sample}"
+            )
+        return self

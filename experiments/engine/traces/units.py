@@ -19,6 +19,7 @@ from faithscope.interventions.trace import AnswerKind, Question
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Word
 from faithscope.probes.record import record
+from faithscope.probes.screening import Screen
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -71,8 +72,15 @@ def measure(
     from faithscope.experiments.data.traces import asking_for
 
     asking = asking_for(model, task, trace)
-    trace = trace.sampling(config.steps.sample, config.seed)
-    return PROBES[probe].measure(model, trace, asking, config.settings(probe))
+    if not PROBES[probe].samples_steps:
+        return PROBES[probe].measure(model, trace, asking, config.settings(probe))
+    screen = Screen(model, trace, asking, config.steps.screen)
+    trace = trace.sampling(config.steps.sample, config.seed, screen.steps)
+    records = PROBES[probe].measure(model, trace, asking, config.settings(probe))
+    if (inclusion := trace.inclusion) is None:
+        return records
+    drawn = {"inclusion": inclusion, **screen.fields}
+    return [r if r.get("excluded") else r | drawn for r in records]
 
 
 UNKNOWN_KIND = "answer_kind_unknown"

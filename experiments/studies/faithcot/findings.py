@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.verdicts import UNCERTAIN, verdict_of
 from faithscope.experiments.engine.forms.tasks import TASKS
@@ -30,6 +31,7 @@ from faithscope.experiments.studies.faithcot.units import (
     EDITED,
     WRITTEN,
 )
+from faithscope.probes.record import mean_of_steps
 
 NO_THRESHOLD = "the paper publishes no threshold"
 NOT_RUN, NO_EDIT, UNPARSED = "not_run", "no_edit_possible", "no_verdict"
@@ -120,7 +122,8 @@ def _unchanged(
     known = [bool(f) for f in flips if f is not None]
     if not known:
         return Finding(missing=NO_EDIT, source=source, calls=calls)
-    score = sum(f != keep for f in known) / len(known)
+    changed = [None if f is None else bool(f) != keep for f in flips]
+    score = mean_of_steps(changed, inclusion_of(record)) or 0.0
     tokens = record.get("trie_tokens", record.get("read_tokens"))
     return Finding(score, score >= 0.5, "", source, 1 + len(known), tokens, calls)
 

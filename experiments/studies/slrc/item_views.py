@@ -22,14 +22,15 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.tidy import mean, present
+from faithscope.experiments.analysis.tidy import mean, mean_weighted
 from faithscope.experiments.analysis.traces.items import numbered, trace_view
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine import arrays
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.measures.slrc import branch_rows
-from faithscope.experiments.studies.slrc.tables.outcomes import flips, measured
+from faithscope.experiments.studies.slrc.tables.branches import OF_REMOVAL, necessary
+from faithscope.experiments.studies.slrc.tables.outcomes import measured
 from faithscope.experiments.studies.slrc.tables.verdict import LEADING
 
 MEANINGS = {
@@ -232,10 +233,10 @@ def typical(records: Iterable[Record], limit: int) -> list[Place]:
     """
     records = list(records)
     traced = {place_of(r) for r in records if r["probe"] == "trace"}
-    removed: dict[Place, list[bool]] = {}
+    removed: dict[Place, list[Record]] = {}
     for r in (r for r in measured(records) if place_of(r) in traced):
-        removed.setdefault(place_of(r), []).extend(present(flips(r, "remove")))
-    share = {at: sum(flipped) / max(1, len(flipped)) for at, flipped in removed.items()}
+        removed.setdefault(place_of(r), []).append(r)
+    share = {at: mean_weighted(necessary(of), OF_REMOVAL(of)) or 0.0 for at, of in removed.items()}
     groups: dict[tuple[str, str], list[Place]] = {}
     for at in removed:
         groups.setdefault(at[:2], []).append(at)

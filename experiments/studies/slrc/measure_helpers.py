@@ -29,6 +29,7 @@ from faithscope.experiments.analysis.measure import (
     Measure,
     OfItem,
     OfSteps,
+    inclusion_of,
     listed_over_variants,
     mean_of,
     mean_over_variants,
@@ -38,9 +39,10 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.tables import Groups, Table
-from faithscope.experiments.analysis.tidy import distinct, mean_present, where
+from faithscope.experiments.analysis.tidy import distinct, where
 from faithscope.experiments.analysis.wording import pair_names, pairs_of
 from faithscope.experiments.studies.slrc.tables.outcomes import share_within_floor
+from faithscope.probes.record import mean_of_steps
 from faithscope.probes.reference_answer import FORCED
 
 
@@ -59,6 +61,7 @@ def per_step(*names: str, **more: str) -> Callable[[Record], Iterator]:
             return
         for i, step in enumerate(record["steps"]):
             row = {"position": i + 1, "step": step, "answer": record.get("answer")}
+            row["inclusion"] = inclusion[i] if (inclusion := inclusion_of(record)) else None
             yield row | {n: of[i] if (of := record[field]) else None for n, field in lists.items()}
 
     return rows
@@ -78,7 +81,7 @@ def step_frame(name: str, meaning: str, *lists: str, **keys: str) -> Frame:
             for row in of_steps(record):
                 yield {key: record[field] for key, field in keys.items()} | row
 
-    return Frame(name, meaning, (*keys, "position", "step", "answer", *lists), rows)
+    return Frame(name, meaning, (*keys, "position", "step", "answer", "inclusion", *lists), rows)
 
 
 def effects_of(edit: str, where: str, words: str = "") -> dict[Column, str]:
@@ -126,7 +129,9 @@ def forced_averages(fields: Mapping[Column, str]) -> Numbers:
 
     def score(record: Record, field: str) -> float | None:
         value = record.get(field)
-        return value if value is None or isinstance(value, int | float) else mean_present(value)
+        if value is None or isinstance(value, int | float):
+            return value
+        return mean_of_steps(value, inclusion_of(record))
 
     return aggregates.averages(
         {column: partial(score, field=field) for column, field in fields.items()}
@@ -169,7 +174,10 @@ def flips_within_floor(*edits: str) -> tuple[Number, ...]:
 def mean_steps(fields: Mapping[Column, str] | Sequence[Column]) -> dict[Column, aggregates.Score]:
     """Column -> mean over an item's steps of a list with one value per step."""
     of = fields if isinstance(fields, Mapping) else {column: column.name for column in fields}
-    return {column: lambda r, field=field: mean_present(r[field]) for column, field in of.items()}
+    return {
+        column: lambda r, field=field: mean_of_steps(r[field], inclusion_of(r))
+        for column, field in of.items()
+    }
 
 
 def n_reasons(reasons: Mapping[str, tuple[str, str]]) -> tuple[Number, ...]:

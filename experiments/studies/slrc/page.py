@@ -30,6 +30,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
+from faithscope.experiments.analysis.traces.sampled import sampled_steps
 from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.figures.models import model_readings
@@ -128,6 +129,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         warnings=[
             *_unfinished(tables["exclusions"]),
             *_mostly_left_out(tables["exclusions"]),
+            *sampled_steps(results.records),
             *cautions(results.records),
             *(sentence for v in judged for sentence in unsound_chains(v, given is not None)),
         ],

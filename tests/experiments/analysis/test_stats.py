@@ -185,3 +185,16 @@ def test_no_table_has_an_interval_of_fewer_than_five(n: int) -> None:
         row = tidy.columns(name, estimate)
         assert not math.isnan(row[name])
         assert [math.isnan(row[f"{name}_{end}"]) for end in ("low", "high")] == [n < 5] * 2, name
+
+
+def test_a_weighted_share_counts_by_weight_and_knows_its_effective_size() -> None:
+    outcomes = np.array([True, True, False, False])
+    alike = stats.weighted_share(outcomes, np.full(4, 2.5))
+    assert alike == stats.share([True, True, False, False])
+    unlike = stats.weighted_share(outcomes, np.array([1.0, 1.0, 1.0, 5.0]))
+    assert unlike.value == 0.25
+    assert unlike.n == 4
+    # (1 + 1 + 1 + 5)^2 / (1 + 1 + 1 + 25) outcomes of one weight tell as much
+    wide = stats.wilson_of_items(0.25, 64 / 28)  # pyright: ignore
+    assert (unlike.low, unlike.high) == (wide.low, wide.high)
+    assert stats.weighted_share(outcomes[:0], np.empty(0)) == stats.NOTHING

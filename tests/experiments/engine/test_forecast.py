@@ -118,6 +118,23 @@ def test_the_work_is_what_is_run(folder: Path, probe: str, budget: int, monkeypa
     assert foretold.branches == pytest.approx(counts.asked, rel=0.2)
 
 
+def test_the_work_of_a_screen_is_foretold(folder: Path, monkeypatch) -> None:
+    made = planned(folder, probes=["knockout"], steps={"sample": 4, "screen": 2})
+    item = made.items[0]
+    model = interp.load(str(folder / "model"))
+    assert item.given is not None
+    trace = given_trace(model, item.given, trace_settings(made.config))
+    size = made.size(item)
+    settings = made.config.settings("knockout")
+    plain, screened = (work("knockout", size, settings, None, 4, k) for k in (None, 2))
+    counts = Counts(model, monkeypatch)
+    measure("knockout", model, item.of, trace, made.config)
+    assert screened.tokens == pytest.approx(counts.tokens, rel=0.2)
+    assert plain.tokens is not None
+    assert counts.tokens > 1.2 * plain.tokens
+    assert "4 of a chain, 2 by estimated effect and 2 at random" in made.summary()
+
+
 def test_a_dry_run_counts_the_branches_of_the_chains_themselves(folder: Path) -> None:
     told = planned(folder, probes=["slrc"]).summary()
     # per framing: the chain, each step removed and alone, the shuffles; and one without reasoning

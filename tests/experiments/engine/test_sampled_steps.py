@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from planted_traces import planted
 
 from faithscope import load_run
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, step_counts
+from faithscope.interventions import Question, Step, Trace
+from faithscope.probes.record import mean_of_steps
 
 SAMPLING = ["slrc", "knockout", "filler", "causal_effects"]
 
@@ -56,8 +64,6 @@ def test_unsampled_steps_have_no_numbers_and_sampled_ones_the_same(tmp_path: Pat
 
 
 def test_a_larger_sample_contains_a_smaller_one(tmp_path: Path) -> None:
-    from planted_traces import planted
-
     _, traces = planted("faithful")
     for trace in traces:
         two, three = trace.sampling(2, 5), trace.sampling(3, 5)
@@ -65,7 +71,110 @@ def test_a_larger_sample_contains_a_smaller_one(tmp_path: Path) -> None:
         assert two.sample is not None
         assert len(two.sample) == 2
         assert two.sample == trace.sampling(2, 5).sample
-    assert len({t.sampling(2, seed).sample for seed in range(9) for t in traces[:1]}) > 1
+    drawn = [traces[0].sampling(2, seed).sample for seed in range(9)]
+    assert len({tuple(sample or ()) for sample in drawn}) > 1
+
+
+def test_certain_steps_are_always_drawn_and_the_others_alike_often() -> None:
+    _, traces = planted("faithful_5")
+    counted = [step.index for step in traces[0].counted_steps]
+    assert len(counted) == 5
+    n, times = 600, Counter[int]()
+    for seed in range(n):
+        sample = traces[0].sampling(3, seed, lambda: [counted[4]]).sample
+        assert sample is not None
+        assert sample == {counted[4]: 1.0} | dict.fromkeys(sorted(set(sample) - {counted[4]}), 0.5)
+        times.update(list(sample))
+    assert times.pop(counted[4]) == n
+    assert all(abs(drawn / n - 0.5) < 0.08 for drawn in times.values())
+
+
+@pytest.mark.parametrize("screen", [0, 2])
+def test_estimates_from_samples_are_unbiased(screen: int) -> None:
+    """Over many draws, means, shares and SLRC's counts are those of all steps."""
+    draw = Random(1)
+    chains = [
+        {"flips": [draw.random() < 0.2 + 0.6 * (i < 2) for i in range(n)], "n_steps": n}
+        for n in (5, 9, 14)
+    ]
+    whole = [{"necessary": c["flips"], "sufficient": c["flips"][::-1]} for c in chains]
+    expected = NECESSITY.of(whole, None)["necessity"]  # pyright: ignore
+    means = [mean_of_steps(c["flips"]) for c in chains]
+    traces = [trace_of(c["n_steps"], str(c["n_steps"])) for c in chains]
+    found, of_traces, counts = [], [], []
+    for seed in range(2000):
+        records = []
+        for trace, record in zip(traces, whole, strict=True):
+            drawn = trace.sampling(4, seed, lambda: range(screen))
+            inclusion = drawn.inclusion
+            assert inclusion is not None
+            kept = {
+                name: [x if p else None for x, p in zip(values, inclusion, strict=True)]
+                for name, values in record.items()
+            }
+            records.append({**kept, "inclusion": inclusion})
+        found.append(NECESSITY.of(records, None)["necessity"])  # pyright: ignore
+        of_traces.append([mean_of_steps(r["necessary"], r["inclusion"]) for r in records])
+        counts.append(step_counts(records))
+    assert np.mean(found) == pytest.approx(expected, abs=0.01)
+    assert np.mean(of_traces, axis=0) == pytest.approx(means, abs=0.02)
+    assert np.mean(counts, axis=0) == pytest.approx(step_counts(whole), abs=0.2)
+
+
+def trace_of(n_steps: int, name: str) -> Trace:
+    steps = tuple(Step(i, "a", (i, i + 1), (i, i + 1)) for i in range(n_steps))
+    question = Question(name, "d", "?", "label", options=("yes", "no"))
+    return Trace(question, (1,), (5,) * n_steps, ("a",) * n_steps, steps)
+
+
+def test_a_screen_takes_the_steps_of_largest_estimated_effect(tmp_path: Path) -> None:
+    of_five = {
+        "model": {"name": "planted:faithful_5"},
+        "tasks": ["planted_5"],
+        "probes": ["slrc", "knockout"],
+    }
+    outcome = run(config(tmp_path, "screened", steps={"sample": 2, "screen": 1}, **of_five))
+    assert outcome.failures == []
+    screened = load_run(outcome.run_dir)
+    certain = {}
+    for frame in (screened.steps, screened.knockout):
+        assert set(frame.inclusion.dropna()) == {1.0, 0.25}
+        of_one = frame.drop_duplicates(["item", "position"]).set_index(["item", "position"])
+        assert of_one.inclusion.groupby("item").count().eq(2).all()
+        certain[len(certain)] = of_one.index[of_one.inclusion == 1].tolist()
+    assert certain[0] == certain[1]
+    assert len({item for item, _ in certain[0]}) == len(certain[0]) == 4
+    way = "framing == 'prefix' and reading == 'generated'"
+    steps = screened.steps.query(way).dropna(subset=["inclusion"])
+    row = pd.read_csv(outcome.run_dir / "tables" / "slrc.csv").query(way).iloc[0]
+    expected = np.average(steps.necessary.astype(float), weights=1 / steps.inclusion)
+    assert row.necessity == pytest.approx(expected)
+    measures = pd.read_csv(outcome.run_dir / "tables" / "measures.csv").set_index("measure")
+    assert measures.forwards["necessity_prefix_generated"] == 1 + 2
+    page = (outcome.run_dir / "report.html").read_text("utf-8")
+    assert "4 for the largest estimated effect of their removal and the others at random" in page
+
+
+def test_a_screen_that_covers_all_steps_changes_no_table(tmp_path: Path) -> None:
+    whole = run(config(tmp_path, "whole", probes=SAMPLING)).run_dir
+    covered = run(config(tmp_path, "all", probes=SAMPLING, steps={"sample": 3, "screen": 2}))
+    tables = sorted(whole.glob("tables/*.csv"))
+    assert tables
+    for table in tables:
+        if table.name != "exclusions.csv":
+            assert (covered.run_dir / "tables" / table.name).read_bytes() == table.read_bytes()
+
+
+@pytest.mark.parametrize("steps", [{"screen": 2}, {"sample": 3, "screen": 3}])
+def test_a_screen_without_a_random_rest_is_refused(tmp_path: Path, steps: dict[str, int]) -> None:
+    with pytest.raises((ConfigError, ValueError), match="a larger sample"):
+        config(tmp_path, "t", steps=steps)
+
+
+def test_a_screen_of_an_api_model_is_refused(tmp_path: Path) -> None:
+    steps, model = {"sample": 3, "screen": 1}, {"name": "api:mockllm/model"}
+    with pytest.raises((ConfigError, ValueError), match=r"steps\.screen: .* behind an API"):
+        config(tmp_path, "t", model=model, tasks=["sst2"], probes=["slrc"], steps=steps)
 
 
 def test_a_sample_that_no_probe_takes_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@ step."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,11 +12,11 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, unit_square
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.measure import calls
+from faithscope.experiments.analysis.measure import calls, inclusion_of
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean_present, where
+from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.measure_helpers import (
     REMOVED,
     effects_of,
@@ -29,6 +31,7 @@ from faithscope.experiments.studies.slrc.measure_helpers import (
 )
 from faithscope.experiments.studies.slrc.measure_report import MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
+from faithscope.probes.record import mean_of_steps
 
 MEASURES = effects_of("", "later tokens cannot look at a step") | REMOVED
 _WINDOW: dict[str | Column, str] = {
@@ -48,17 +51,18 @@ def _rank(record: Record) -> tuple[int, bool, int, str]:
 
 
 def _agreement(r: Record) -> float | None:
-    return mean_present([a == b for a, b in _pairs(r)])
-
-
-def _pairs(r: Record) -> list[tuple[bool, bool]]:
-    """Flips of each edited step by knockout and by removal."""
-    pairs = zip(r["flips"], r["removed_flips"], strict=True)
-    return [(a, b) for a, b in pairs if a is not None and b is not None]
+    return _mean(r, lambda knocked, removed: knocked == removed)
 
 
 def _beyond(r: Record) -> float | None:
-    return mean_present([float(b) - float(a) for a, b in _pairs(r)])
+    return _mean(r, lambda knocked, removed: float(removed) - float(knocked))
+
+
+def _mean(r: Record, of: Callable[[bool, bool], float]) -> float | None:
+    """Mean over steps of a function of the flips of each by knockout and by removal."""
+    pairs = zip(r["flips"], r["removed_flips"], strict=True)
+    values = [None if None in (a, b) else of(a, b) for a, b in pairs]
+    return mean_of_steps(values, inclusion_of(r))
 
 
 WINDOWS = aggregates.grouped(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from faithscope.experiments.analysis.cells import values_of
+from faithscope.experiments.analysis.cells import Share, values_of
 from faithscope.experiments.analysis.measure import (
     Family,
     Measure,
@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.measure import (
     mean_of,
 )
 from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean_present
+from faithscope.experiments.analysis.tidy import mean_present, mean_weighted
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
 from faithscope.experiments.studies.slrc.tables.outcomes import (
@@ -83,7 +83,8 @@ def _of_slrc(framing: str, reading: str) -> Iterable[Measure]:
     edits = {"remove": calls(1, 1), "corrupt": calls(1, 1)}
     yield of_steps("necessity", partial(flips, edit="remove"), calls(1, 1), share=True)
     yield of_steps("sufficiency", alone, calls(1, 1), higher_is_faithful=False)
-    reordered = mean_of(partial(flips, edit="shuffle"))
+    # shuffles are no steps, and are all run
+    reordered = lambda records: mean_present(flips(records[0], "shuffle"))  # noqa: E731
     yield make("order_sensitivity", reordered, lambda r: 1 + len(r[0].get("reordered") or ()))
     yield make("slrc", _slrc, calls(1, 2), share=True)
     yield of_steps("corrupt", partial(flips, edit="corrupt"), calls(1, 1), share=True)
@@ -102,8 +103,13 @@ OF_SLRC = tuple(m for f in FRAMINGS for r in READINGS for m in _of_slrc(f, r))
 
 
 def _item(record: Record) -> list[dict[str, Any]]:
-    means = {cell.name: mean_present(values_of([record], cell.values)) for cell in SHARES}
+    means = {cell.name: _share(cell, record) for cell in SHARES}
     return [{k: record.get(k) for k in _ITEM} | means]
+
+
+def _share(cell: Share, record: Record) -> float | None:
+    weights = cell.weights([record]) if cell.weights else None
+    return mean_weighted(values_of([record], cell.values), weights)
 
 
 def _steps(record: Record) -> list[dict[str, Any]]:
@@ -111,6 +117,7 @@ def _steps(record: Record) -> list[dict[str, Any]]:
         return []
     return [
         {"position": i + 1, "step": step, "text": record["step_text"][i]}
+        | {"inclusion": _at(record.get("inclusion"), i)}
         | {k: _at(record.get(k), i) for k in _STEP}
         for i, step in enumerate(record["steps"])
     ]
@@ -153,7 +160,7 @@ REPORT = MeasureReport(
         Frame(
             "steps",
             "A row per step of every item, framing and reading: what each edit of it did.",
-            (*_READ, "position", "step", "text", *_STEP),
+            (*_READ, "position", "step", "text", "inclusion", *_STEP),
             _steps,
         ),
         Frame(

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 
 from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.cells import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.records import Record, Records, once
 from faithscope.experiments.analysis.statistics.stats import (
     Estimate,
@@ -25,8 +26,14 @@ from faithscope.experiments.analysis.statistics.stats import (
     percentiles,
     resampled_totals,
 )
-from faithscope.experiments.analysis.tidy import columns
-from faithscope.experiments.studies.slrc.tables.outcomes import ANSWERS, answers, flips, redundancy
+from faithscope.experiments.analysis.tidy import columns, mean_weighted
+from faithscope.experiments.studies.slrc.tables.outcomes import (
+    ANSWERS,
+    NOT_OF_STEPS,
+    answers,
+    flips,
+    redundancy,
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,35 @@ def flips_of(same: Sequence[Record], edit: str) -> Ragged:
     return once(same, ("flips", edit), make)
 
 
+def weights_of(same: Sequence[Record], edit: str) -> Float[np.ndarray, " b"] | None:
+    """Weight of each branch of `flips_of`, the inverse of the probability with which its step was
+    drawn to be edited (1 for a step that was not); None if every step of all records is edited, so
+    that all branches count alike."""
+    if edit in NOT_OF_STEPS or all(inclusion_of(r) is None for r in same):
+        return None
+    flipped = flips_of(same, edit)
+    has_branches = zip(same, flipped.lengths, strict=True)
+    drawn = Ragged.of([inclusion_of(r) if n else None for r, n in has_branches])
+    probabilities = drawn.filled(flipped)
+    return 1 / np.where(np.isnan(probabilities), 1, probabilities)
+
+
+def weights_known(edit: str) -> Callable[[Sequence[Record]], np.ndarray | None]:
+    """Function from records to the weights of an edit's branches of known outcome; None if all
+    count alike."""
+
+    def of(same: Sequence[Record]) -> np.ndarray | None:
+        weights = weights_of(same, edit)
+        return None if weights is None else unlike(weights[~np.isnan(flips_of(same, edit).values)])
+
+    return of
+
+
+def unlike(weights: Float[np.ndarray, " b"]) -> Float[np.ndarray, " b"] | None:
+    """The weights, or None if they are all alike."""
+    return weights if len(weights) and np.ptp(weights) else None
+
+
 def measure_of(same: Sequence[Record], edit: str, measure: str) -> Float[np.ndarray, " b"]:
     """A number such as `margin`, `tv` or `log_odds` per branch of `flips_of`; NaN where there is
     none."""
@@ -103,19 +139,28 @@ def close_of(same: Sequence[Record], edit: str) -> Float[np.ndarray, " b"]:
 def both_known(
     one: Ragged, other: Ragged
 ) -> tuple[Float[np.ndarray, " b"], Float[np.ndarray, " b"], Int[np.ndarray, " b"]]:
-    """Pairs of known values at the same place of the same record, and the record of each pair."""
+    """Pairs of known values at the same place of the same record, and the index of each pair in
+    `one`."""
     left = one.at < other.lengths[one.record]
     right = other.at < one.lengths[other.record]
     a, b = one.values[left], other.values[right]
     known = ~np.isnan(a) & ~np.isnan(b)
-    return a[known], b[known], one.record[left][known]
+    return a[known], b[known], np.flatnonzero(left)[known]
 
 
 def per_record(
-    values: Float[np.ndarray, " b"], record: Int[np.ndarray, " b"], records: int
-) -> tuple[Int[np.ndarray, " records"], Int[np.ndarray, " records"]]:
-    """Per record, the number of values that are 1 and the number of known values."""
+    values: Float[np.ndarray, " b"],
+    record: Int[np.ndarray, " b"],
+    records: int,
+    weights: Float[np.ndarray, " b"] | None = None,
+) -> tuple[Num[np.ndarray, " records"], Num[np.ndarray, " records"]]:
+    """Per record, the number of values that are 1 and the number of known values; or the sums of
+    the weights of both."""
     known = ~np.isnan(values)
+    if weights is not None:
+        of = values[known] * weights[known], weights[known]
+        ones, every = (np.bincount(record[known], weights=w, minlength=records) for w in of)
+        return ones, every
     ones = np.bincount(record[known], weights=values[known], minlength=records)
     return ones.astype(np.int64), np.bincount(record[known], minlength=records)
 
@@ -154,26 +199,34 @@ def sufficient(same: Sequence[Record]) -> list[bool]:
     return outcomes_of(1 - flips_of(same, "keep_only").values)
 
 
+OF_REMOVAL = weights_known("remove")
+"""Function from records to the weights of the removals of `necessary`; None if all count alike."""
 NECESSITY = Share(
-    "necessity", necessary, meaning="Share of the steps whose removal changes the answer (§4.1)."
+    "necessity",
+    necessary,
+    meaning="Share of the steps whose removal changes the answer (§4.1).",
+    weights=OF_REMOVAL,
 )
 SUFFICIENCY = Share(
     "sufficiency",
     sufficient,
     meaning="Share of the steps that, kept alone, lead to the same answer (§4.1).",
+    weights=weights_known("keep_only"),
 )
 
 
-def step_counts(same: Sequence[Record]) -> Int[np.ndarray, "records 4"]:
+def step_counts(same: Sequence[Record]) -> Num[np.ndarray, "records 4"]:
     """Counts per record: removals that changed the answer, removals, steps that alone gave the same
-    answer, and steps kept alone."""
+    answer, and steps kept alone; estimates of these counts where a sample of the steps is
+    edited."""
     removed, alone = (flips_of(same, edit) for edit in ("remove", "keep_only"))
-    of_removed = per_record(removed.values, removed.record, len(same))
-    of_alone = per_record(1 - alone.values, alone.record, len(same))
+    weights = [weights_of(same, edit) for edit in ("remove", "keep_only")]
+    of_removed = per_record(removed.values, removed.record, len(same), weights[0])
+    of_alone = per_record(1 - alone.values, alone.record, len(same), weights[1])
     return np.stack([*of_removed, *of_alone], axis=1)
 
 
-def slrc_of_counts(totals: Int[np.ndarray, "draws 4"]) -> np.ndarray:
+def slrc_of_counts(totals: Num[np.ndarray, "draws 4"]) -> np.ndarray:
     """SLRC of each row of `step_counts`; NaN where necessity or sufficiency is undefined."""
     return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
 
@@ -198,8 +251,8 @@ CAPACITY = Numbers((SLRC,), _capacity)
 
 
 def _routes(same: Sequence[Record]) -> float:
-    changed = necessary(same)
-    return redundancy(sum(changed) / len(changed) if changed else math.nan)
+    share = mean_weighted(necessary(same), OF_REMOVAL(same))
+    return redundancy(math.nan if share is None else share)
 
 
 REDUNDANCY_BOUND = Number("redundancy_bound", _routes, "routes implied", "1 / necessity (§3.3).")

@@ -15,7 +15,7 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Place, Record, once, place_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tables import Group, Groups
-from faithscope.experiments.analysis.tidy import columns, mean
+from faithscope.experiments.analysis.tidy import columns, mean_weighted
 from faithscope.experiments.studies.slrc.tables.branches import (
     Ragged,
     both_known,
@@ -25,6 +25,8 @@ from faithscope.experiments.studies.slrc.tables.branches import (
     numbers_of,
     outcomes_of,
     per_record,
+    unlike,
+    weights_of,
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, NOT_OF_STEPS, WAYS, no_room
 from faithscope.experiments.studies.slrc.tables.slrc import EDIT, FLIPS_WITHIN_FLOOR
@@ -82,13 +84,14 @@ def _functions(records: Sequence[Record]) -> dict[Place, list[int]]:
 
 def _branches(same: Sequence[Record], edit: str) -> dict[str, np.ndarray]:
     """Outcomes of an edit's branches, one array per quantity; NaN where a branch is missing."""
-    flipped = flips_of(same, edit)
+    flipped, weights = flips_of(same, edit), weights_of(same, edit)
     # A record without room for any of its edits has no flips, but reasons.
     lacking = Ragged.of([no_room(r, edit) for r in same])
     return {
         "record": flipped.record,
         "at": flipped.at,
         "flips": flipped.values,
+        "weight": np.ones(len(flipped.values)) if weights is None else weights,
         "close": close_of(same, edit),
         "tv": measure_of(same, edit, "tv"),
         "log_odds": measure_of(same, edit, "log_odds"),
@@ -119,6 +122,16 @@ def _split(
     return parts
 
 
+def _weights(branches: Sequence[Record], of: str) -> np.ndarray | None:
+    """Weights of the branches with a value; None if all count alike."""
+    return unlike(branches[0]["weight"][~np.isnan(branches[0][of])])
+
+
+def _mean(branches: Sequence[Record], of: str) -> float:
+    value = mean_weighted(numbers_of(branches[0][of]), _weights(branches, of))
+    return math.nan if value is None else value
+
+
 _OUTCOMES = (
     Number(
         "n_items",
@@ -143,16 +156,17 @@ _OUTCOMES = (
         lambda b: outcomes_of(b[0]["flips"]),
         label="answer changed",
         meaning="Share of the edits after which the answer is another.",
+        weights=lambda b: _weights(b, "flips"),
     ),
-    replace(FLIPS_WITHIN_FLOOR, compute=lambda b: mean(outcomes_of(b[0]["close"]))),
+    replace(FLIPS_WITHIN_FLOOR, compute=lambda b: _mean(b, "close")),
     Number(
         "total_variation",
-        lambda b: mean(numbers_of(b[0]["tv"])),
+        lambda b: _mean(b, "tv"),
         meaning="How far the distribution over the answers moves.",
     ),
     Number(
         "log_odds_drop",
-        lambda b: mean(numbers_of(b[0]["log_odds"])),
+        lambda b: _mean(b, "log_odds"),
         "log-odds drop",
         "Log-odds that the answer loses by the edit.",
         "nats",
@@ -174,9 +188,11 @@ def _beyond_control(same: Sequence[Record], edit: str) -> np.ndarray:
     flips when continuing from the step itself, and steps."""
     if edit != "regenerate":
         return np.zeros((0, 3), dtype=np.int64)
-    one, other, record = both_known(flips_of(same, edit), flips_of(same, "control"))
-    changed, n = per_record(one, record, len(same))
-    return np.stack([changed, per_record(other, record, len(same))[0], n], axis=1)
+    flipped, weights = flips_of(same, edit), weights_of(same, edit)
+    one, other, at = both_known(flipped, flips_of(same, "control"))
+    of = flipped.record[at], len(same), None if weights is None else weights[at]
+    changed, n = per_record(one, *of)
+    return np.stack([changed, per_record(other, *of)[0], n], axis=1)
 
 
 EDITS_TABLE = aggregates.item_table(

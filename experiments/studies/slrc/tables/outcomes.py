@@ -16,12 +16,14 @@ import numpy as np
 from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.cells import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.records import Record, by_probe, place_of
 from faithscope.experiments.analysis.statistics.stats import mean_of_items
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, mean, present
+from faithscope.experiments.analysis.tidy import columns, present
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
+from faithscope.probes.record import mean_of_steps
 from faithscope.probes.slrc import FLIPS
 
 Score = TypeVar("Score", float, np.ndarray)
@@ -93,9 +95,17 @@ def within_floor(
 def share_within_floor(records: Iterable[Record], kind: str) -> float:
     """Share of the flips in field `{kind}flips` that are within their noise floor; NaN without
     flips."""
-    return mean(
-        [x for r in records for x in within_floor(r, r[f"{kind}flips"], r.get(f"{kind}margin"))]
-    )
+    close: list[bool | None] = []
+    drawn: list[float | None] = []
+    for r in records:
+        flipped, margins = r[f"{kind}flips"], r.get(f"{kind}margin")
+        if r.get("noise_floor") is None or not margins:
+            continue
+        pairs = zip(flipped, margins, strict=True)
+        close += [m <= r["noise_floor"] if f and m is not None else None for f, m in pairs]
+        drawn += inclusion_of(r) or [None] * len(flipped)
+    share = mean_of_steps(close, drawn)
+    return math.nan if share is None else share
 
 
 def graded(record: Record, edit: str, measure: str) -> list[float | None]:

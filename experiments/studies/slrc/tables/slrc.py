@@ -20,7 +20,7 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record, Records, has_tokens, once
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tables import Group, Groups
-from faithscope.experiments.analysis.tidy import mean, present
+from faithscope.experiments.analysis.tidy import mean, mean_weighted, present
 from faithscope.experiments.analysis.traces.endings import came_to_no_end, is_cut, is_repeating
 from faithscope.experiments.studies.slrc.tables.branches import (
     CAPACITY,
@@ -33,15 +33,29 @@ from faithscope.experiments.studies.slrc.tables.branches import (
     flips_of,
     keep_flips,
     outcomes_of,
+    unlike,
+    weights_of,
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS, LABEL_MASS, WAYS
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import is_right
 
+_OF_FLOOR = ("remove", "keep_only", "shuffle")
+
 
 def _within_floor(same: Sequence[Record]) -> list[bool]:
-    edits = ("remove", "keep_only", "shuffle")
-    return [x for edit in edits for x in outcomes_of(close_of(same, edit))]
+    return [x for edit in _OF_FLOOR for x in outcomes_of(close_of(same, edit))]
+
+
+def _share_within_floor(same: Sequence[Record]) -> float:
+    close = [close_of(same, edit) for edit in _OF_FLOOR]
+    weights = [weights_of(same, edit) for edit in _OF_FLOOR]
+    known = [
+        (np.ones(len(of)) if weight is None else weight)[~np.isnan(of)]
+        for of, weight in zip(close, weights, strict=True)
+    ]
+    share = mean_weighted(_within_floor(same), unlike(np.concatenate(known)))
+    return math.nan if share is None else share
 
 
 def _noise_floor(same: Sequence[Record]) -> float:
@@ -85,7 +99,7 @@ MEAN_STEPS = Number(
 )
 FLIPS_WITHIN_FLOOR = Number(
     "flips_within_floor",
-    lambda same: mean(_within_floor(same)),
+    _share_within_floor,
     meaning="Share of the flips that are decided by no more than the noise floor.",
 )
 SLRC = aggregates.item_table(

@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.tidy import columns, distinct, rows, where,
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, necessary
+from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, OF_REMOVAL, necessary
 from faithscope.experiments.studies.slrc.tables.models import N_DIRECT_UNPARSED
 from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, FRAMING, is_variant
 from faithscope.probes.framing import READINGS
@@ -92,12 +92,16 @@ def _modes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, A
         pairs = [(r, d) for r, d in pairs if None not in (_right(r), d["correct"])]
         if pairs:
             both = [(bool(_right(r)), bool(d["correct"])) for r, d in pairs]
-            removed = necessary([r for r in same if not r.get("excluded")])
+            known = [r for r in same if not r.get("excluded")]
+            removed, weights = necessary(known), OF_REMOVAL(known)
+            necessity = (
+                stats.share(removed) if weights is None else stats.weighted_share(removed, weights)
+            )
             unread = {
                 "n_direct_unparsed": sum(d["unparsed"] for _, d in pairs),
                 "n_cot_unparsed": sum(bool(r.get("excluded")) for r, _ in pairs),
             }
-            yield way | {"prompt": settings.prompt} | _row(both, removed, settings) | unread
+            yield way | {"prompt": settings.prompt} | _row(both, necessity, settings) | unread
 
 
 TAXONOMY = computed_table(
@@ -139,12 +143,12 @@ here than in `slrc.csv`, which leaves those out.
 
 
 def _row(
-    both: Sequence[tuple[bool, bool]], removed: Sequence[bool], settings: TaxonomyConfig
+    both: Sequence[tuple[bool, bool]], necessity: stats.Estimate, settings: TaxonomyConfig
 ) -> dict[str, Any]:
     """Numbers and mode of one row, from answers with and without reasoning and from removed
     steps."""
     cot, direct = zip(*both, strict=True)
-    necessity, gap = stats.share(removed), stats.paired_difference(cot, direct)
+    gap = stats.paired_difference(cot, direct)
     unsettled = (
         necessity.low < settings.necessity <= necessity.high or gap.low < settings.gap <= gap.high
     )
@@ -155,7 +159,7 @@ def _row(
         **columns("gap", gap),
         **columns("necessity", necessity),
         "mode": mode(necessity.value, gap.value, settings.necessity, settings.gap),
-        "settled": bool(removed) and not unsettled,
+        "settled": bool(necessity.n) and not unsettled,
     }
 
 

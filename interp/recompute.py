@@ -1,0 +1,306 @@
+"""Answers after a text with a span left out, of which only chosen later tokens are computed anew.
+
+A token after a span depends on it in two ways: it attends to the span's tokens, and to later ones
+that do. Without the span, every later token would have to be computed again. Here the keys and
+values of the whole text are cached, those of the span are hidden, later keys are rotated to the
+positions that they have without it, and only some later tokens are computed anew; the others keep
+what they were computed from. With all later tokens among them, the answers are exactly those after
+the text without the span.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from faithscope.interp import execute
+from faithscope.interp.answer import Boundary
+from faithscope.interp.answer_runs import scored
+from faithscope.interp.attention import eager, is_eager, masked
+from faithscope.interp.edits import Span
+from faithscope.interp.errors import UserError
+from faithscope.interp.forest import Forest, Ids, id_array
+from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.masks import Reach, as_additive, causal_mask
+from faithscope.interp.number_ends import TokenSet
+from faithscope.interp.prefill import Prefill, block_on
+from faithscope.interp.read import choose_execution
+from faithscope.interp.rotation import Rotation
+from faithscope.interp.scoring import Place, Scoring, scorings
+
+_BLOCK = 128
+"""Most queries whose attention weights are held at once."""
+
+
+@dataclass(frozen=True)
+class Omission:
+    """A span of a text that is left out, and the later tokens that are computed anew."""
+
+    cut: Span
+    """Half-open span of positions; an empty one leaves nothing out."""
+    fresh: tuple[int, ...]
+    """Ascending positions after the span; the last is that of the text's last token."""
+
+
+@dataclass
+class CachedText:
+    """A text up to where its answer begins, with the keys and values of all its tokens."""
+
+    model: LoadedModel
+    ids: NDArray[np.integer]
+    cache: KeyValues
+    seen: Float[NDArray[np.float32], "T S"]
+    """Attention of each token to each of the spans that were asked for, mean over all heads."""
+    read: Float[NDArray[np.float32], " T"]
+    """Attention to each token of the text's last tokens, mean over these and all heads."""
+    rotation: Rotation = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, model: LoadedModel, ids: Ids, spans: Sequence[Span] = (), since: int | None = None
+    ) -> CachedText:
+        """Run a text once.
+
+        Args:
+            spans: spans of positions; attention to them is read, which takes about as long as the
+                rest of the forward. None are read if there are none.
+            since: the position from which on tokens are the text's last.
+
+        Raises:
+            UserError: the model cannot run packs, or its positions are not rotary.
+        """
+        _, reason = choose_execution(model, [ids], "auto")
+        if reason is not None:
+            raise UserError(
+                f"{model.name}: removal cannot be estimated from cached keys ({reason}); take "
+                "steps.screen out"
+            )
+        forest, n = Forest.of([ids]), len(ids)
+        cache = KeyValues(n)
+        seen, read = torch.zeros(n, len(spans)), torch.zeros(n)
+        for start in range(0, n, model.chunk):
+            stop = min(start + model.chunk, n)
+            whole = (forest, cache, start, stop, model.structure.reaches)
+            block = block_on(model.device)
+            if not spans:
+                session = Prefill(*whole, block=block)
+            else:
+                last = n - 1 if since is None else since
+                session = _Watched(*whole, block=block, spans=spans, since=last)
+            with torch.inference_mode():
+                tokens, depth = (torch.from_numpy(x[start:stop]) for x in _of(forest))
+                execute.forward(model, session, tokens, depth, np.empty(0, np.int64))
+            if isinstance(session, _Watched):
+                seen[start:stop] = session.seen / model.n_layers
+                read[:stop] += session.read / model.n_layers
+        return cls(model, id_array(ids), cache, seen.numpy(), read.numpy(), Rotation(model))
+
+    def ask(
+        self,
+        omissions: Sequence[Omission],
+        labels: Sequence[Sequence[int]],
+        boundary: Boundary | None = None,
+    ) -> tuple[list[tuple[float, ...]], int]:
+        """Log-probs of labels after the text without each span, and the number of tokens run.
+
+        Args:
+            boundary: as in `interp.answer.ask`, but for a digit after a mark that follows a number
+                ("7" before ".5"), which is not looked for.
+
+        Raises:
+            ValueError: a fresh position does not lie after its span, or the last is missing.
+        """
+        ends = self.model.number_ends if boundary == "number" else None
+        (scoring,) = scorings(self.model, [labels], ends)
+        parts = [_Part.of(self.ids, omission, scoring) for omission in omissions]
+        scores: list[tuple[float, ...]] = []
+        for group in _packs(parts, self.model.chunk):
+            scores += self._ask(group, scoring)
+        return scores, sum(len(part.forest) for part in parts)
+
+    @torch.inference_mode()
+    def _ask(self, parts: list[_Part], scoring: Scoring) -> list[tuple[float, ...]]:
+        session = _Recomputed(self, parts)
+        firsts = np.cumsum([0, *(len(p.forest) for p in parts)])
+        tokens = np.concatenate([p.forest.tokens for p in parts])
+        positions = np.concatenate([p.positions for p in parts])
+        asked = [part.queries(scoring) for part in parts]
+        keep = [
+            first + node
+            for first, of in zip(firsts[:-1].tolist(), asked, strict=True)
+            for node in of
+        ]
+        logits = execute.forward(
+            self.model,
+            session,
+            torch.from_numpy(tokens),
+            torch.from_numpy(positions),
+            np.array(keep),
+        )
+        wanted = [tokens for of in asked for tokens in of.values()]
+        rows = iter(scored(self.model, logits, wanted))
+        return [
+            part.scores(scoring, {node: next(rows) for node in of})
+            for part, of in zip(parts, asked, strict=True)
+        ]
+
+
+def _of(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return forest.tokens, forest.depth
+
+
+class _Watched(Prefill):
+    """A forward over consecutive tokens of one text, which sums their attention to spans."""
+
+    def __init__(self, *whole: Any, block: int, spans: Sequence[Span], since: int) -> None:
+        super().__init__(*whole, block=block)
+        self._bounds, self._since = torch.tensor(spans).T, since
+        self.seen = torch.zeros(self.stop - self.start, len(spans))
+        self.read = torch.zeros(self.stop)
+
+    def attend(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
+    ) -> Tensor:
+        out = super().attend(module, query, key, value, **kwargs)
+        keys, values = self.cache.read(int(module.layer_idx))  # pyright: ignore
+        for at in range(0, query.shape[2], _BLOCK):
+            q = query[:, :, at : at + _BLOCK]
+            p = self.start + at + q.shape[2]
+            seen = causal_mask(q.shape[2], p, self._reach(module, p), q.device)
+            mask = as_additive(seen[None, None], q.dtype)
+            whole = keys[:, :, :p], values[:, :, :p]
+            weights = eager(module)(module, q, *whole, mask, **kwargs)[1]
+            assert weights is not None
+            mean = weights[0, :, :, :p].double().mean(0).cpu()
+            # attention up to each position, so that a span's is a difference of two
+            upto = nn.functional.pad(mean.cumsum(1), (1, 0))
+            first, last = self._bounds.clamp(max=p)
+            self.seen[at : at + _BLOCK] += (upto[:, last] - upto[:, first]).float()
+            late = max(0, self._since - (p - len(mean)))
+            self.read[:p] += mean[late:].sum(0).float() / (len(self.forest) - self._since)
+        return out
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The tokens that are run for one omission: fresh ones of the text, then those of labels."""
+
+    omission: Omission
+    length: int
+    """Number of tokens of the text."""
+    forest: Forest
+    """The fresh tokens, followed by the labels' tokens."""
+
+    @classmethod
+    def of(cls, ids: NDArray[np.integer], omission: Omission, scoring: Scoring) -> _Part:
+        (_, stop), fresh, n = omission.cut, omission.fresh, len(ids)
+        if not fresh or fresh[0] < stop or fresh[-1] != n - 1:
+            raise ValueError(
+                f"fresh positions {fresh[:1]} to {fresh[-1:]} of a text of {n} tokens without "
+                f"{omission.cut}: they must lie after the span, the text's last token among them"
+            )
+        own = ids[list(fresh)]
+        tails = [np.concatenate([own, id_array(tail)]) for tail in scoring.tails]
+        return cls(omission, n, Forest.of(tails))
+
+    @property
+    def size(self) -> int:
+        """Number of tokens that the omission leaves out."""
+        return self.omission.cut[1] - self.omission.cut[0]
+
+    @cached_property
+    def positions(self) -> NDArray[np.int64]:
+        """(N,) positions of the tokens that are run, in the text without the span."""
+        fresh = np.array(self.omission.fresh)
+        after = np.arange(self.length, self.length + int(self.forest.depth.max()) + 1)
+        return np.concatenate([fresh, after])[self.forest.depth] - self.size
+
+    @cached_property
+    def kept(self) -> tuple[Tensor, Tensor]:
+        """(T - size,) positions of the cached tokens without the span, and whether each is in
+        use."""
+        start, stop = self.omission.cut
+        used = np.ones(self.length, dtype=bool)
+        used[list(self.omission.fresh)] = False
+        left = np.concatenate([used[:start], used[stop:]])
+        return torch.arange(self.length - self.size), torch.from_numpy(left)
+
+    def mask(self, reach: Reach) -> Tensor:
+        """(N, T - size + N) bool: the cached tokens, then the fresh ones, that each token sees."""
+        at = torch.from_numpy(self.positions)[:, None]
+        kept, used = self.kept
+        end, own = torch.from_numpy(self.forest.end)[None], torch.arange(len(self.forest))
+        path = (own[None] <= own[:, None]) & (own[:, None] < end)
+        return torch.cat([used & reach.sees(at, kept[None]), path & reach.sees(at, at.T)], dim=1)
+
+    def node(self, place: Place) -> int:
+        tail, read, _ = place
+        return int(self.forest.paths[tail][len(self.omission.fresh) - 1 + read])
+
+    def queries(self, scoring: Scoring) -> dict[int, set[int | TokenSet]]:
+        """node -> the next tokens that are scored after it."""
+        tokens: dict[int, set[int | TokenSet]] = {}
+        for place in scoring.places:
+            tokens.setdefault(self.node(place), set()).add(place[2])
+        return dict(sorted(tokens.items()))
+
+    def scores(
+        self, scoring: Scoring, scores: dict[int, dict[int | TokenSet, float]]
+    ) -> tuple[float, ...]:
+        return scoring.scores(lambda place: scores[self.node(place)][place[2]], lambda _: -math.inf)
+
+
+def _packs(parts: Sequence[_Part], most: int) -> Iterator[list[_Part]]:
+    """Parts that run in one forward: of at most `most` tokens, or one part alone."""
+    pack: list[_Part] = []
+    for part in parts:
+        if pack and sum(len(p.forest) for p in (*pack, part)) > most:
+            yield pack
+            pack = []
+        pack.append(part)
+    if pack:
+        yield pack
+
+
+class _Recomputed:
+    """A session that runs the tokens of several omissions over the keys and values of one text."""
+
+    def __init__(self, text: CachedText, parts: Sequence[_Part]) -> None:
+        self._text, self._parts = text, parts
+        self._masks: dict[tuple[int, Reach, torch.device, bool], Tensor] = {}
+
+    def attend(
+        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
+    ) -> Tensor:
+        cached = self._text.cache.read(int(module.layer_idx))  # pyright: ignore
+        outs, first = [], 0
+        for i, part in enumerate(self._parts):
+            own = slice(first, first + len(part.forest))
+            start, stop = part.omission.cut
+            keys, values = cached
+            later = self._text.rotation.turn(module, keys[:, :, stop:], -part.size)
+            k = torch.cat([keys[:, :, :start], later, key[:, :, own]], dim=2)
+            v = torch.cat([values[:, :, :start], values[:, :, stop:], value[:, :, own]], dim=2)
+            mask = self._mask(module, i, query)
+            outs.append(masked(module, query[:, :, own], k, v, mask, **kwargs)[0])
+            first = own.stop
+        return torch.cat(outs, dim=1)
+
+    def _mask(self, module: nn.Module, i: int, query: Tensor) -> Tensor:
+        reach = self._text.model.structure.reaches[int(module.layer_idx)]  # pyright: ignore
+        assert reach is not None, "models with masks of other kinds are run one by one"
+        name = (i, reach, query.device, additive := is_eager(module) or query.device.type != "cpu")
+        if name not in self._masks:
+            mask = self._parts[i].mask(reach)[None, None].to(query.device)
+            self._masks[name] = as_additive(mask, query.dtype) if additive else mask
+        return self._masks[name]
