@@ -184,8 +184,8 @@ READERS_OF_PROBES = [
     ":!experiments/studies/slrc/published.py",
     ":!experiments/studies/slrc/tables/paper_sections.py",
 ]
-"""Excluded files: benchmarks of them; detectors that read records of probes by name, and the tables of a paper, which
-are of the measures that it names."""
+"""Excluded files: benchmarks; detectors that read records of probes by name, and the tables of a
+paper, which are of the measures that it names."""
 TAKEN_UP = {"flow": ["broken_step"], "knockout": ["suppression"]}
 """Probe -> probes that reuse parts of it."""
 
