@@ -334,7 +334,10 @@ class _Names:
         settings = {name: of_model.settings(name) for name in of_model.probes}
         self.limits = {name: of.limit for name, of in settings.items()}
         drawn = config.steps.sample
-        sample = {} if drawn is None else {"sample": drawn, "seed_of_sample": config.seed}
+        sample: dict[str, Any] = {}
+        if drawn is not None:
+            # records without inclusion probabilities, of an earlier version, are measured again
+            sample = {"sample": drawn, "seed_of_sample": config.seed, "inclusion": True}
         if config.steps.screen is not None:
             sample |= {"screen": config.steps.screen, "screening": SCREENING}
         self.probes = {
