@@ -15,7 +15,7 @@ BUDGETS = {
     "interp": 10_950,
     "interventions": 3_000,
     "probes": 10_850,
-    FIRST_FLOOR: 77_700,
+    FIRST_FLOOR: 77_800,
     "experiments/analysis": 13_100,
     "experiments/cli": 2_450,
     "experiments/config": 1_350,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 11_050,
     "experiments/studies/training": 2_850,
-    "tests": 59_750,
+    "tests": 59_800,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from packaging.requirements import Requirement
 
-from faithscope.experiments.engine.environment import install_command
+from faithscope.experiments.engine.environment import ROOT, install_command
 from faithscope.interp import sources
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ EXTRAS = {
     "dev": "tests, linters, notebooks",
 }
 """Extra of the distribution -> what it adds."""
+OF_A_CHECKOUT = {"docs", "dev"}
+"""Extras that serve work in the repository alone."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ def _packages() -> list[Check]:
 def _extras() -> list[Check]:
     checks = []
     for extra, adds in EXTRAS.items():
+        if extra in OF_A_CHECKOUT and not (ROOT / "pyproject.toml").is_file():
+            continue
         problems = [p for e, r in _requirements() if e == extra and (p := _problem(r))]
         if problems:
             note = f"{adds}: {', '.join(problems)}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from collections.abc import Collection, Iterable
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -25,8 +25,11 @@ from faithscope.experiments.config.api import (
 from faithscope.experiments.config.backend import WHERE, BackendSection
 from faithscope.experiments.config.base import FolderConfig, OneOrMany
 from faithscope.experiments.config.model import StatedMarks, checked_name
+from faithscope.experiments.config.yaml_source import Key
 from faithscope.probes.settings import Reading
 
+WITH_THOUGHT = 8000
+"""Number of reply tokens that is room for a model that thinks."""
 ENOUGH_TO_THINK = 2000
 """Number of reply tokens below which a model that thinks seldom reaches the required form."""
 _PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "openai-api")
@@ -48,6 +51,26 @@ JUDGING_FREE = (
     *(f"judge.{key}" for key in (*HOW_FAST, *WHERE)),
 )
 """`FolderConfig.FREE` of runs that ask judges: config keys that do not change what is stored."""
+
+
+def room_to_think(values: dict[str, Any], asked: Collection[Key], shipped: bool) -> dict[str, Any]:
+    """The values of a config, where a user's judge behind an API has room to think.
+
+    The `judge.max_tokens` of a shipped config suits its own judge, a small model here. A model that
+    does not think ends its reply by itself.
+
+    Args:
+        asked: keys that the user has set with `--set`.
+        shipped: whether the config comes with faithscope.
+    """
+    judge = values.get("judge")
+    theirs = ("judge", "max_tokens") in asked or ("judge",) in asked
+    if not shipped or theirs or ("judge", "model") not in asked or not isinstance(judge, dict):
+        return values
+    named = judge["model"] if isinstance(judge["model"], list) else [judge["model"]]
+    if not any(str(name).startswith(API) for name in named):
+        return values
+    return values | {"judge": judge | {"max_tokens": WITH_THOUGHT}}
 
 
 class JudgeConfig(ApiSection, BackendSection):
@@ -129,7 +152,8 @@ class JudgeConfig(ApiSection, BackendSection):
             return []
         return [
             f"{name}: judge.max_tokens is {self.max_tokens}; if it thinks before it replies, that "
-            "is too few, and a reply that is cut off is lost and costs: --set judge.max_tokens=8000"
+            "is too few, and a reply that is cut off is lost and costs: "
+            f"--set judge.max_tokens={WITH_THOUGHT}"
             for name in dict.fromkeys(names)
             if name.startswith(API)
         ]

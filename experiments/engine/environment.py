@@ -103,9 +103,8 @@ def _processor() -> str:
 
 def install_command(extra: str = "") -> str:
     """The pip command that adds `extra` to this installation."""
-    root = Path(__file__).resolve().parents[1]
     wanted = f"[{extra}]" if extra else ""
     pip = f"{sys.executable} -m pip install"
-    if (root / "pyproject.toml").is_file():
-        return f"{pip} -c {root / 'constraints.txt'} -e '{root}{wanted}'"
+    if (ROOT / "pyproject.toml").is_file():
+        return f"{pip} -c {ROOT / 'constraints.txt'} -e '{ROOT}{wanted}'"
     return f"{pip} 'faithscope{wanted}'"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import faithscope.experiments.cli.doctor as doctor_module
 from faithscope.experiments.cli.doctor import BROKEN, EXTRAS, OPTIONAL, check_model, doctor, report
 
 
@@ -29,6 +30,14 @@ def test_every_missing_thing_comes_with_its_command(cache: Path) -> None:
     absent = checks["models", "bundled:gemma3-270m"]
     assert (absent.state, absent.remedy) == (OPTIONAL, "faithscope fetch gemma3-270m")
     assert str(cache) in checks["cache", "folder"].finding
+
+
+def test_extras_of_the_repository_are_not_offered_without_it(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_module, "ROOT", cache)
+    extras = {check.name for check in report() if check.area == "extras"}
+    assert extras == set(EXTRAS) - {"docs", "dev"}
 
 
 def test_every_extra_is_listed() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.config.judge import WITH_THOUGHT, JudgeConfig
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.models.judges import api_judge, writing_judge
 from faithscope.experiments.studies.slrc.config import RunConfig
@@ -48,3 +48,18 @@ def test_a_model_here_has_no_provider_to_leave_it_to() -> None:
 
     with pytest.raises(UserError, match="give a number, 0 for greedy"):
         writing_judge(Loaded(), judge(temperature=None), 0)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("config", ["judge", "c2faith"])
+def test_a_judge_behind_an_api_has_room_to_think_in_a_shipped_config(config: str) -> None:
+    def section(*settings: str) -> JudgeConfig:
+        return load_config(config, [f"judge.{s}" for s in settings]).judge  # pyright: ignore
+
+    asked = section("model=api:openai/gpt-4.1")
+    assert asked.max_tokens == WITH_THOUGHT
+    assert not asked.short_of_thought(asked.model)
+    assert section("model=planted:hint").max_tokens == section().max_tokens == 256
+    told = section("model=[planted:hint,api:openai/gpt-4.1]", "max_tokens=300")
+    assert told.max_tokens == 300
+    (note,) = told.short_of_thought(told.model)
+    assert f"--set judge.max_tokens={WITH_THOUGHT}" in note

@@ -6,6 +6,7 @@ the stored units.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,9 @@ from faithscope.experiments.engine.tallies.reasons import (
     in_words,
 )
 from faithscope.experiments.engine.units import Key
+
+_SETTING = re.compile(r"[a-z_.]+=")
+"""Beginning of a remedy that sets a config key."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ class Tally:
             lines.append(f"{count} {done}{self._because(of.lost)}")
         lines += self.intake.lines()
         if remedies := self._remedies():
-            lines.append(f"do: {'; '.join(remedies)}")
+            settings = (f"--set {x}" if _SETTING.match(x) else x for x in remedies)
+            lines.append(f"to change that: {'; '.join(settings)}")
         return lines
 
     @property

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, get_args
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from faithscope.experiments.config.api import API, SpendConfig, no_temperature_problem
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, JudgeName
+from faithscope.experiments.config.judge import (
+    JUDGING_FREE,
+    JudgeConfig,
+    JudgeName,
+    room_to_think,
+)
 from faithscope.experiments.config.model import ModelName, StatedMarks
+from faithscope.experiments.config.yaml_source import Key
 
 Signal = Literal[
     "surprisal",
@@ -160,6 +167,13 @@ class C2FaithConfig(FolderConfig):
     """Most tokens whose keys and values are held at once; null takes a number that suits the
     device."""
     report: C2ReportConfig = C2ReportConfig()
+
+    @classmethod
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
+    ) -> dict[str, Any]:
+        """Give a judge behind an API room to think (`room_to_think`)."""
+        return room_to_think(super().as_asked(values, asked, shipped), asked, shipped)
 
     @model_validator(mode="after")
     def _one_service_for_all(self) -> C2FaithConfig:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from faithscope.experiments.config.api import SpendConfig
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
-from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig
+from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, room_to_think
+from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.engine.traces.sections import CutConfig, GivenConfig
 
 FORMS = ("step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage")
@@ -68,6 +70,13 @@ class JudgeStudyConfig(FolderConfig):
     """Limit on the tokens whose keys and values are in memory at once; null chooses one for the
     device."""
     report: JudgeReportConfig = JudgeReportConfig()
+
+    @classmethod
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
+    ) -> dict[str, Any]:
+        """Give a judge behind an API room to think (`room_to_think`)."""
+        return room_to_think(super().as_asked(values, asked, shipped), asked, shipped)
 
     @model_validator(mode="after")
     def _one_address_for_one_service(self) -> JudgeStudyConfig:

@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.axes import (
     share_rise,
     share_ticks,
 )
+from faithscope.experiments.analysis.by_unit import told_apart
 from faithscope.experiments.analysis.cells import Cell, Number, Numbers
 from faithscope.experiments.analysis.charts import curve, panels
 from faithscope.experiments.analysis.columns import Column
@@ -268,10 +269,13 @@ Draw = Callable[[pd.DataFrame], Figure | None]
 def picture(
     name: str, title: str, caption: str, draw: Draw, absent: str = "No item was measured."
 ) -> Callable[[pd.DataFrame], Picture]:
-    """Makes a function that draws a figure of a table, or says why there is none."""
-    return lambda table: Picture(
-        name, title, caption, table, draw(table) if len(table) else None, absent
-    )
+    """Makes a function that draws a figure of a table, or says why there is none. Steps of several
+    units are told apart (`by_unit.told_apart`)."""
+
+    def drawn(table: pd.DataFrame) -> Figure | None:
+        return draw(told_apart({name: table})[name]) if len(table) else None
+
+    return lambda table: Picture(name, title, caption, table, drawn(table), absent)
 
 
 def per_pair(

@@ -109,7 +109,7 @@ def test_what_will_be_left_out_is_said_before_the_run_with_the_key_that_helps(
     assert "2 of 3 items can be measured; left out: 1 because fewer than 2 steps" in said
     assert "slrc: 1 of 2 can be measured; left out: 1 because the kind of its answers" in said
     assert "columns not used: note (" in said
-    assert "do: steps.min_chars=8; traces.kind=number" in said
+    assert "to change that: --set steps.min_chars=8; --set traces.kind=number" in said
     _, helped = dry(capsys, path, "steps.min_chars=8", "traces.kind=number")
     assert "3 of 3 items can be measured\n" in helped
     assert "left out" not in helped
@@ -136,7 +136,7 @@ def test_the_forecast_takes_a_step_to_be_as_long_as_its_script_makes_it(
     for line in forecast.lines():
         assert line.replace("can be measured", "measured") in said
     if helps:
-        assert f"do: steps.min_chars={helps}\n" in said
+        assert f"to change that: --set steps.min_chars={helps}\n" in said
         _, again = dry(capsys, path, f"steps.min_chars={helps}", "name=again")
         assert "1 of 1 items can be measured" in again
 
@@ -222,7 +222,7 @@ def test_a_shipped_limit_does_not_hold_for_own_questions(
     _, said = dry(capsys, "slrc", *asked, "data.limit=1")
     assert "1 of 5 rows of" in said
     assert "(own, data.limit=1)" in said
-    assert "do: data.limit=null" in said
+    assert "to change that: --set data.limit=null" in said
     _, said = dry(capsys, "slrc", *asked, "data.limit={own: 2, default: 1}")
     assert "2 of 5 rows of" in said
     # a limit in a config of one's own is one's own
@@ -270,10 +270,10 @@ def test_a_limit_of_chains_and_writers_that_do_not_read_are_said(
     path = given(tmp_path, *rows)
     _, said = dry(capsys, path, "traces.limit=2")
     assert "2 of 6 chains of" in said
-    assert "do: traces.limit=null" in said
+    assert "to change that: --set traces.limit=null" in said
     _, said = dry(capsys, path, "traces.read_by=writer")
     assert "0 of 2 chains by org/other on own" in said
-    assert "do: traces.read_by=all" in said
+    assert "to change that: --set traces.read_by=all" in said
 
 
 def test_judges_say_which_chains_have_no_step(

@@ -73,7 +73,7 @@ def test_wandb_has_the_summary_and_the_config_of_a_run(here: Path) -> None:
 
 def wandb_summary(path: Path) -> dict[str, float]:
     """All values of a file that W&B wrote offline; of a curve, the last."""
-    from wandb.proto.wandb_internal_pb2 import Record
+    from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore
 
     values = {}
     for data in log_records(path.read_bytes()):
@@ -117,7 +117,7 @@ def test_mlflow_has_the_numbers_of_a_run(here: Path) -> None:
 def test_trackio_has_the_numbers_of_a_run(here: Path) -> None:
     pytest.importorskip("trackio")
     run_dir, _ = run_of(here, "trackio")
-    from trackio.sqlite_storage import SQLiteStorage
+    from trackio.sqlite_storage import SQLiteStorage  # pyright: ignore
 
     logs = SQLiteStorage.get_logs("faithscope", "t")
     values = {name: value for row in logs for name, value in row.items()}

@@ -196,10 +196,18 @@ def unsound_chains(of: Verdict, given: bool = False) -> Iterator[str]:
         )
     if of.asked_again_differs > NOTABLE:
         whose, wrote = ("the", "the chain states") if given else ("its own", "it wrote")
+        share = percent(of.asked_again_differs)
+        if of.reading == "scored":
+            yield (
+                f"{place}: after {whose} unedited reasoning, the likeliest of the scored answers "
+                f"is another than {wrote} for {share} of the items; edits are held against that "
+                "likeliest answer. To read the greedy answer as well: slrc.readings=[generated,"
+                "scored]."
+            )
+            return
         yield (
             f"{place}: asked again after {whose} unedited reasoning, the model gives another "
-            f"answer than {wrote} for {percent(of.asked_again_differs)} of the items; a change of "
-            "that size needs no edit."
+            f"answer than {wrote} for {share} of the items; a change of that size needs no edit."
         )
 
 

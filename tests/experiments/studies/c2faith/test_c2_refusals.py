@@ -129,8 +129,9 @@ def test_a_bundled_reference_of_judges_behind_apis_is_noted() -> None:
 def test_apis_that_cannot_think_in_so_few_tokens_are_noted() -> None:
     path = Path(__file__).parents[4] / "configs/c2faith.yaml"
 
-    def told(*overrides: str) -> list[str]:
-        notes = load_config(path, ["judge.readings=generated", *overrides]).notes
+    def told(*overrides: str, tokens: int = 256) -> list[str]:
+        how = ["judge.readings=generated", f"judge.max_tokens={tokens}"]
+        notes = load_config(path, [*how, *overrides]).notes
         return [n.split(": ")[0] for n in notes if "judge.max_tokens is 256; if it thinks" in n]
 
     assert told() == []
@@ -142,4 +143,4 @@ def test_apis_that_cannot_think_in_so_few_tokens_are_noted() -> None:
     assert told(*asked, writer, "perturb.acausal=llm")[2:] == ["api:openai/gpt-5"]
     # a line for each, whatever else it does
     assert told(*asked, f"perturb.writer={judge}", "perturb.acausal=llm") == told(*asked)
-    assert told(*asked, "judge.max_tokens=2000") == []
+    assert told(*asked, tokens=2000) == []

@@ -124,6 +124,15 @@ def test_an_answer_that_changes_when_it_is_asked_again_is_told_of():
     assert "another answer than it wrote for 33 % of the items" in sentence
 
 
+def test_of_a_scored_reading_alone_nothing_is_said_of_asking_again():
+    records = records_of([chain_sample("hint", i) for i in range(12)], ["prefix"], ["scored"])
+    for r in [r for r in records if r["probe"] == "slrc"]:
+        r["original"] = "another"
+    (sentence,) = unsound_chains(verdicts_of(records)[HINT])
+    assert "asked again" not in sentence
+    assert "the likeliest of the scored answers is another than it wrote for 100 %" in sentence
+
+
 def test_of_given_chains_nothing_is_said_to_be_written_here():
     records = records_of([chain_sample("hint", i) for i in range(12)], ["prefix"], ["generated"])
     for r in records:
