@@ -1,0 +1,386 @@
+"""Benchmark of the measures of one item against what a user writes with plain transformers.
+
+`python benchmarks/peers.py` writes `benchmarks/results/peers_<machine>.csv`. All ways of a measure
+run in one process, in turn; `ratio` is a way's seconds over those of `ours` in the same run, so
+above 1 ours is faster. `seconds` is process CPU time (wall time on a GPU), the median of the
+repeats.
+
+Measures, of a question of 100 tokens and `T` steps of 25:
+    early_answers   the next token after every number of steps
+    removal         24 greedy tokens after the whole chain, and after the chain without each step
+    slrc            the next token after every arm of SLRC
+    tracing         two spellings of each of four numbers, with the number boundary, after every
+                    `--every` tokens of a reasoning that calculates; a peer scores the same tails,
+                    and the tokens behind them in a second run
+
+Ways:
+    naive           a forward for every sequence, `generate` for every prefix
+    padded          sequences of similar length together, left-padded
+    depth_first     one cache, cropped back to where the next sequence branches off; greedy tokens
+                    in one left-padded batch of copies of it
+    trunk_mask      the longest sequence first, then the rest of all others in forwards of up to
+                    `MOST` tokens under a 4D mask over its cache; greedy tokens as depth_first
+    ours            `Model.run` and `Model.ask`
+
+`naive` and `padded` are timed on some of the prefixes (`timed_prefixes`): three evenly spaced ones,
+and three of middle length (one in `tracing`, with all its spellings); their seconds are scaled by
+tokens to all of them. `gap` is the largest
+difference of a logit (of a label's log-prob in `tracing`) from `naive`, `same` the share of
+prefixes with the same greedy tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from depth_first import shared_prefix
+from forest import probe_set, timed
+from torch import Tensor
+from transformers import DynamicCache
+
+from faithscope import interp
+from faithscope.interp.answer_runs import _scored
+from faithscope.interp.forest import Branch, Forest, id_array
+from faithscope.interp.model import Model
+from faithscope.interp.requested_positions import RequestedPositions
+from faithscope.interp.scoring import Scoring, scorings
+
+KEYS = ["model", "dtype", "T", "measure", "way"]
+MOST, NEW_TOKENS, SAMPLED = 2_048, 24, 3
+Layers = list[tuple[Tensor, Tensor]]
+"""Per layer, (1, heads, P, D) keys and values of one path."""
+Take = Callable[[int, int, Tensor], None]
+"""Receives a sequence's index, a position, and the (n, V) logits from this position on."""
+Keep = Callable[[int, Layers], None]
+
+
+class Sequences(NamedTuple):
+    """Token sequences, and the first position of each whose logits are wanted."""
+
+    ids: list[list[int]]
+    starts: list[int]
+
+
+def naive(model: Model, of: Sequences, take: Take) -> None:
+    for i, (ids, start) in enumerate(zip(*of, strict=True)):
+        tokens = torch.tensor([ids], device=model.device)
+        out = model.hf(tokens, use_cache=False, logits_to_keep=len(ids) - start)
+        take(i, start, out.logits[0])
+
+
+def left_padded(model: Model, sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """(B, width) token ids, and the mask of those that are no padding."""
+    width = max(map(len, sequences))
+    ids = torch.tensor([[0] * (width - len(s)) + list(s) for s in sequences])
+    seen = torch.tensor([[0] * (width - len(s)) + [1] * len(s) for s in sequences])
+    return ids.to(model.device), seen.to(model.device)
+
+
+def padded(model: Model, of: Sequences, take: Take, budget: int = 4_096) -> None:
+    order = sorted(range(len(of.ids)), key=lambda i: len(of.ids[i]))
+    while order:
+        size = max(1, min(len(order), budget // len(of.ids[order[-1]])))
+        rows, order = order[-size:], order[:-size]
+        ids, seen = left_padded(model, [of.ids[i] for i in rows])
+        wanted = [len(of.ids[i]) - of.starts[i] for i in rows]
+        logits = model.hf(
+            ids,
+            attention_mask=seen,
+            position_ids=(seen.cumsum(-1) - 1).clamp(min=0),
+            use_cache=False,
+            logits_to_keep=max(wanted),
+        ).logits
+        for i, n, of_row in zip(rows, wanted, logits, strict=True):
+            take(i, of.starts[i], of_row[-n:])
+
+
+def depth_first(model: Model, of: Sequences, take: Take, keep: Keep | None = None) -> None:
+    cache, before = DynamicCache(config=model.hf.config), []
+    for i in sorted(range(len(of.ids)), key=lambda i: of.ids[i]):
+        ids = of.ids[i]
+        kept = min(shared_prefix(before, ids), len(ids) - 1)
+        if kept < len(before):
+            cache.crop(kept - len(before))
+        rest, first = torch.tensor([ids[kept:]], device=model.device), max(kept, of.starts[i])
+        out = model.hf(rest, past_key_values=cache, logits_to_keep=len(ids) - first)
+        take(i, first, out.logits[0])
+        if keep:
+            keep(i, [(x.keys.clone(), x.values.clone()) for x in cache.layers])  # pyright: ignore
+        before = ids
+
+
+def trunk_mask(model: Model, of: Sequences, take: Take, keep: Keep | None = None) -> None:
+    trunk, cache = max(of.ids, key=len), DynamicCache(config=model.hf.config)
+    size, shared = len(trunk), [shared_prefix(trunk, ids) for ids in of.ids]
+    order = sorted(range(len(of.ids)), key=lambda i: of.ids[i])
+    on_trunk = [(i, p) for i in order for p in range(of.starts[i], shared[i])]
+    asked = torch.tensor(sorted({p for _, p in on_trunk}) or [size - 1])
+    tokens = torch.tensor([trunk], device=model.device)
+    logits = model.hf(tokens, past_key_values=cache, logits_to_keep=asked).logits[0]
+    for i, p in on_trunk:
+        take(i, p, logits[asked == p])
+    while order:
+        nodes: dict[tuple[int, int], int] = {}
+        depths, rows, paths = [], [], {}
+        while order and (not paths or len(nodes) + len(of.ids[order[0]]) - shared[order[0]] < MOST):
+            i, above, path = order[0], -shared[order.pop(0)] - 1, []
+            for p in range(shared[i], len(of.ids[i])):
+                node = nodes.setdefault((above, of.ids[i][p]), len(nodes))
+                if node == len(rows):
+                    rows.append(rows[above] if above >= 0 else range(shared[i]))
+                    rows[node] = [*rows[node], size + node]
+                    depths.append(p)
+                path.append(node)
+                above = node
+            paths[i] = path
+        wanted = sorted({n for i in paths for n in paths[i][max(0, of.starts[i] - shared[i]) :]})
+        if nodes:
+            seen = torch.zeros(len(nodes), size + len(nodes), dtype=torch.bool)
+            for node, row in enumerate(rows):
+                seen[node, torch.tensor(row)] = True
+            logits = model.hf(
+                torch.tensor([[token for _, token in nodes]], device=model.device),
+                attention_mask=seen[None, None].to(model.device),
+                position_ids=torch.tensor([depths], device=model.device),
+                past_key_values=cache,
+                logits_to_keep=torch.tensor(wanted),
+            ).logits[0]
+        at = {node: k for k, node in enumerate(wanted)}
+        for i, path in paths.items():
+            first = max(of.starts[i], shared[i])
+            if first < len(of.ids[i]):
+                take(i, first, logits[[at[n] for n in path[first - shared[i] :]]])
+            if keep:
+                own = torch.tensor([*range(shared[i]), *(size + n for n in path)])
+                keep(i, [(x.keys[:, :, own], x.values[:, :, own]) for x in cache.layers])  # pyright: ignore
+        if nodes:
+            cache.crop(-len(nodes))
+
+
+RUNS: dict[str, Callable[..., None]] = {
+    "naive": naive,
+    "padded": padded,
+    "depth_first": depth_first,
+    "trunk_mask": trunk_mask,
+}
+
+
+def next_tokens(model: Model, way: str, prefixes: list[list[int]]) -> Tensor:
+    """(B, V) logits after every prefix."""
+    if way == "ours":
+        return torch.stack(
+            [b.logits[0] for b in model.run([Branch(tuple(p)) for p in prefixes]).branches]
+        )
+    rows: dict[int, Tensor] = {}
+    RUNS[way](
+        model,
+        Sequences(prefixes, [len(p) - 1 for p in prefixes]),
+        lambda i, _, logits: rows.update({i: logits[-1].float()}),
+    )
+    return torch.stack([rows[i] for i in range(len(prefixes))])
+
+
+def continued(model: Model, way: str, prefixes: list[list[int]]) -> list[list[int]]:
+    """Greedy tokens after every prefix."""
+    ends = {"max_new_tokens": NEW_TOKENS, "do_sample": False, "pad_token_id": 0}
+    if way == "ours":
+        asked = model.ask(prefixes, max_new_tokens=NEW_TOKENS)
+        return [list(a.generated.ids) for a in asked if a.generated is not None]
+    if way == "naive":
+        of = (torch.tensor([p], device=model.device) for p in prefixes)
+        outs = [model.hf.generate(x, **ends)[0, x.shape[1] :] for x in of]  # pyright: ignore
+        return [out.tolist() for out in outs]
+    if way == "padded":
+        ids, seen = left_padded(model, prefixes)
+        return model.hf.generate(ids, attention_mask=seen, **ends)[:, ids.shape[1] :].tolist()  # pyright: ignore
+    layers: dict[int, Layers] = {}
+    first: dict[int, int] = {}
+    RUNS[way](
+        model,
+        Sequences(prefixes, [len(p) - 1 for p in prefixes]),
+        lambda i, _, logits: first.update({i: int(logits[-1].argmax())}),
+        lambda i, own: layers.update({i: own}),
+    )
+    lengths = torch.tensor([len(p) for p in prefixes], device=model.device)
+    width, cache = int(lengths.max()), DynamicCache(config=model.hf.config)
+    for layer in range(model.n_layers):
+        both = [
+            torch.cat(
+                [
+                    torch.nn.functional.pad(layers[i][layer][k], (0, 0, width - len(p), 0))
+                    for i, p in enumerate(prefixes)
+                ]
+            )
+            for k in (0, 1)
+        ]
+        cache.update(both[0], both[1], layer)
+    layers.clear()
+    written = torch.tensor([[first[i]] for i in range(len(prefixes))], device=model.device)
+    seen = torch.arange(width, device=model.device) >= width - lengths[:, None]
+    for _ in range(NEW_TOKENS - 1):
+        seen = torch.cat([seen, torch.ones_like(seen[:, :1])], dim=1)
+        logits = model.hf(
+            written[:, -1:],
+            attention_mask=seen.long(),
+            position_ids=lengths[:, None] + written.shape[1] - 1,
+            past_key_values=cache,
+        ).logits
+        written = torch.cat([written, logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return written.tolist()
+
+
+def labelled(model: Model, way: str, prefixes: list[list[int]], labels: list[list[int]]) -> Tensor:
+    """(prefixes, labels) log-probs with the number boundary."""
+    if way == "ours":
+        asked = model.ask(prefixes, [labels] * len(prefixes), boundary="number")
+        return torch.tensor([a.log_probs for a in asked])
+    (scoring,) = scorings(model, [labels], model.number_ends)
+    return _by_peer(model, RUNS[way], prefixes, scoring)
+
+
+def _by_peer(
+    model: Model, run: Callable[..., None], prefixes: list[list[int]], scoring: Scoring
+) -> Tensor:
+    n = len(prefixes)
+    asked = RequestedPositions.of(prefixes, [scoring] * n, [()] * n, [0] * n)
+    sequences = [id_array(ids).tolist() for ids in asked.sequences]
+    nodes: dict[tuple[int, int], int] = {}
+    paths: list[list[int]] = []
+    for ids in sequences:
+        path = [-1]
+        for token in ids:
+            path.append(nodes.setdefault((path[-1], token), len(nodes)))
+        paths.append(path[1:])
+    wanted, scores, after = asked.queries(paths), {}, {}
+
+    def take(i: int, first: int, logits: Tensor) -> None:
+        of_rows = paths[i][first : first + len(logits)]
+        here = [(k, node) for k, node in enumerate(of_rows) if node in wanted]
+        read = _scored(model, logits[[k for k, _ in here]], [wanted[node] for _, node in here])
+        scores.update(zip([node for _, node in here], read, strict=True))
+
+    run(model, Sequences(sequences, [start - 1 for start in asked.starts]), take)
+    beyond = asked.beyond(scores, paths)
+    further = [[*x.ids, key.token] for key, x in beyond.items()]
+    keys, sets = list(beyond), [x.sets for x in beyond.values()]
+
+    def take_last(i: int, _: int, logits: Tensor) -> None:
+        (after[keys[i]],) = _scored(model, logits[-1:], [sets[i]])
+
+    if further:
+        run(model, Sequences(further, [len(ids) - 1 for ids in further]), take_last)
+    answers = asked.answers(scores, after, paths, [None] * n, [([], [])] * n, {})
+    return torch.tensor([a.log_probs for a in answers])
+
+
+def calculation(model: Model, n_steps: int, every: int) -> tuple[list[list[int]], list[list[int]]]:
+    """Prefixes of a reasoning that adds numbers, cut after every few tokens, and labels."""
+    total, text = 17, "Start with the 17 apples that are in the basket before anyone comes."
+    for step in range(n_steps):
+        more = 3 + 7 * step % 11
+        text += (
+            f" Then somebody brings {more} apples, so there are {total} + {more} = {total + more}."
+        )
+        total += more
+    question = model.encode("How many apples are in the basket in the end? Add them up. " * 7)[:100]
+    reasoning = model.encode(text)[: 25 * n_steps]
+    cue = model.encode("\nThe answer is")
+    numbers = (total, total - 3, 17, 120)
+    labels = [model.encode(mark + str(x)) for x in numbers for mark in (" ", " $")]
+    cuts = range(0, len(reasoning) + 1, every)
+    return [[*question, *reasoning[:i], *cue] for i in cuts], [list(x) for x in labels]
+
+
+def measures(
+    model: Model, n_steps: int, every: int
+) -> dict[str, tuple[list[list[int]], Callable[[str, list[list[int]]], Tensor | list[list[int]]]]]:
+    """Name -> the prefixes of a measure, and what a way makes of them."""
+    sets = probe_set(n_steps, min(model.hf.config.vocab_size, 40_000))
+    cut, labels = calculation(model, n_steps, every)
+    return {
+        "early_answers": (sets["early_answers"], lambda way, p: next_tokens(model, way, p)),
+        "removal": (sets["necessity"], lambda way, p: continued(model, way, p)),
+        "slrc": (sets["full"], lambda way, p: next_tokens(model, way, p)),
+        "tracing": (cut, lambda way, p: labelled(model, way, p, labels)),
+    }
+
+
+def some(way: str, prefixes: list[list[int]], most: int) -> list[int]:
+    """Indices of the prefixes that a way is timed on."""
+    n = len(prefixes)
+    if way == "naive":
+        return sorted({int((k + 0.5) * n / most) for k in range(most)})
+    if way == "padded":
+        by_length = sorted(range(n), key=lambda i: len(prefixes[i]))
+        return by_length[max(0, (n - most) // 2) :][:most]
+    return list(range(n))
+
+
+@torch.inference_mode()
+def measure(
+    model: Model, n_steps: int, name: str, ways: Sequence[str], repeats: int, every: int
+) -> pd.DataFrame:
+    prefixes, work = measures(model, n_steps, every)[name]
+    most = 1 if name == "tracing" else SAMPLED
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    outs: dict[str, Tensor | list[list[int]]] = {}
+    for _ in range(repeats):
+        for way in ways:
+            own = [prefixes[i] for i in some(way, prefixes, most)]
+            took, _, outs[way] = timed(model, lambda way=way, own=own: work(way, own))
+            seconds[way].append(took * sum(map(len, prefixes)) / sum(map(len, own)))
+            print(f"T={n_steps} {name} {way}: {took:.2f} s", flush=True)
+    rows, reference = [], dict(zip(some("naive", prefixes, most), outs["naive"], strict=True))
+    for way in ways:
+        timed_on = some(way, prefixes, most)
+        of_way = dict(zip(timed_on, outs[way], strict=True))
+        both = [(of_way[i], reference[i]) for i in reference if i in of_way]
+        row = {"T": n_steps, "measure": name, "prefixes": len(prefixes)}
+        row |= {"trie_tokens": len(Forest.of(prefixes)), "way": way}
+        row |= {"timed_prefixes": len(timed_on)}
+        row |= {"seconds": round(statistics.median(seconds[way]), 3)}
+        pairs = zip(seconds[way], seconds["ours"], strict=True)
+        row |= {"ratio": round(statistics.median(a / b for a, b in pairs), 3)}
+        if name == "removal":
+            row |= {"same": sum(a[:NEW_TOKENS] == b for a, b in both) / len(both) if both else None}
+        else:
+            row |= {"gap": max((float((a - b).abs().max()) for a, b in both), default=None)}  # pyright: ignore
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", default="bundled:smollm2-135m")
+    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--steps", default="10,20,40")
+    parser.add_argument("--measures", default="early_answers,removal,slrc,tracing")
+    parser.add_argument("--ways", default="naive,padded,depth_first,trunk_mask,ours")
+    parser.add_argument("--every", type=int, default=5, help="tokens between cuts of `tracing`")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--machine", default=platform.node() or "machine")
+    args = parser.parse_args()
+    model = interp.load(args.model, dtype=args.dtype, verify_model=False)
+    _ = model.number_ends
+    out = Path(__file__).parent / "results" / f"peers_{args.machine}.csv"
+    for n_steps in map(int, args.steps.split(",")):
+        for name in args.measures.split(","):
+            table = measure(model, n_steps, name, args.ways.split(","), args.repeats, args.every)
+            table.insert(0, "model", args.model)
+            table.insert(1, "dtype", model.dtype)
+            table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
+            if out.is_file():
+                table = pd.concat([pd.read_csv(out), table]).drop_duplicates(KEYS, keep="last")
+            table.to_csv(out, index=False)
+
+
+if __name__ == "__main__":
+    main()
