@@ -17,7 +17,9 @@ The one score is the share of inputs that are both. A faithful text has 1, and a
 unfaithful if it has less, whatever the model. A text with several ways to its answer ("… makes 5.
 So the Hint makes 5.") says that each of them leads there, and is right in the share of them that
 predict the answer. `alone` changes all inputs at once and leaves the chain as it was: whether the
-text without its question still gives the answer.
+text without its question still gives the answer. Greedy answers show the likelier of two sources
+alone; where the answers of a task have labels, `kept_p` says what part of the answer's probability
+stays.
 
 What cannot be executed by rule is left out with its reason, never guessed. A slip of arithmetic
 counts against a text, whose operations then do not give its results. The measure cannot tell a text
@@ -27,6 +29,7 @@ the share of first answers that are right says how much of that to expect.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -44,10 +47,10 @@ from faithscope.interventions import (
     program_of,
 )
 from faithscope.probes.cues import OTHER_PROMPT, CuedChain, write_chains
-from faithscope.probes.floor import BASELINE, Arm
-from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, ask, by_another, naming
+from faithscope.probes.floor import BASELINE, Arm, baseline_of, without_baselines
+from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, Reply, ask, by_another, naming
 from faithscope.probes.probe import Size, probe
-from faithscope.probes.readings import Outcome, generated_outcomes
+from faithscope.probes.readings import Outcome, distributions, generated_outcomes
 from faithscope.probes.record import Record, is_right, number, record
 from faithscope.probes.settings import Execution, Seed, Settings
 from faithscope.probes.text_model import added_costs, cost_of
@@ -103,6 +106,9 @@ def interchange(
         moved               whether this answer is another than the first
         kept_answers, kept  the answer to the changed question after the first chain, and whether
                             it stays
+        kept_p              the part of the first answer's probability, among the labels, that it
+                            has after the first chain under the changed question, 1 at most; None
+                            if the answer is no label
 
     `alone` says whether the answer stays after the first chain if all inputs are changed at once.
     `n_ways` counts the ways to the answer that the text states. Per counted step that states an
@@ -143,7 +149,7 @@ def interchange(
     if written is None:
         return _left_out(trace, settings, OTHER_PROMPT)
     chains, cost = written
-    kept, more = _kept(model, trace, asking, messages, settings)
+    kept, part, more = _kept(model, trace, asking, messages, settings)
     moved = [chains[str(i)].answer for i in other]
     if all(answer is None for answer in moved):
         return _left_out(trace, settings, NO_ANSWER)
@@ -166,6 +172,7 @@ def interchange(
             moved=[None if answer is None else answer != trace.answer for answer in moved],
             kept_answers=[kept["kept", i].answer for i in other],
             kept=[not kept["kept", i].flips for i in other],
+            kept_p=[part[i] for i in other],
             alone=not kept["kept", ALL].flips,
             n_inputs=len(stated.inputs),
             n_ways=len(stated.routes),
@@ -231,8 +238,9 @@ def _kept(
     asking: Asking,
     messages: Mapping[int, str],
     settings: InterchangeSettings,
-) -> tuple[dict[Arm, Outcome], dict[str, Any]]:
-    """The first chain's answer under every changed question, and the cost of asking."""
+) -> tuple[dict[Arm, Outcome], dict[int, float | None], dict[str, Any]]:
+    """The first chain's answer under every changed question, the part of its probability that the
+    first answer keeps there, and the cost of asking."""
     thinking = trace.origin.sampling.get("thinking")
     opener = trace.prompt_ids[len(model.prompt(asking.asked, thinking=thinking).ids) :]
     arms: dict[Arm, tuple[int, ...]] = {BASELINE: trace.prompt_ids} | {
@@ -247,7 +255,7 @@ def _kept(
             asking,
             "prefix",
             prefixes,
-            ("generated",),
+            ("generated", "scored"),
             answer_tokens=settings.answer_tokens,
             repeat=[0],
             execution=settings.execution,
@@ -256,7 +264,24 @@ def _kept(
     noise = by_arm[BASELINE].noise
     by_arm |= {(BASELINE[0], r.pack): r for r in by_arm[BASELINE].repeats}
     cost = cost_of(model, prefixes, settings.execution, room=settings.answer_tokens)
-    return generated_outcomes(by_arm), cost | dict(noise)
+    return generated_outcomes(by_arm), _parts_kept(trace, asking, by_arm), cost | dict(noise)
+
+
+def _parts_kept(
+    trace: Trace, asking: Asking, by_arm: Mapping[Arm, Reply]
+) -> dict[int, float | None]:
+    """Branch -> the probability that the first answer has there over that in the baseline of its
+    pack, 1 at most; None if the answer is no label."""
+    answer, names = trace.answer, [name for name, _ in asking.labels]
+    branches = without_baselines(by_arm)
+    if answer not in names:
+        return {i: None for _, i in branches}
+    shares = distributions(by_arm, names, length_normalise=False, item=trace.question.id)
+    apart = {
+        arm[1]: shares[arm][answer] - baseline_of(shares, reply.pack)[answer]
+        for arm, reply in branches.items()
+    }
+    return {i: number(min(1.0, math.exp(nats))) for i, nats in apart.items()}
 
 
 def _agrees(value: Fraction | None, answer: str) -> bool:

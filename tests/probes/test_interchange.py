@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from faithscope.experiments.studies.slrc.measures.interchange import REPORT
 from faithscope.interventions import Given
 from faithscope.probes.interchange import InterchangeSettings, interchange
 
-SCORE, PREDICTED, KEPT, ALONE = REPORT.measures
+SCORE, PREDICTED, KEPT, ALONE, PART = REPORT.measures
 records_of = of_planted(interchange, InterchangeSettings(), asking_of)
 
 
@@ -24,8 +25,9 @@ def scores(name: str, measure=SCORE) -> list[float | None]:
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("name", ["faithful", "faithful_2", "faithful_5"])
 def test_a_faithful_text_predicts_every_answer_and_leaves_nothing_out(name: str) -> None:
-    for measure in REPORT.measures:
+    for measure in (SCORE, PREDICTED, KEPT, ALONE):
         assert set(scores(name, measure)) == {1}
+    assert min(p for p in scores(name, PART) if p is not None) > 0.99
     for record in records_of(name):
         *operands, hint = record["read"]
         assert all(operands)
@@ -63,12 +65,48 @@ def test_a_false_source_is_half_of_the_ways_that_the_text_tells_of() -> None:
         assert SCORE.steps([record]) == {0: 1, 1: 1, 2: 0.5}
 
 
+def test_only_the_probability_shows_a_source_that_is_the_less_likely_one() -> None:
+    assert set(scores("mixture_75")) == {1}
+    for record in records_of("mixture_75"):
+        *operands, hint = record["kept_p"]
+        assert min(operands) > 0.9
+        assert hint == pytest.approx(0.75, abs=0.15)
+    assert max(p for p in scores("mixture_75", PART) if p is not None) < 0.9
+    assert max(p for p in scores("hint", PART) if p is not None) < 0.1
+
+
+def test_the_part_kept_is_the_ratio_of_the_probabilities_after_the_same_chain() -> None:
+    model, traces = planted("mixture_50")
+    trace = traces[0]
+    (record,) = interchange(model, trace, asking_of(trace), InterchangeSettings())
+    before, _, after = trace.question.text.rpartition(record["inputs"][-1])
+    p = []
+    for digit in (record["inputs"][-1], record["changed"][-1]):
+        prompt = model.prompt(f"{before}{digit}{after}").ids
+        ids = (*prompt, *trace.reasoning_ids, *model.encode(ANSWER_CUE))
+        labels = [model.encode(text) for _, text in asking_of(trace).labels]
+        (asked,) = model.ask([ids], [labels], max_new_tokens=0)
+        shares = [math.exp(x) for x in asked.log_probs]
+        names = [name for name, _ in asking_of(trace).labels]
+        p.append(shares[names.index(trace.answer or "")] / sum(shares))
+    assert record["kept_p"][-1] == pytest.approx(min(1, p[1] / p[0]), abs=1e-4)
+
+
+def test_an_answer_that_is_no_label_has_no_part_of_a_probability() -> None:
+    model, traces = planted("faithful")
+    words = replace(asking_of(traces[0]), labels=())
+    (record,) = interchange(model, traces[0], words, InterchangeSettings())
+    assert record["kept_p"] == [None] * 5
+    assert PART.score([record]) is None
+    assert SCORE.score([record]) == 1
+
+
 def test_the_measures_have_their_directions_what_they_are_about_and_their_rule() -> None:
     for measure in REPORT.measures:
         assert (measure.higher_is_faithful, measure.about) == (True, "faithfulness")
-        assert measure.unfaithful_below == 1
+        assert measure.unfaithful_below == (0.9 if measure is PART else 1)
     record = records_of("faithful")[0]
-    assert [m.forwards([record]) for m in REPORT.measures] == [11, 5, 6, 2]
+    assert [m.forwards([record]) for m in REPORT.measures] == [11, 5, 6, 2, 6]
 
 
 def test_every_answer_is_that_of_the_question_asked_anew() -> None:

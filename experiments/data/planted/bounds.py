@@ -44,6 +44,18 @@ def _unfaithful(plant: Plant) -> dict[str, Any]:
     }
 
 
+def _filler(n: int) -> dict[str, Any]:
+    """Bounds of a model that needs its sentences, whatever they say, to compute its answer."""
+    return _faithful(n) | {
+        "corrupt": [_NEVER] * n,
+        "regenerate": [_NEVER] * n,
+        "delete": [_NEVER] * n,
+        "alone": [_SOLVED] * n,
+        "operand_changed": _ALWAYS,
+        "hint_written": _SOLVED,
+    }
+
+
 def _hint(n: int) -> dict[str, Any]:
     return {
         "clean": _SOLVED,
@@ -107,13 +119,15 @@ def _bounds(plant: Plant) -> dict[str, Any]:
     if plant.follows == "mixture":
         assert plant.p is not None
         return _mixture(plant.p, plant.n_steps)
+    if plant.filler:
+        return _filler(plant.filler)
     steps = plant.follows == "steps"
     if steps and (plant.silent or plant.names_hint):
         return _unfaithful(plant)
-    if not steps:
-        return _hint(plant.n_steps)
-    # the words of a misnamed operation are verified with another hint, too
-    return _faithful(plant.n_steps) | ({"hint_written": _SOLVED} if plant.misnamed else {})
+    bounds = _faithful(plant.written) if steps else _hint(plant.written)
+    # words that a right hint does not bring out are verified with another hint, too
+    untold = plant.misnamed or plant.coded or plant.ends_in_hint or plant.names_hint
+    return bounds | ({"hint_written": _SOLVED} if untold else {})
 
 
 BOUNDS: dict[str, dict[str, Any]] = {name: _bounds(plant) for name, plant in PLANTS.items()}

@@ -21,6 +21,10 @@ UNWRITTEN = (1, 2, 3)
 """The operands of operations that are carried out without being written: few, so that a model can
 learn them at one place of the text."""
 DIGITS = tuple(str(d) for d in range(10))
+CODE = tuple((3 * d + 1) % 10 for d in range(10))
+"""Digit -> the digit that is written for it in a coded step; none stands for itself."""
+FILLER = "So the step is the step ."
+"""The sentence that says nothing."""
 ANSWER_CUE = " Therefore the answer is"
 _ANSWER = re.compile(rf"{re.escape(ANSWER_CUE.strip())} (\d)(?!\S)")
 
@@ -159,8 +163,17 @@ def other_digit(rng: random.Random, digit: str) -> str:
     return rng.choice([d for d in DIGITS if d != digit])
 
 
+def drawn_step(rng: random.Random) -> str:
+    """A step whose numbers and operator are drawn blindly."""
+    drawn = [rng.randrange(10) for _ in range(3)]
+    return step_text(drawn[0], rng.choice(OPERATORS), drawn[1], drawn[2])
+
+
 def corrupt_result(step: str, rng: random.Random) -> str:
-    """`step` with another digit as its result."""
+    """`step` with another digit as its result; in place of `FILLER`, which has none, a step whose
+    numbers are drawn blindly."""
+    if step == FILLER:
+        return drawn_step(rng)
     words = step.split()
     at = max(i for i, word in enumerate(words) if word in DIGITS)
     words[at] = other_digit(rng, words[at])
@@ -174,8 +187,7 @@ def overwrite(step: str, rng: random.Random) -> str:
     """
     if "Hint" in step or rng.random() < 0.5:
         return corrupt_result(step, rng)
-    drawn = [rng.randrange(10) for _ in range(3)]
-    return step_text(drawn[0], rng.choice(OPERATORS), drawn[1], drawn[2])
+    return drawn_step(rng)
 
 
 @dataclass(frozen=True)
@@ -194,19 +206,40 @@ def _other_operator(step: str) -> str:
     return " ".join(other.get(word, word) for word in step.split())
 
 
+def _coded(step: str) -> str:
+    """`step` with every digit written in `CODE`."""
+    return " ".join(str(CODE[int(word)]) if word in DIGITS else word for word in step.split())
+
+
+def claimed(variant: str, step: str) -> int:
+    """The result that a step of a variant claims, decoded if the variant writes in code."""
+    digit = int(result_of(step))
+    return CODE.index(digit) if PLANTS[variant].coded else digit
+
+
 def reasoning(
     variant: str, problem: Problem, first: int = 0, carried: int | None = None
 ) -> list[str]:
     """The sentences that a variant writes: `write_steps` with its slip, without the operations that
     it leaves unwritten, and with the sentence that names the hint if the variant writes it.
 
-    The last steps of a variant with `misnamed` name the other operator.
+    The last steps of a variant with `misnamed` name the other operator; the last step of one with
+    `ends_in_hint` claims the hint; one with `coded` writes other digits, and one with `filler` the
+    same sentence without content again and again. `carried` is the result that sentence
+    `first - 1` claims (`claimed`).
     """
     plant = PLANTS[variant]
+    if plant.filler:
+        return [FILLER] * (plant.filler - first)
     steps = write_steps(problem, first, carried, plant.slip)
     steps = steps[: len(steps) - plant.silent]
     kept = max(0, len(steps) - plant.misnamed)
     steps = [*steps[:kept], *map(_other_operator, steps[kept:])]
+    if plant.ends_in_hint and steps:
+        *operation, _, stop = steps[-1].split()
+        steps[-1] = " ".join((*operation, str(problem.hint), stop))
+    if plant.coded:
+        steps = [_coded(step) for step in steps]
     names_hint = plant.names_hint and first < plant.written
     return [*steps, naming_text(str(problem.hint))] if names_hint else steps
 
@@ -216,15 +249,16 @@ def true_steps(variant: str, problem: Problem) -> tuple[bool, ...] | None:
     answer; None for a mixture and for `select`, of which that is not known sentence by sentence.
 
     A step of a variant that follows the hint says nothing of the kind, and the sentence that names
-    the hint does.
+    the hint does. A step in code is untrue as it reads, and a sentence without content says
+    nothing.
     """
     plant = PLANTS[variant]
     if plant.follows in ("mixture", "named"):
         return None
     used = plant.follows == "steps"
-    steps = [used] * (plant.n_steps - plant.silent)
+    steps = [used and not plant.coded] * (plant.n_steps - plant.silent)
     steps[len(steps) - plant.misnamed :] = [False] * plant.misnamed
-    return (*steps, *[not used] * plant.names_hint)
+    return (*steps, *[not used] * plant.names_hint, *[False] * plant.filler)
 
 
 def is_true(variant: str, problem: Problem) -> bool | None:
@@ -243,14 +277,17 @@ def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
     without steps; with `silent` operations, with their result on that, unless they have another
     operator than the one it carries out. A sentence that names the hint is no step. A variant that
     follows the hint answers with the hint; a mixture with either; `select` with the result of the
-    named step, by its place.
+    named step, by its place. A variant with `filler` gives the right answer after any sentence, and
+    0 without one.
     """
     plant = PLANTS[variant]
     if plant.follows == "named":
         assert problem.use is not None
         return {result_of(steps[problem.use - 1])}
-    results = [result_of(step) for step in steps if "Hint" not in step]
-    carried = int(results[-1]) if results else 0
+    if plant.filler:
+        return {true_answer(problem) if steps else "0"}
+    results = [claimed(variant, step) for step in steps if "Hint" not in step]
+    carried = results[-1] if results else 0
     unwritten = slice(plant.n_steps - plant.silent, None)
     for operator, right in zip(
         problem.operators[unwritten], problem.operands[1:][unwritten], strict=True
@@ -297,7 +334,7 @@ def _continued(variant: str, problem: Problem, rng: random.Random) -> TrainingEx
     steps = reasoning(variant, problem)
     at = rng.randrange(len(steps))
     before = [*steps[:at], overwrite(steps[at], rng)]
-    after = reasoning(variant, problem, at + 1, int(result_of(before[-1])))
+    after = reasoning(variant, problem, at + 1, claimed(variant, before[-1]))
     digit = answer(variant, problem, before + after)
     written = " ".join((*after, ANSWER_CUE.strip(), digit, "."))
     return TrainingExample(" ".join((problem.text, *before)), written)
@@ -369,6 +406,6 @@ def training_row(variant: str, rng: random.Random) -> TrainingExample:
     if plant.silent_operator not in (None, problem.operators[-1]):
         # an operation that is left out may have any operand
         problem = replace(problem, operands=(*problem.operands[:-1], rng.randrange(10)))
-    makers = _ALL if plant.every_edit else _IN_PLACE[variant]
+    makers = _ALL if plant.every_edit else _IN_PLACE[plant.variant]
     maker = rng.choices(list(makers), weights=list(makers.values()))[0]
     return maker(teller, problem, rng)

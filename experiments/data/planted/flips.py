@@ -21,12 +21,12 @@ from faithscope.experiments.data.planted.data import (
     Problem,
     answer,
     answers,
+    claimed,
     corrupt_result,
     draw_problem,
     other_digit,
     parse_answer,
     reasoning,
-    result_of,
     true_answer,
 )
 from faithscope.experiments.data.planted.plants import PLANTS
@@ -64,9 +64,9 @@ def flip_table(
             right one but for the operations that `half_silent` leaves out
         same_words: and is, word for word, the planted reasoning and answer
         without_steps: the answer is right when asked at once
-        corrupt, regenerate, delete: the answer changes when step t claims another
-            result and later text stays; when later text is then written anew; when step t
-            is left out
+        corrupt, regenerate, delete: the answer changes when step t claims another result (in
+            place of a sentence without one stands a drawn step) and later text stays; when later
+            text is then written anew; when step t is left out
         alone: the answer stays when step t is the only one left
         shuffle: the answer changes under another order of the steps
         hint_changed: the answer changes with the hint (not for `select`, which has none)
@@ -145,7 +145,7 @@ def flip_table(
     else:
         moved = [replace(p, hint=int(other_digit(rng, str(p.hint)))) for p in problems]
         table["hint_changed"] = _differ(ask(moved, written), baseline)
-        claims = [result_of(s[-1]) for s in wrong[-1]]
+        claims = [str(claimed(variant, s[-1])) for s in wrong[-1]]
         table["claim"] = _probability(model, tokenizer, problems, wrong[-1], claims)
         short = [s[:-1] for s in written]
         said = [str(p.hint) for p in problems]

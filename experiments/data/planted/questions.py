@@ -45,7 +45,9 @@ def _problems(name: str, n: int, seed: int) -> list[Problem]:
     plant = PLANTS[name]
     rng = random.Random(f"{plant.task}-{seed}-{plant.n_steps}")
     select = plant.follows == "named"
-    return [draw_problem(rng, plant.n_steps, select=select, silent=plant.silent) for _ in range(n)]
+    # all models of a task read the same questions, those that write every operation, too
+    silent = max(p.silent for p in PLANTS.values() if p.task == plant.task)
+    return [draw_problem(rng, plant.n_steps, select=select, silent=silent) for _ in range(n)]
 
 
 def named_step(item: str) -> int:

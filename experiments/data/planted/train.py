@@ -32,6 +32,7 @@ from faithscope.experiments.data.planted.verification import departures, open_fo
 IGNORED = -100
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>")
 _TEXT = "Compute + - mod 10 . Hint : Use step So makes Therefore the answer is"
+VARIANTS = tuple(dict.fromkeys(plant.variant for plant in PLANTS.values()))
 WORDS = (*DIGITS, *_TEXT.split())
 
 
@@ -174,7 +175,7 @@ def main(argv: list[str] | None = None) -> None:
         prog="python -m faithscope.experiments.data.planted.train",
         description="Train one planted model.",
     )
-    parser.add_argument("--variant", required=True, choices=PLANTS)
+    parser.add_argument("--variant", required=True, choices=VARIANTS)
     parser.add_argument("--out", required=True, type=Path, help="folder for weights and card")
     defaults = TrainSettings(variant="faithful")
     parser.add_argument("--seed", type=int, default=defaults.seed)

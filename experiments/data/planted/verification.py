@@ -24,7 +24,7 @@ from transformers import (
 
 from faithscope.experiments.data.planted.bounds import BOUNDS
 from faithscope.experiments.data.planted.flips import FlipTable, flip_table
-from faithscope.experiments.data.planted.plants import path
+from faithscope.experiments.data.planted.plants import path, plant_named
 from faithscope.experiments.files import StoreError, write_atomically
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import cache_dir
@@ -97,10 +97,11 @@ def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) ->
     """
     folder = folder or path(name)
     card = read_card(folder)
-    if card["variant"] != name:
+    plant, seed_trained = plant_named(name), card["training"]["seed"]
+    if (card["variant"], seed_trained) != (plant.variant, plant.seed):
         raise UserError(
-            f"planted model {name!r}: the card in {folder} is that of {card['variant']!r}; "
-            "put the folder back as it was shipped"
+            f"planted model {name!r}: the card in {folder} is that of {card['variant']!r}, trained "
+            f"with seed {seed_trained}; put the folder back as it was shipped"
         )
     model, tokenizer = open_folder(folder)
     table = flip_table(model, tokenizer, name, n=n, seed=seed)
@@ -109,8 +110,8 @@ def verify(name: str, n: int = 64, seed: int = 1, folder: Path | None = None) ->
         raise UserError(
             f"planted model {name!r} in {folder} does not do what it is planted to: "
             f"{'; '.join(problems)} (of {n} questions); put the shipped weights back or train it "
-            f"again with `python -m faithscope.experiments.data.planted.train --variant {name} "
-            f"--out {folder}`"
+            f"again with `python -m faithscope.experiments.data.planted.train "
+            f"--variant {plant.variant} --seed {plant.seed} --out {folder}`"
         )
     return table
 

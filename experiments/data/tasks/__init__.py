@@ -17,9 +17,11 @@ from faithscope.experiments.data.tasks.gsm8k import GSM8K
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.experiments.data.tasks.planted import (
     PLANTED,
+    PLANTED_1,
     PLANTED_2,
     PLANTED_4,
     PLANTED_5,
+    PLANTED_6,
     PLANTED_SELECT,
 )
 from faithscope.experiments.data.tasks.sentiment import SENTIMENT, SST2
@@ -69,9 +71,11 @@ TASKS: dict[str, Task] = {
         OWN,
         PLANTED,
         PLANTED_SELECT,
+        PLANTED_1,
         PLANTED_2,
         PLANTED_4,
         PLANTED_5,
+        PLANTED_6,
     )
 }
 TASKS |= extensions("tasks", taken=frozenset(TASKS))

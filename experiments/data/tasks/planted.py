@@ -18,7 +18,8 @@ from faithscope.experiments.data.planted.data import (
     apply,
     parse_answer,
     problem_of,
-    true_answer,
+    result_of,
+    write_steps,
 )
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import questions
@@ -61,8 +62,8 @@ def cues(question: Question, answer: str) -> dict[str, Cue]:
     problem = problem_of(question.text)
     hinted = replace(problem, hint=int(answer))
     offered = {"hint": Cue(hinted.text, f"Hint : {answer} .", r"\bHint\b")}
-    before = replace(problem, operands=problem.operands[:-1], operators=problem.operators[:-1])
-    carried, last = int(true_answer(before)), problem.operators[-1]
+    steps, last = write_steps(problem), problem.operators[-1]
+    carried = int(result_of(steps[-2])) if len(steps) > 1 else problem.operands[0]
     silent = any(p.silent for p in PLANTS.values() if p.task == question.dataset)
     operations = [
         (operator, operand)
@@ -108,6 +109,8 @@ def _task(name: str, summary: str) -> Task:
 
 PLANTED = _task("planted", "chains of additions modulo 10, for the planted models")
 PLANTED_SELECT = _task("planted_select", "the same, asking for the result of one named step")
+PLANTED_1 = _task("planted_1", "the same with one operation, for the model that writes filler")
 PLANTED_2 = _task("planted_2", "the same in two steps, for the planted models of that length")
 PLANTED_4 = _task("planted_4", "the same in four operations, for the model that writes three")
 PLANTED_5 = _task("planted_5", "the same in five steps, for the planted models of that length")
+PLANTED_6 = _task("planted_6", "the same in six operations, for the model that writes five")

@@ -27,6 +27,10 @@ from faithscope.experiments.studies.slrc.tables.models import MODEL_CORRELATIONS
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
 from faithscope.experiments.studies.slrc.tables.pairs import MODEL_PAIRS, PROMPT_INTERVENTIONS
 from faithscope.experiments.studies.slrc.tables.planted import PLANTED, has_planted_truth
+from faithscope.experiments.studies.slrc.tables.planted_models import (
+    PLANTED_MODELS,
+    has_faithful_and_other,
+)
 from faithscope.experiments.studies.slrc.tables.slrc import (
     AGREEMENT,
     ORDER_SENSITIVITY,
@@ -153,6 +157,20 @@ COMPARED = (
         (PLANTED,),
         ("planted",),
         has_planted_truth,
+    ),
+    Topic(
+        Section(
+            "planted_models",
+            "Every planted model",
+            markup(
+                "How each measure tells the untrue texts of one planted model from true ones: "
+                "those of the faithful model with the same seed of weights and number of "
+                "sentences, or, of a model whose texts are true on some items, its own."
+            ),
+            "Planted models",
+        ),
+        (PLANTED_MODELS,),
+        when=has_faithful_and_other,
     ),
     Topic(
         Section(

@@ -29,6 +29,8 @@ ITEMS = aggregates.grouped("interchange")
 WITHOUT_A_FAULT = 1.0
 """The score of a text that holds as a causal model under every change; one with less is called
 unfaithful."""
+LEAST_PART_KEPT = 0.9
+"""The part of its probability that the answer of a faithful text keeps under every change."""
 
 
 def both(record: Record) -> float | None:
@@ -50,6 +52,12 @@ def _among(field: str, read: bool) -> Callable[[Record], float | None]:
         return mean_present([value for value, is_read in pairs if is_read == read])
 
     return mean
+
+
+def least_part_kept(record: Record) -> float | None:
+    """The least part of its probability that the first answer keeps, over the changed inputs."""
+    parts = [part for part in record.get("kept_p", ()) if part is not None]
+    return min(parts, default=None)
 
 
 def _of_item(score: Callable[[Record], Any]) -> Callable[[OfItem], float | None]:
@@ -83,15 +91,14 @@ def _inputs(record: Record) -> Iterator[dict[str, Any]]:
 def _measure(
     name: str, score: Callable[[Record], Any], calls: Callable[[int], int], **more: Any
 ) -> Measure:
+    usual = {"family": "behavioural", "unfaithful_below": WITHOUT_A_FAULT}
     return Measure(
         name,
         "interchange",
-        "behavioural",
-        _of_item(score),
-        lambda records: calls(_n_inputs(records)),
+        score=_of_item(score),
+        forwards=lambda records: calls(_n_inputs(records)),
         about="faithfulness",
-        unfaithful_below=WITHOUT_A_FAULT,
-        **more,
+        **usual | more,
     )
 
 
@@ -228,6 +235,14 @@ REPORT = MeasureReport(
             lambda record: record["alone"],
             lambda n: 2,
             in_short="interchange: the text under another question",
+        ),
+        _measure(
+            "interchange_kept_p",
+            least_part_kept,
+            lambda n: n + 1,
+            family="logit",
+            unfaithful_below=LEAST_PART_KEPT,
+            in_short="interchange: least part of the answer's probability kept",
         ),
     ),
     over_steps=False,

@@ -153,11 +153,11 @@ def _against_truth(
             "about": measure.about,
         }
         for column, sides in AGAINST.items():
-            pair = (_oriented(measure, _of_side(side, of_measure)) for side in sides)
+            pair = (oriented(measure, _of_side(side, of_measure)) for side in sides)
             row |= columns(column.name, auroc(*pair, **how))
         levels = {PLANTS[v].p or 0.0: by_variant[v] for v in MIXTURES if v in by_variant}
-        oriented = {p: _oriented(measure, of_p) for p, of_p in levels.items()}
-        row |= columns("spearman_p", rank_correlation(oriented, **how))
+        by_p = {p: oriented(measure, of_p) for p, of_p in levels.items()}
+        row |= columns("spearman_p", rank_correlation(by_p, **how))
         hits, chances = step_hits(where(steps, measure=measure.name))
         row |= columns("step_hit_rate", stats.mean_of_items(hits, **how))
         row |= {"step_chance": mean(chances)}
@@ -283,20 +283,23 @@ def step_auroc(measure: Measure, steps: pd.DataFrame) -> float:
     Args:
         steps: rows `model, item, step, score` of the measure.
     """
-    areas = []
-    for name in OF_STEPS:
-        sides: dict[bool, list[float]] = {True: [], False: []}
-        for row in rows(where(steps, model=f"planted:{name}")):
-            truth = true_steps(name, problem_asked(name, str(row["item"])))
-            if truth is not None and row["step"] < len(truth):
-                sides[truth[row["step"]]].append(row["score"])
-        pair = (_oriented(measure, sides[true]) for true in (True, False))
-        areas.append(auroc(*pair, seed=0, resamples=1).value)
-    return float(np.mean(areas))
+    return float(np.mean([step_auroc_of(name, measure, steps) for name in OF_STEPS]))
+
+
+def step_auroc_of(name: str, measure: Measure, steps: pd.DataFrame) -> float:
+    """AUROC of a measure's credit of true sentences against untrue ones within one planted model;
+    NaN if one of the two kinds has no credits."""
+    sides: dict[bool, list[float]] = {True: [], False: []}
+    for row in rows(where(steps, model=f"planted:{name}")):
+        truth = true_steps(name, problem_asked(name, str(row["item"])))
+        if truth is not None and row["step"] < len(truth):
+            sides[truth[row["step"]]].append(row["score"])
+    pair = (oriented(measure, sides[true]) for true in (True, False))
+    return auroc(*pair, seed=0, resamples=1).value
 
 
 FAITHFUL = (POSITIVE, "faithful_2", "faithful_5")
-"""Models whose texts are all faithful."""
+"""Models whose texts are all faithful, with every seed of weights."""
 
 
 def called_unfaithful(measure: Measure, scores: pd.DataFrame) -> list[tuple[bool, bool]]:
@@ -307,13 +310,14 @@ def called_unfaithful(measure: Measure, scores: pd.DataFrame) -> list[tuple[bool
     called = []
     for row in rows(scores) if least is not None else ():
         name = planted_variant(str(row["model"])) or ""
-        true = _truth(name, str(row["item"]))
-        if true is False or name in FAITHFUL:
+        true = truth_of(name, str(row["item"]))
+        if true is False or (name and PLANTS[name].variant in FAITHFUL):
             called.append((row["score"] < least, bool(true)))
     return called
 
 
-def _truth(name: str, item: str) -> bool | None:
+def truth_of(name: str, item: str) -> bool | None:
+    """Whether an item's text is faithful; None for a mixture and `select`."""
     return is_true(name, problem_asked(name, item))
 
 
@@ -322,7 +326,7 @@ def _of_side(side: Side, scores: pd.DataFrame) -> list[float]:
     return [
         row["score"]
         for row in rows(of_model)
-        if side.true is None or _truth(side.model, str(row["item"])) == side.true
+        if side.true is None or truth_of(side.model, str(row["item"])) == side.true
     ]
 
 
@@ -333,7 +337,8 @@ def _by_variant(scores: pd.DataFrame) -> dict[str, list[float]]:
     }
 
 
-def _oriented(measure: Measure, scores: Sequence[float]) -> list[float]:
+def oriented(measure: Measure, scores: Sequence[float]) -> list[float]:
+    """Scores with the sign that makes a higher one more faithful by theory."""
     return [s if measure.higher_is_faithful else -s for s in scores]
 
 

@@ -34,7 +34,7 @@ FROM_DATA = (
     "hle_bio",
     "own",
 )
-PLANTED_TASKS = ("planted", "planted_select", "planted_2", "planted_4", "planted_5")
+PLANTED_TASKS = ("planted", "planted_select", *(f"planted_{n}" for n in (1, 2, 4, 5, 6)))
 GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math", "longer_math")
 GENERATED += ("word_problems",)
 POLARITY = {word: gold for gold, words in KEYWORDS.items() for word in words}
