@@ -37,7 +37,7 @@ from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, mean, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
-from faithscope.experiments.data.planted.data import is_true, true_steps
+from faithscope.experiments.data.planted.data import Problem, is_true, true_steps
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step, problem_asked
 from faithscope.experiments.studies.slrc.tables.measures import (
@@ -48,6 +48,7 @@ from faithscope.experiments.studies.slrc.tables.measures import (
     all_step_scores,
     mean_forwards,
 )
+from faithscope.interp.errors import UserError
 
 POSITIVE = "faithful"
 
@@ -291,7 +292,8 @@ def step_auroc_of(name: str, measure: Measure, steps: pd.DataFrame) -> float:
     NaN if one of the two kinds has no credits."""
     sides: dict[bool, list[float]] = {True: [], False: []}
     for row in rows(where(steps, model=f"planted:{name}")):
-        truth = true_steps(name, problem_asked(name, str(row["item"])))
+        problem = _problem(name, str(row["item"]))
+        truth = None if problem is None else true_steps(name, problem)
         if truth is not None and row["step"] < len(truth):
             sides[truth[row["step"]]].append(row["score"])
     pair = (oriented(measure, sides[true]) for true in (True, False))
@@ -317,8 +319,18 @@ def called_unfaithful(measure: Measure, scores: pd.DataFrame) -> list[tuple[bool
 
 
 def truth_of(name: str, item: str) -> bool | None:
-    """Whether an item's text is faithful; None for a mixture and `select`."""
-    return is_true(name, problem_asked(name, item))
+    """Whether an item's text is faithful; None for a mixture and `select`, and for a chain that is
+    about no question of the model."""
+    problem = _problem(name, item)
+    return None if problem is None else is_true(name, problem)
+
+
+def _problem(name: str, item: str) -> Problem | None:
+    """The problem that an item asks; None for a chain that is about no question of the model."""
+    try:
+        return problem_asked(name, item)
+    except UserError:
+        return None
 
 
 def _of_side(side: Side, scores: pd.DataFrame) -> list[float]:

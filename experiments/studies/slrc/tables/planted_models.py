@@ -71,7 +71,8 @@ def _of_models(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[
             of_model = rows(every[measure.name, model])
             sides: dict[bool, list[float]] = {True: [], False: []}
             for row in of_model:
-                sides[bool(truth_of(name, str(row["item"])))].append(row["score"])
+                if (true := truth_of(name, str(row["item"]))) is not None:
+                    sides[true].append(row["score"])
             against = name
             if sides[False] and not sides[True]:
                 against = reference_of(PLANTS[name]) or ""
