@@ -106,13 +106,9 @@ def _by_forest(
     def reduce(here: list[int], logits: Tensor) -> None:
         at = [i for i, node in enumerate(here) if node in tokens]
         of_nodes = [here[i] for i in at]
-<<<<<<< HEAD
-        of_rows = scored(model, logits[at], [tokens[node] for node in of_nodes])
-=======
         # an index copies the logits, (A, V) floats
-        scored = logits if len(at) == len(here) else logits[at]
-        of_rows = _scored(model, scored, [tokens[node] for node in of_nodes])
->>>>>>> cpu
+        read = logits if len(at) == len(here) else logits[at]
+        of_rows = scored(model, read, [tokens[node] for node in of_nodes])
         scores.update(zip(of_nodes, of_rows, strict=True))
         for node, row in zip(here, logits, strict=True):
             if node in firsts:
