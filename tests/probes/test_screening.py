@@ -28,14 +28,13 @@ def test_with_all_later_steps_anew_the_estimate_is_exact(at: int) -> None:
     assert whole.tokens == whole.later
 
 
-def test_an_estimate_computes_few_tokens_and_finds_the_step_that_is_read() -> None:
+def test_an_estimate_computes_few_tokens_and_is_near_exact_removal() -> None:
     model, traces = planted("faithful_5")
     few = estimates(model, traces[0], ASKING)
     assert all(a <= b for a, b in zip(few.tokens, few.later, strict=True))
     assert sum(few.tokens) < 0.7 * sum(few.later)
+    assert few.log_odds == pytest.approx(exact("faithful_5", 0), abs=0.15)
     size = [abs(x or 0) for x in few.log_odds]
-    of_exact = [abs(x or 0) for x in exact("faithful_5", 0)]
-    assert int(np.argmax(size)) == int(np.argmax(of_exact))
     screen = Screen(model, traces[0], ASKING, 1)
     assert screen.steps() == [traces[0].counted_steps[int(np.argmax(size))].index]
     assert screen.fields["estimated_log_odds"] == pytest.approx(few.log_odds, abs=1e-5)
