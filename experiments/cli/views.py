@@ -112,7 +112,7 @@ def annotate(
         ),
     ] = None,
 ) -> int:
-    """Label chains of thought by hand: two annotators, three rounds; or in Label Studio.
+    """Label chains of thought by hand: two annotators, three rounds.
 
     With --as, a page for one annotator is served until Ctrl-C. With --export, the agreement of the
     two is printed. The last line printed is the folder with the labels that both agree on, in the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -70,6 +71,21 @@ def test_a_trace_that_a_run_would_exclude_is_refused_with_the_reason(model: inte
     (cut,) = faithscope.make_traces(model, asked, TraceSettings(max_new_tokens=3))
     with pytest.raises(ValueError, match=r"cannot be probed \(fewer_than_2_steps\)"):
         faithscope.measure(model, cut, "tracing")
+
+
+def test_chains_with_short_steps_come_with_the_setting_that_takes_them() -> None:
+    model = faithscope.load("bundled:smollm2-135m", verify_model=False)
+    text = "3 boxes of 4 pens are 12 pens. 12 - 2 = 10."
+    rows = [{"question": "How many pens are left?", "reasoning": text, "answer": 10}]
+    (short,) = faithscope.given_traces(model, rows)
+    with pytest.raises(ValueError, match=r"settings=TraceSettings\(min_step_chars=(\d+)\)") as said:
+        faithscope.measure(model, short, "tracing")
+    (helps,) = re.findall(r"min_step_chars=(\d+)", str(said.value))
+    (trace,) = faithscope.given_traces(
+        model, rows, settings=TraceSettings(min_step_chars=int(helps))
+    )
+    assert len(trace.counted_steps) == 2
+    assert faithscope.measure(model, trace, "tracing")
 
 
 def test_no_more_is_written_than_the_model_has_positions_for(

@@ -16,10 +16,12 @@ from faithscope.experiments.data.given.question_of_chain import question_of_chai
 from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion
+from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import probe_problem
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.engine.traces.units import unanswerable
 from faithscope.interp.errors import did_you_mean
+from faithscope.interventions import MIN_CHARS
 from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.record import KEYS, Record
@@ -159,7 +161,7 @@ def measure(
         raise ConfigError([problem])
     if (reason := exclusion(trace)) and not PROBES[probe].on_excluded:
         raise ValueError(
-            f"trace of {trace.question.id!r} cannot be probed ({reason}); make another"
+            f"trace of {trace.question.id!r} cannot be probed ({reason}); {_remedy(trace, reason)}"
         )
     given = trace.origin.given
     if given is not None and unanswerable(probe, given.kind):
@@ -177,6 +179,18 @@ def measure(
     asking = asking_for(model, chosen, trace)
     checked = _checked(kind, probe, settings | seeded)
     return Measured(PROBES[probe].measure(model, trace, asking, checked), trace)
+
+
+def _remedy(trace: Trace, reason: str) -> str:
+    texts = [[step.text for step in trace.steps]]
+    helps = min_chars_that_helps(texts, MIN_CHARS) if reason == FEW_STEPS else ""
+    if not helps:
+        return "make another"
+    settings = helps.replace("steps.min_chars", "TraceSettings(min_step_chars") + ")"
+    return (
+        f"its steps are short: make it with settings={settings}, which is in "
+        "faithscope.experiments.data.traces"
+    )
 
 
 def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> Settings:
