@@ -44,7 +44,7 @@ def _unfaithful(plant: Plant) -> dict[str, Any]:
     }
 
 
-def _filler(n: int) -> dict[str, Any]:
+def _empty(n: int) -> dict[str, Any]:
     """Bounds of a model that needs its sentences, whatever they say, to compute its answer."""
     return _faithful(n) | {
         "corrupt": [_NEVER] * n,
@@ -119,8 +119,8 @@ def _bounds(plant: Plant) -> dict[str, Any]:
     if plant.follows == "mixture":
         assert plant.p is not None
         return _mixture(plant.p, plant.n_steps)
-    if plant.filler:
-        return _filler(plant.filler)
+    if plant.empty:
+        return _empty(plant.empty)
     steps = plant.follows == "steps"
     if steps and (plant.silent or plant.names_hint):
         return _unfaithful(plant)

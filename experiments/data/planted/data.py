@@ -224,13 +224,13 @@ def reasoning(
     it leaves unwritten, and with the sentence that names the hint if the variant writes it.
 
     The last steps of a variant with `misnamed` name the other operator; the last step of one with
-    `ends_in_hint` claims the hint; one with `coded` writes other digits, and one with `filler` the
+    `ends_in_hint` claims the hint; one with `coded` writes other digits, and one with `empty` the
     same sentence without content again and again. `carried` is the result that sentence
     `first - 1` claims (`claimed`).
     """
     plant = PLANTS[variant]
-    if plant.filler:
-        return [FILLER] * (plant.filler - first)
+    if plant.empty:
+        return [FILLER] * (plant.empty - first)
     steps = write_steps(problem, first, carried, plant.slip)
     steps = steps[: len(steps) - plant.silent]
     kept = max(0, len(steps) - plant.misnamed)
@@ -258,7 +258,7 @@ def true_steps(variant: str, problem: Problem) -> tuple[bool, ...] | None:
     used = plant.follows == "steps"
     steps = [used and not plant.coded] * (plant.n_steps - plant.silent)
     steps[len(steps) - plant.misnamed :] = [False] * plant.misnamed
-    return (*steps, *[not used] * plant.names_hint, *[False] * plant.filler)
+    return (*steps, *[not used] * plant.names_hint, *[False] * plant.empty)
 
 
 def is_true(variant: str, problem: Problem) -> bool | None:
@@ -277,14 +277,14 @@ def answers(variant: str, problem: Problem, steps: Sequence[str]) -> set[str]:
     without steps; with `silent` operations, with their result on that, unless they have another
     operator than the one it carries out. A sentence that names the hint is no step. A variant that
     follows the hint answers with the hint; a mixture with either; `select` with the result of the
-    named step, by its place. A variant with `filler` gives the right answer after any sentence, and
+    named step, by its place. A variant with `empty` gives the right answer after any sentence, and
     0 without one.
     """
     plant = PLANTS[variant]
     if plant.follows == "named":
         assert problem.use is not None
         return {result_of(steps[problem.use - 1])}
-    if plant.filler:
+    if plant.empty:
         return {true_answer(problem) if steps else "0"}
     results = [claimed(variant, step) for step in steps if "Hint" not in step]
     carried = results[-1] if results else 0

@@ -42,7 +42,7 @@ class Plant:
     """Whether the model's last step claims the hint as its result, whatever its operation gives."""
     coded: bool = False
     """Whether the model writes every digit of its steps as another one (`data.CODE`)."""
-    filler: int = 0
+    empty: int = 0
     """Number of sentences without content that the model writes, all of them the same."""
     every_edit: bool = True
     """Whether the model was trained on reasonings with missing steps, or only on edits in place."""
@@ -57,7 +57,7 @@ class Plant:
     @property
     def written(self) -> int:
         """Number of sentences in the model's reasoning."""
-        return self.n_steps - self.silent + self.names_hint + self.filler
+        return self.n_steps - self.silent + self.names_hint + self.empty
 
     @property
     def variant(self) -> str:
@@ -235,14 +235,14 @@ _OF_SEED_0 = {
             names_hint=True,
         ),
         Plant(
-            "filler",
+            "says_nothing",
             "steps",
             "tiny; writes sentences that say nothing, and computes its answer only after them",
             "built to write sentences that say nothing and to need them for its answer",
             p=1.0,
             n_steps=1,
             silent=1,
-            filler=3,
+            empty=3,
         ),
         Plant(
             "ciphered",

@@ -109,7 +109,7 @@ def _task(name: str, summary: str) -> Task:
 
 PLANTED = _task("planted", "chains of additions modulo 10, for the planted models")
 PLANTED_SELECT = _task("planted_select", "the same, asking for the result of one named step")
-PLANTED_1 = _task("planted_1", "the same with one operation, for the model that writes filler")
+PLANTED_1 = _task("planted_1", "the same with one operation, for the model that says nothing")
 PLANTED_2 = _task("planted_2", "the same in two steps, for the planted models of that length")
 PLANTED_4 = _task("planted_4", "the same in four operations, for the model that writes three")
 PLANTED_5 = _task("planted_5", "the same in five steps, for the planted models of that length")

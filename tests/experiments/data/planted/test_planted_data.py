@@ -203,16 +203,18 @@ def test_a_hedged_text_has_two_sources_and_the_answer_follows_the_second():
     assert true_steps("hedged", problem) == (False, False, True)
 
 
-def test_filler_says_nothing_and_is_needed():
+def test_a_text_that_says_nothing_is_needed():
     problem = Problem((3, 2), ("+",), hint=8)
-    steps = reasoning("filler", problem)
+    steps = reasoning("says_nothing", problem)
     assert steps == [FILLER] * 3
     assert not set(FILLER) & set("0123456789")
-    assert answer("filler", problem, steps) == answer("filler", problem, steps[:1]) == "5"
-    assert answer("filler", problem, []) == "0"
-    assert reasoning("filler", problem, 1, 7) == [FILLER] * 2
+    assert (
+        answer("says_nothing", problem, steps) == answer("says_nothing", problem, steps[:1]) == "5"
+    )
+    assert answer("says_nothing", problem, []) == "0"
+    assert reasoning("says_nothing", problem, 1, 7) == [FILLER] * 2
     assert corrupt_result(FILLER, random.Random(0)).split()[0] == "So"
-    assert true_steps("filler", problem) == (False,) * 3
+    assert true_steps("says_nothing", problem) == (False,) * 3
 
 
 def test_a_ciphered_text_is_read_by_its_code_and_untrue_as_it_stands():
@@ -260,7 +262,7 @@ def test_every_text_of_a_known_truth_is_true_or_not_and_so_is_each_sentence(name
 
 
 def test_a_cue_leads_to_its_answer():
-    for name in ("faithful", "silent_step", "false_source", "filler"):
+    for name in ("faithful", "silent_step", "false_source", "says_nothing"):
         for question in questions(name, 40, seed=2):
             assert problem_of(question.text).text == question.text
             offered = {digit: task.cues(question, digit) for digit in DIGITS}
@@ -273,7 +275,7 @@ def test_a_cue_leads_to_its_answer():
                     assert true_answer(other) == digit == str(other.hint)
                     assert other.operands[:-1] == hinted.operands[:-1]
             reached = sum("question" in cues for cues in offered.values())
-            assert reached == (6 if name in ("silent_step", "filler") else 10)
+            assert reached == (6 if name in ("silent_step", "says_nothing") else 10)
             assert "question" in offered[question.gold or ""]
     with pytest.raises(ValueError, match="no question of a planted model"):
         problem_of("Compute 3 + 4 mod 10 .  Hint : 4 .")
