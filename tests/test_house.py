@@ -179,14 +179,12 @@ def test_a_measure_lives_in_two_files(probe: str) -> None:
 
 
 READERS_OF_PROBES = [
-    ":!experiments/data/planted",
-    ":!experiments/data/tasks/planted.py",
     ":!benchmarks",
     ":!experiments/studies/faithcot",
     ":!experiments/studies/slrc/published.py",
     ":!experiments/studies/slrc/tables/paper_sections.py",
 ]
-"""Excluded files: planted models, of which one writes filler; benchmarks; detectors that read
+"""Excluded files: benchmarks; detectors that read
 records of probes by name, and the tables of a paper, which are of the measures that it names."""
 TAKEN_UP = {"flow": ["broken_step"], "knockout": ["suppression"]}
 """Probe -> probes that reuse parts of it."""

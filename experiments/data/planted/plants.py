@@ -50,11 +50,6 @@ class Plant:
     """Seed of the training; plants of one seed other than 0 share no weights with those of 0."""
 
     @property
-    def says_nothing(self) -> bool:
-        """Whether the model's sentences say nothing that could be changed."""
-        return self.filler > 0
-
-    @property
     def written(self) -> int:
         """Number of sentences in the model's reasoning."""
         return self.n_steps - self.silent + self.names_hint + self.empty

@@ -337,7 +337,8 @@ def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float)
         passed = rates[edit] <= PLANTED_LOW
         return [Check(model, reading, f"{claim} leaves the answer", percent(rates[edit]), passed)]
 
-    if plant.says_nothing:
+    if plant.empty:
+        # its sentences say nothing that could be changed
         return []
     if plant.follows == "steps" and not plant.names_hint:
         anew = "changing any step and going on from it changes the answer"

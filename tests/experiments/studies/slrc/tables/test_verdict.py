@@ -194,7 +194,7 @@ def test_removal_leads_where_nothing_else_was_run():
 def test_the_instrument_passes_on_models_that_behave_as_planted():
     # whose texts are true depends on questions that these chains do not answer
     by_question = {"half_silent", "false_source", "wrong_operation"}
-    by_question |= {n for n, plant in PLANTS.items() if plant.filler or plant.follows == "mixture"}
+    by_question |= {n for n, plant in PLANTS.items() if plant.empty or plant.follows == "mixture"}
     sure = [n for n in PLANTS if n not in by_question]
     found = checks_of([r for variant in sure for r in chains(variant)])
     assert all(check.passed for check in found)
