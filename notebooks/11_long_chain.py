@@ -15,7 +15,7 @@
 #
 # A model such as DeepSeek-R1 writes hundreds of paragraphs, and turns within them ("Wait, …").
 # Removing each step takes a forward for each; answer tracing reads the whole chain in a few. Here a
-# think block of some forty steps is cut into thoughts, traced as a whole, and edited where a cheap
+# think block of some twenty steps is cut into thoughts, traced as a whole, and edited where a cheap
 # estimate says that it matters, and at a few random places that stand for the rest.
 
 # %%
