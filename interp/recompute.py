@@ -11,7 +11,7 @@ the text without the span.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -38,8 +38,8 @@ from faithscope.interp.read import choose_execution
 from faithscope.interp.rotation import Rotation
 from faithscope.interp.scoring import Place, Scoring, scorings
 
-_BLOCK = 128
-"""Most queries whose attention weights are held at once."""
+_WEIGHTS = 2**24
+"""Most attention weights that are held at once, unless one query has more."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,13 @@ class CachedText:
         """
         ends = self.model.number_ends if boundary == "number" else None
         (scoring,) = scorings(self.model, [labels], ends)
-        parts = [_Part.of(self.ids, omission, scoring) for omission in omissions]
+        parts = (_Part.of(self.ids, omission, scoring) for omission in omissions)
         scores: list[tuple[float, ...]] = []
+        tokens = 0
         for group in _packs(parts, self.model.chunk):
             scores += self._ask(group, scoring)
-        return scores, sum(len(part.forest) for part in parts)
+            tokens += sum(len(part.forest) for part in group)
+        return scores, tokens
 
     @torch.inference_mode()
     def _ask(self, parts: list[_Part], scoring: Scoring) -> list[tuple[float, ...]]:
@@ -173,8 +175,9 @@ class _Watched(Prefill):
     ) -> Tensor:
         out = super().attend(module, query, key, value, **kwargs)
         keys, values = self.cache.read(int(module.layer_idx))  # pyright: ignore
-        for at in range(0, query.shape[2], _BLOCK):
-            q = query[:, :, at : at + _BLOCK]
+        block = max(1, _WEIGHTS // (query.shape[1] * self.stop))
+        for at in range(0, query.shape[2], block):
+            q = query[:, :, at : at + block]
             p = self.start + at + q.shape[2]
             seen = causal_mask(q.shape[2], p, self._reach(module, p), q.device)
             mask = as_additive(seen[None, None], q.dtype)
@@ -185,7 +188,7 @@ class _Watched(Prefill):
             # attention up to each position, so that a span's is a difference of two
             upto = nn.functional.pad(mean.cumsum(1), (1, 0))
             first, last = self._bounds.clamp(max=p)
-            self.seen[at : at + _BLOCK] += (upto[:, last] - upto[:, first]).float()
+            self.seen[at : at + block] += (upto[:, last] - upto[:, first]).float()
             late = max(0, self._since - (p - len(mean)))
             self.read[:p] += mean[late:].sum(0).float() / (len(self.forest) - self._since)
         return out
@@ -260,7 +263,7 @@ class _Part:
         return scoring.scores(lambda place: scores[self.node(place)][place[2]], lambda _: -math.inf)
 
 
-def _packs(parts: Sequence[_Part], most: int) -> Iterator[list[_Part]]:
+def _packs(parts: Iterable[_Part], most: int) -> Iterator[list[_Part]]:
     """Parts that run in one forward: of at most `most` tokens, or one part alone."""
     pack: list[_Part] = []
     for part in parts:

@@ -133,9 +133,16 @@ class Screen:
     """Fields for every record of the trace, filled by `steps`: indices of the steps `screened`, and
     per counted step the `estimated_log_odds` that its removal costs the answer (None where
     infinite); or why the steps were `not_screened`."""
+    _chosen: Sequence[int] | None = None
 
     def steps(self) -> Sequence[int]:
-        """Indices of the steps whose removal has the largest estimated effect, rising."""
+        """Indices of the steps whose removal has the largest estimated effect, rising. They are
+        estimated once."""
+        if self._chosen is None:
+            self._chosen = self._estimated()
+        return self._chosen
+
+    def _estimated(self) -> Sequence[int]:
         if self.most is None:
             return ()
         if len(self.asking.answers) < 2:

@@ -44,6 +44,8 @@ class Work:
     forwards: int | None
     held: int | None
     """Most tokens whose keys and values are held at once."""
+    beside: int = 0
+    """Bytes of numbers that are held besides."""
 
 
 def calls_of(probe: str, size: Size, settings: Settings, sample: int | None = None) -> int:
@@ -98,13 +100,15 @@ def work(
             chain = [size.reasoning // branches.ends] * branches.ends
         packs, held = _packs([*chain, *own], size.prompt, budget)
         again = 0
-    tokens = whole + sum(own) + again
+    tokens, beside = whole + sum(own) + again, 0
     if screen is not None and edited.steps < size.steps:
         # one reading of the chain, and for each step the tokens that its estimate computes anew
         near = size.tokens * ANEW.steps + after
         far = sum(ANEW.mediating(size.tokens * i) for i in range(size.steps))
         tokens += whole + size.steps * near + far
-    return Work(calls, tokens, -(-tokens // CHUNK) + packs, held)
+        # the attention of every token to every step
+        beside = 4 * whole * size.steps
+    return Work(calls, tokens, -(-tokens // CHUNK) + packs, held, beside)
 
 
 def _packs(own: Sequence[int], shared: int, budget: int) -> tuple[int, int]:
@@ -153,9 +157,12 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
         of_model, files = config.of(model), files_of(model)
         own = [size for item, size in sizes if item.model == model]
         longest = max(own, key=lambda size: size.reasoning)
+        # one screen serves all probes of an item
+        screening = next((p for p in of_model.probes if PROBES[p].samples_steps), None)
         for probe in of_model.probes:
             settings = of_model.settings(probe)
-            limits = config.token_budget, config.steps.sample, config.steps.screen
+            screen = config.steps.screen if probe == screening else None
+            limits = config.token_budget, config.steps.sample, screen
             all_work = [work(probe, size, settings, *limits) for size in own]
             most = work(probe, longest, settings, *limits)
             if most.tokens is None:
@@ -169,7 +176,7 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
                     f"{sum(w.tokens or 0 for w in all_work):,}",
                     f"{most.tokens:,}",
                     f"{most.forwards:,}",
-                    "unknown" if memory is None else f"{memory / 2**30:.2f} GiB",
+                    "unknown" if memory is None else f"{(memory + most.beside) / 2**30:.2f} GiB",
                 )
             )
     exact = all(files_of(item.model).counts for item, _ in sizes)

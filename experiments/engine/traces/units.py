@@ -62,9 +62,19 @@ def api_decides(config: TracesConfig) -> dict[str, Any]:
 
 
 def measure(
-    probe: str, model: Model | TextModel, task: Task, trace: Trace, config: TracesConfig
+    probe: str,
+    model: Model | TextModel,
+    task: Task,
+    trace: Trace,
+    config: TracesConfig,
+    screens: dict[int, Screen] | None = None,
 ) -> list[Record]:
-    """The records of one probe of one trace; or a record of why its answers cannot be read."""
+    """The records of one probe of one trace; or a record of why its answers cannot be read.
+
+    Args:
+        screens: `id` of a trace -> its screen, which the probes of the trace share. A missing one
+            is added.
+    """
     given = trace.origin.given
     if given is not None and (reason := unanswerable(probe, given.kind)):
         return [record(trace, probe, "", config.seed, excluded=reason)]
@@ -74,7 +84,8 @@ def measure(
     asking = asking_for(model, task, trace)
     if not PROBES[probe].samples_steps:
         return PROBES[probe].measure(model, trace, asking, config.settings(probe))
-    screen = Screen(model, trace, asking, config.steps.screen)
+    own = Screen(model, trace, asking, config.steps.screen)
+    screen = own if screens is None else screens.setdefault(id(trace), own)
     trace = trace.sampling(config.steps.sample, config.seed, screen.steps)
     records = PROBES[probe].measure(model, trace, asking, config.settings(probe))
     if (inclusion := trace.inclusion) is None:

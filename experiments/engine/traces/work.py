@@ -48,6 +48,7 @@ from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Reply, Writing, no_reply
 from faithscope.probes.judge.spend import BudgetSpent
 from faithscope.probes.record import record
+from faithscope.probes.screening import Screen
 from faithscope.probes.text_model import NO_ROOM, Message, TextModel, Unanswered
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ class TraceWork(TextWorker[Item, Prompt]):
     def _probe(self, model: interp.Model, items: Sequence[Item]) -> None:
         """Take the missing probes of some items."""
         units: list[tuple[Item, str, Trace]] = []
+        screens: dict[int, Screen] = {}
         for item in items:
             if not self.index.is_done(item.key(TRACE), item.units[TRACE]):
                 continue
@@ -201,15 +203,24 @@ class TraceWork(TextWorker[Item, Prompt]):
         else:
             packs = [units] if units else []
         for pack in packs:
-            self._take(model, pack)
+            self._take(model, pack, screens)
 
-    def _take(self, model: interp.Model, units: Sequence[tuple[Item, str, Trace]]) -> None:
-        """Measure probes side by side, and store them."""
+    def _take(
+        self,
+        model: interp.Model,
+        units: Sequence[tuple[Item, str, Trace]],
+        screens: dict[int, Screen],
+    ) -> None:
+        """Measure probes side by side, and store them.
+
+        Args:
+            screens: as for `measure`; the traces of all units live as long.
+        """
         self.begin(model.name, *units[0][:2])
 
         def job(unit: tuple[Item, str, Trace]) -> Callable[[interp.Model], Records]:
             item, name, trace = unit
-            return lambda m: storable(measure(name, m, item.of, trace, self.config))
+            return lambda m: storable(measure(name, m, item.of, trace, self.config, screens))
 
         try:
             results = self.fitting(model, lambda: side_by_side(model, [job(u) for u in units]))
@@ -217,7 +228,7 @@ class TraceWork(TextWorker[Item, Prompt]):
             # what does not fit into memory together may fit alone
             if len(units) > 1:
                 for unit in units:
-                    self._take(model, [unit])
+                    self._take(model, [unit], screens)
                 return
             results = [error]
         seconds = self.since_last() / len(units)
