@@ -47,7 +47,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from faithscope import interp
-from faithscope.interp.answer_runs import _scored
+from faithscope.interp.answer_runs import scored
 from faithscope.interp.forest import Branch, Forest, id_array
 from faithscope.interp.model import Model
 from faithscope.interp.requested_positions import RequestedPositions
@@ -264,7 +264,7 @@ def _by_peer(
     def take(i: int, first: int, logits: Tensor) -> None:
         of_rows = paths[i][first : first + len(logits)]
         here = [(k, node) for k, node in enumerate(of_rows) if node in wanted]
-        read = _scored(model, logits[[k for k, _ in here]], [wanted[node] for _, node in here])
+        read = scored(model, logits[[k for k, _ in here]], [wanted[node] for _, node in here])
         scores.update(zip([node for _, node in here], read, strict=True))
 
     run(model, Sequences(sequences, [start - 1 for start in asked.starts]), take)
@@ -273,7 +273,7 @@ def _by_peer(
     keys, sets = list(beyond), [x.sets for x in beyond.values()]
 
     def take_last(i: int, _: int, logits: Tensor) -> None:
-        (after[keys[i]],) = _scored(model, logits[-1:], [sets[i]])
+        (after[keys[i]],) = scored(model, logits[-1:], [sets[i]])
 
     if further:
         run(model, Sequences(further, [len(ids) - 1 for ids in further]), take_last)

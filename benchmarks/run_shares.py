@@ -62,7 +62,7 @@ class Clock:
 def shares(config: Path, settings: list[str]) -> dict[str, float]:
     """Shares of the seconds of a run, in a folder of its own."""
     clock = Clock()
-    usual = {name: getattr(execute, name) for name in (*PHASES, "_forward")}
+    usual = {name: getattr(execute, name) for name in (*PHASES, "forward")}
     for name, function in usual.items():
         setattr(execute, name, clock.timing(PHASES.get(name, "forwards"), function))
     try:

@@ -98,7 +98,7 @@ def test_steps_of_a_block_of_columns_have_the_same_shapes(model: Model, probes):
         for _ in range(4):
             with Shapes() as noted:
                 state.advance()
-                logits = execute._forward(model, state, tokens, state.positions)
+                logits = execute.forward(model, state, tokens, state.positions)
                 tokens = logits.argmax(-1)
             steps.append(noted.calls)
     assert steps[1] == steps[2] == steps[3]

@@ -63,12 +63,12 @@ def test_a_mask_that_is_lost_is_caught(family: str, dtype: torch.dtype, monkeypa
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_a_position_off_by_one_is_caught(family: str, dtype: torch.dtype, monkeypatch):
-    run = execute._forward
+    run = execute.forward
 
     def shifted(model, read, tokens, positions, keep):
         return run(model, read, tokens, positions + (positions > 11), keep)
 
-    monkeypatch.setattr(execute, "_forward", shifted)
+    monkeypatch.setattr(execute, "forward", shifted)
     is_run_one_by_one(tiny(family, dtype), "a chain")
 
 
