@@ -14,7 +14,7 @@ FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 10_950,
     "interventions": 3_000,
-    "probes": 10_850,
+    "probes": 10_900,
     FIRST_FLOOR: 78_150,
     "experiments/analysis": 13_100,
     "experiments/cli": 2_450,
