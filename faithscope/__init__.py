@@ -7,7 +7,7 @@ Names are imported when first used: torch and transformers take seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ def _plants() -> dict[str, str]:
 register_scheme("planted", Scheme(_planted, _plants))
 
 
-def _drawn(trace: _Trace, records: Sequence[Mapping[str, Any]] = ()) -> str:
+def _drawn(trace: _Trace, records: Sequence[dict[str, Any]] = ()) -> str:
     from faithscope.experiments.studies.slrc.drawing import html
 
     return html(trace, records)

@@ -74,7 +74,7 @@ class Probe:
     """Parts of the task that the measure's numbers depend on."""
     calls: Callable[[Size, Any], int]
     """Number of continuations that are asked about, given size and settings."""
-    branches: Callable[[Size, Any], Branches] | None = None
+    branches: Callable[[Size, Any], Branches | None] | None = None
     """The branches that one trace takes besides its unedited chain, given size and settings; None
     if their tokens cannot be foretold."""
     quoted: Callable[[Size, Any], int] | None = None
@@ -115,7 +115,7 @@ def probe(
     *,
     words: tuple[Word, ...],
     calls: Callable[[Size, Any], int],
-    branches: Callable[[Size, Any], Branches] | None = None,
+    branches: Callable[[Size, Any], Branches | None] | None = None,
     quoted: Callable[[Size, Any], int] | None = None,
     reads_labels: bool = False,
     on_excluded: bool = False,

@@ -152,7 +152,8 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
     if not sizes:
         return []
     header = ("model", "probe", "tokens", "tokens of the longest", "its forwards", "its memory")
-    table, unknown = [header], []
+    unknown: list[str] = []
+    table: list[tuple[str, ...]] = [header]
     for model in dict.fromkeys(item.model for item, _ in sizes):
         of_model, files = config.of(model), files_of(model)
         own = [size for item, size in sizes if item.model == model]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.axes import PALE, Style, styles_for
@@ -172,7 +173,8 @@ def _found(results: Results) -> Iterator[str]:
         if r["violations"]
     ]
     history = groups(tables["training_history"], ["model", "method"])
-    still = [(k["model"], k["method"]) for k, of in history if of["gradient_norm"].max() == 0]
+    most = ((k, of["gradient_norm"].to_numpy(float)) for k, of in history)
+    still = [(k["model"], k["method"]) for k, norms in most if np.nanmax(norms) == 0]
     if still:
         yield listed(
             "Nothing was learnt",
