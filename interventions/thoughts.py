@@ -134,14 +134,10 @@ def thought_starts(text: str, least: int) -> tuple[int, ...]:
     starts = [
         at for at in sorted({*paragraph_starts(text), *turns}) if at in turns or _opens(text, at)
     ]
-    kept: list[int] = []
-    for i, at in enumerate(starts):
-        end = starts[i + 1] if i + 1 < len(starts) else len(text)
-        begins = kept[-1] if kept else at
-        if not kept or length_in_letters(text[begins:at]) >= least:
+    kept = starts[:1]
+    for at in starts[1:]:
+        if length_in_letters(text[kept[-1] : at]) >= least:
             kept.append(at)
-        elif end == len(text):
-            break
     return tuple(kept)
 
 
