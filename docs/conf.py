@@ -65,6 +65,7 @@ def _prepare(app: Sphinx) -> None:
         (DOCS / folder).mkdir()
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
+        text = text.replace("](docs/", "](../")
         text = re.sub(r"`?docs/([\w/]+\.md)`?", _linked, text)
         (DOCS / "project" / name.lower()).write_text(text, encoding="utf-8")
     for path in (ROOT / "notebooks").glob("*.ipynb"):
