@@ -22,10 +22,14 @@ draws of its own."""
 
 
 @contextmanager
-def rounding(model: Model, seed: int = 0) -> Iterator[None]:
+def rounding(model: Model, seed: int = 0, *, linear: bool = False) -> Iterator[None]:
     """In forwards within the context, all texts of a batch but the first are rounded otherwise:
     embeddings and every layer's output are multiplied by 1 + ε·u, with u uniform in [-1, 1] for
     each number and ε the dtype's epsilon.
+
+    Args:
+        linear: the output of every linear map is, too. Attention of a layer with large biases of
+            queries and keys (Qwen2.5's first) is rounded far more than its inputs are.
 
     Packed logits of tiny random models lie 0.4 to 0.8 times as far from plain ones as these
     lie from each other (root mean square over the vocabulary), in float32 and bfloat16 alike.
@@ -47,13 +51,22 @@ def rounding(model: Model, seed: int = 0) -> Iterator[None]:
 
     depth = model.n_layers
     lists = [m for m in model.hf.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]
-    parts = [model.hf.get_input_embeddings(), *(layer for layers in lists for layer in layers)]
+    layers = [layer for of_one in lists for layer in of_one]
+    parts = [model.hf.get_input_embeddings(), *layers]
+    if linear:
+        # each once, though a list of layers may lie within another
+        parts += dict.fromkeys(m for layer in layers for m in layer.modules() if _is_linear(m))
     handles = [part.register_forward_hook(moved) for part in parts]  # pyright: ignore
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _is_linear(module: nn.Module) -> bool:
+    weight = getattr(module, "weight", None)
+    return isinstance(weight, Tensor) and weight.dim() == 2
 
 
 def size(difference: Tensor) -> Tensor:

@@ -200,9 +200,9 @@ def eager(model: Model) -> Iterator[None]:
 @torch.inference_mode()
 def rows(model: Model, ids: Sequence[int]) -> Tensor:
     """(1 + COPIES, L, H, P) attention of the last token, as transformers alone computes it, and
-    with its layers rounded otherwise."""
+    with its layers and linear maps rounded otherwise."""
     batch = torch.tensor([list(ids)] * (1 + COPIES), device=model.device)
-    with eager(model), rounding(model):
+    with eager(model), rounding(model, linear=True):
         layers = model.hf(batch, output_attentions=True, use_cache=False).attentions
     return torch.stack([layer[:, :, -1].float().cpu() for layer in layers], dim=1)
 
