@@ -7,9 +7,10 @@ Letters used for shapes in this package: `B` branches, `N` trie nodes, `P` path 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -17,15 +18,30 @@ from numpy.typing import NDArray
 
 from faithscope.interp.edits import Edit
 
+_KEPT = 2**20
+"""Most nodes of all paths of a forest together with which they are kept."""
 _MARK = 32
 """Number of bits of a token id; the index of a node's set of edits stands above them."""
 
 
-Ids = Sequence[int] | NDArray[np.integer]
+@dataclass(frozen=True)
+class Joined:
+    """Token ids in two parts, of which many sequences may share the first."""
+
+    head: NDArray[np.integer]
+    tail: NDArray[np.integer]
+
+    def __len__(self) -> int:
+        return len(self.head) + len(self.tail)
+
+
+Ids = Sequence[int] | NDArray[np.integer] | Joined
 
 
 def id_array(ids: Ids) -> NDArray[np.integer]:
     """Token ids as an array; an array as it is."""
+    if isinstance(ids, Joined):
+        return np.concatenate([ids.head, ids.tail])
     return ids if isinstance(ids, np.ndarray) else np.fromiter(ids, np.int32, len(ids))
 
 
@@ -76,8 +92,8 @@ class Forest:
     """Position of the token in every sequence that passes through the node."""
     parent: Int[NDArray[np.int64], " N"]
     """Parent node of each node; -1 at a root."""
-    paths: tuple[NDArray[np.int64], ...]
-    """Per sequence, in the order given: its nodes from root to leaf."""
+    leaves: tuple[int, ...]
+    """Per sequence, in the order given: its last node."""
     mark: Int[NDArray[np.int64], " N"]
     """Per node, the index of its set of edits in `edits`; 0 for none."""
     edits: tuple[tuple[Edit, ...], ...] = ((),)
@@ -93,36 +109,40 @@ class Forest:
             raise ValueError("a forest needs at least one sequence")
         marks = _Marks()
         under = edits or [()] * len(sequences)
-        arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
-        if any(a.size == 0 for a in arrays):
+        if not all(map(len, sequences)):
             raise ValueError("a forest cannot hold an empty sequence")
-        order = _in_order(arrays)
+
+        # one at a time: thousands of sequences may share a text of thousands of tokens
+        def array(i: int) -> NDArray[np.integer]:
+            return marks.on(sequences[i], under[i])
+
+        order = _in_order(len(sequences), array)
         tokens: list[NDArray[np.integer]] = []
         depth: list[NDArray[np.int64]] = []
         parent: list[NDArray[np.int64]] = []
-        paths: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(arrays)
+        leaves = [0] * len(sequences)
         size = 0
-        before, path = arrays[order[0]][:0], np.empty(0, np.int64)
+        before, path = array(order[0])[:0], np.empty(0, np.int64)
         for i in order:
-            ids = arrays[i]
+            ids = array(i)
             shared = _common_prefix(before, ids)
             fresh = ids.size - shared
             nodes = np.arange(size, size + fresh)
             path = np.concatenate([path[:shared], nodes])
             if fresh:
-                tokens.append(ids[shared:])
+                tokens.append(ids[shared:].copy())
                 depth.append(np.arange(shared, ids.size))
                 parent.append(np.concatenate([path[shared - 1 : shared], nodes[:-1]]))
                 if not shared:
                     parent[-1] = np.concatenate([[-1], nodes[:-1]])
-            paths[i] = path
+            leaves[i] = int(path[-1])
             before, size = ids, size + fresh
         keys = np.concatenate(tokens).astype(np.int64)
         return cls(
             tokens=keys & ((1 << _MARK) - 1),
             depth=np.concatenate(depth),
             parent=np.concatenate(parent),
-            paths=tuple(paths),
+            leaves=tuple(leaves),
             mark=keys >> _MARK,
             edits=marks.sets,
         )
@@ -133,7 +153,12 @@ class Forest:
     @property
     def naive_tokens(self) -> int:
         """Tokens that one-by-one runs would process."""
-        return sum(p.size for p in self.paths)
+        return int(self.depth[list(self.leaves)].sum()) + len(self.leaves)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """Per sequence, in the order given: its nodes from root to leaf."""
+        return Paths(self)
 
     @property
     def limit(self) -> float:
@@ -205,12 +230,35 @@ class Forest:
         return tuple(reversed(spans))
 
 
+class Paths(Sequence[NDArray[np.int64]]):
+    """The nodes of each sequence of a forest, made when they are asked for. All are kept of a small
+    forest, and else the last: of a thousand cuts of a long text they would hold more than it."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        self._kept: dict[int, NDArray[np.int64]] = {}
+        self._small = forest.naive_tokens <= _KEPT
+
+    def __len__(self) -> int:
+        return len(self._forest.leaves)
+
+    def __getitem__(self, i: Any) -> Any:
+        leaf = self._forest.leaves[i]
+        if isinstance(i, slice):
+            return [self._forest.path(node) for node in leaf]
+        if leaf not in self._kept:
+            if not self._small:
+                self._kept.clear()
+            self._kept[leaf] = self._forest.path(leaf)
+        return self._kept[leaf]
+
+
 def size_of(sequences: Sequence[Ids], edits: Sequence[Sequence[Edit]] | None = None) -> int:
     """Number of nodes of the forest of `sequences`, which is not made."""
     marks = _Marks()
     under = edits or [()] * len(sequences)
     arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
-    return _nodes([arrays[i] for i in _in_order(arrays)])
+    return _nodes([arrays[i] for i in _in_order(len(arrays), arrays.__getitem__)])
 
 
 def split_by_budget(
@@ -255,7 +303,7 @@ def split_by_budget(
         whole = np.concatenate([id_array(sequences[i]), id_array(tails[i][-1])])
         return marks.on(whole, under[i])
 
-    in_order = _in_order(arrays)
+    in_order = _in_order(len(arrays), arrays.__getitem__)
     always = [i for i in in_order if i in set(repeat)]
     heads = [arrays[i] for i in always]
     whole, before = 0, []
@@ -315,22 +363,22 @@ class _Rest:
         return bool(a[shared] < b[shared]) if shared < min(a.size, b.size) else a.size < b.size
 
 
-def _in_order(arrays: Sequence[NDArray[np.integer]]) -> list[int]:
-    """Indices of the sequences in the order of their tokens; equal ones keep theirs.
+def _in_order(n: int, array: Callable[[int], NDArray[np.integer]]) -> list[int]:
+    """Indices of `n` sequences in the order of their tokens; equal ones keep theirs.
 
     The longest sequence is a trunk: of those before it, the ones that leave it first come first,
     and of those after it the ones that leave it last. Only those that leave it at one place are
     compared with each other.
     """
-    trunk = max(arrays, key=len)
+    trunk = array(max(range(n), key=lambda i: len(array(i))))
 
     def place(i: int) -> tuple[int, int, _Rest]:
-        ids = arrays[i]
+        ids = array(i)
         shared = _common_prefix(trunk, ids)
         above = shared < ids.size and (shared == trunk.size or ids[shared] > trunk[shared])
-        return int(above), -shared if above else shared, _Rest(ids[shared:])
+        return int(above), -shared if above else shared, _Rest(ids[shared:].copy())
 
-    return sorted(range(len(arrays)), key=place)
+    return sorted(range(n), key=place)
 
 
 def _nodes(ordered: Sequence[NDArray[np.integer]]) -> int:

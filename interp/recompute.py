@@ -38,7 +38,7 @@ from faithscope.interp.read import choose_execution
 from faithscope.interp.rotation import Rotation
 from faithscope.interp.scoring import Place, Scoring, scorings
 
-_WEIGHTS = 2**24
+_WEIGHTS = 2**22
 """Most attention weights that are held at once, unless one query has more."""
 
 
@@ -184,7 +184,7 @@ class _Watched(Prefill):
             whole = keys[:, :, :p], values[:, :, :p]
             weights = eager(module)(module, q, *whole, mask, **kwargs)[1]
             assert weights is not None
-            mean = weights[0, :, :, :p].double().mean(0).cpu()
+            mean = weights[0, :, :, :p].mean(0, dtype=torch.float64).cpu()
             # attention up to each position, so that a span's is a difference of two
             upto = nn.functional.pad(mean.cumsum(1), (1, 0))
             first, last = self._bounds.clamp(max=p)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from faithscope.interp.answered import Answered
 from faithscope.interp.edits import Edit
-from faithscope.interp.forest import Ids, id_array
+from faithscope.interp.forest import Ids, Joined, id_array
 from faithscope.interp.generation import Generation
 from faithscope.interp.leads import WATCHED, Lead
 from faithscope.interp.number_ends import TokenSet
@@ -37,8 +37,10 @@ class Behind(NamedTuple):
 class Further(NamedTuple):
     """The next tokens to score after a `Behind` token."""
 
-    ids: list[int]
-    """Token ids of the sequence up to the node."""
+    sequence: int
+    """Index of a sequence through the node."""
+    length: int
+    """Number of its tokens up to the node."""
     sets: set[int | TokenSet]
 
 
@@ -80,12 +82,12 @@ class RequestedPositions:
         for prefix, scoring, under in zip(arrays, scorings, edits, strict=True):
             asked.first.append(len(asked.sequences))
             for tail in scoring.tails:
-                asked.sequences.append(np.concatenate([prefix, id_array(tail)]))
+                asked.sequences.append(Joined(prefix, id_array(tail)))
                 asked.starts.append(len(prefix))
                 asked.edits.append(under)
         if written:
             replayed = id_array([x.candidate for x in written[:-1]])
-            asked.sequences.append(np.concatenate([arrays[0], replayed]))
+            asked.sequences.append(Joined(arrays[0], replayed))
             asked.starts.append(len(prefixes[0]))
             asked.edits.append(edits[0])
         return asked
@@ -118,8 +120,8 @@ class RequestedPositions:
             for way in scoring.beyond(self._reader(scores, paths, first)):
                 behind = self._behind(paths, first, way)
                 tail, read, _ = way.place
-                ids = id_array(self.sequences[first + tail])[: self.starts[first] + read].tolist()
-                wanted.setdefault(behind, Further(ids, set())).sets.add(way.ids)
+                further = Further(first + tail, self.starts[first] + read, set())
+                wanted.setdefault(behind, further).sets.add(way.ids)
         return wanted
 
     def answers(
