@@ -8,8 +8,10 @@ chains. Exact removal reads the text without the step again; its graded effect i
 answer's log-odds in the scored reading.
 
 `spearman` is the rank correlation with it over all steps of all chains, with a bootstrap interval
-over chains; `within` its mean over chains of four steps or more; `slope` that of a least-squares
-line of exact on estimated drops through zero (1 is calibrated, below 1 the estimate is too large).
+over chains; `within` its mean over chains of four steps or more; `top` the share of the fifth of
+each chain's steps with the largest exact effects that are in the estimate's fifth; `slope` that of
+a least-squares line of exact on estimated drops through zero (1 is calibrated, below 1 the estimate
+is too large).
 `flips` of the likeliest answer under exact removal, how many of them the estimator has (`found`)
 and how many more it has (`false`). `anew` is the share of the later tokens that are computed anew,
 `tokens` and `seconds` are those of all forwards as shares of exact removal's, its one reading of
@@ -212,6 +214,7 @@ class Source:
                 "steps": len(x),
                 "spearman": _rank(x, y),
                 **dict(zip(("low", "high"), _interval(pairs), strict=True)),
+                "top": _top(pairs),
                 "within": _mean([_rank(*pair) for pair in pairs if len(pair[0]) > 3]),
                 "slope": float(x @ y / (y @ y)) if logit and (y @ y) > 0 else math.nan,
                 **_flips(exact, chains),
@@ -239,6 +242,18 @@ def _interval(pairs: list[tuple[np.ndarray, np.ndarray]]) -> list[float]:
         drawn = [pairs[i] for i in rng.integers(len(pairs), size=len(pairs))]
         values.append(_rank(*(np.concatenate([pair[k] for pair in drawn]) for k in (0, 1))))
     return np.nanquantile(values, [0.025, 0.975]).tolist()
+
+
+def _top(pairs: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Share found of the fifth of each chain's steps that has the largest exact effects."""
+    found = of_all = 0
+    for exact, estimated in pairs:
+        n = math.ceil(len(exact) / 5)
+        first = [
+            set(np.argsort(-np.abs(x), kind="stable")[:n].tolist()) for x in (exact, estimated)
+        ]
+        found, of_all = found + len(first[0] & first[1]), of_all + n
+    return found / of_all if of_all else math.nan
 
 
 def _mean(values: list[float]) -> float:

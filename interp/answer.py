@@ -228,5 +228,5 @@ def _in_another_shape(
         (answers,) = answer_runs.by_forests(model, [answer_runs.Pack.of(asked, [0], [None])])
         return answers
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
-    behind: list[Ids] = [np.append(s, s[-1]) for s in asked.sequences]
+    behind: list[Ids] = [np.append(s, s[-1]) for s in map(id_array, asked.sequences)]
     return answer_runs.by_loop(model, replace(asked, sequences=behind), [None])

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from faithscope.interp import continuation, execute
+from faithscope.interp import continuation, execute, writer
 from faithscope.interp.answered import Answered
 from faithscope.interp.edits import Edit
 from faithscope.interp.execute import Stop
@@ -98,7 +98,9 @@ def _by_forest(
     hand_on: Callable[[KeyValues, bool], Trunk],
 ) -> tuple[list[Answered], Trunk]:
     asked, forest, tokens = pack.asked, pack.forest, pack.tokens
-    decoded = list(dict.fromkeys(sorted((e for e in pack.ends if e.limit), key=lambda e: e.node)))
+    ends = list(dict.fromkeys(sorted((e for e in pack.ends if e.limit), key=lambda e: e.node)))
+    elsewhere = [end for end in ends if model.writer is not None and not end.edits]
+    decoded = [end for end in ends if end not in elsewhere]
     scores: dict[int, Scores] = {}
     leads = dict.fromkeys(pack.led, Lead(0, 0.0))
     firsts: dict[int, Tensor] = {end.node: torch.empty(0) for end in decoded}
@@ -124,7 +126,7 @@ def _by_forest(
     if beyond:
         keys, sets = list(beyond), [x.sets for x in beyond.values()]
 
-        def read(rows: list[int], logits: Tensor) -> None:
+        def behind(rows: list[int], logits: Tensor) -> None:
             of_rows = scored(model, logits, [sets[i] for i in rows])
             after.update(zip([keys[i] for i in rows], of_rows, strict=True))
 
@@ -134,12 +136,14 @@ def _by_forest(
             cache,
             [key.node for key in keys],
             [key.token for key in keys],
-            read,
+            behind,
             edits=[key.edits for key in keys],
         )
     trunk = hand_on(cache, not decoded)
+    ids = [forest.tokens[forest.path(end.node)].tolist() for end in elsewhere]
+    texts = _written(model, ids, [e.limit for e in elsewhere], [e.stop for e in elsewhere])
+    written = dict(zip(elsewhere, texts, strict=True))
     # decoding comes last, since it frees the cache
-    written: dict[End, Generation] = {}
     if decoded:
         generations = execute.decode(
             model,
@@ -151,7 +155,7 @@ def _by_forest(
             group_tokens=model.token_budget,
             edits=[end.edits for end in decoded],
         )
-        written = dict(zip(decoded, generations, strict=True))
+        written |= dict(zip(decoded, generations, strict=True))
     generated = [written.get(end) for end in pack.ends]
     return asked.answers(scores, after, forest.paths, generated, pack.places, leads), trunk
 
@@ -182,18 +186,36 @@ def by_loop(
                 if node in wanted:
                     leads[node] = _lead(row)
     after: dict[Behind, Scores] = {}
-    for key, (ids, sets) in asked.beyond(scores, paths).items():
+    for key, further in asked.beyond(scores, paths).items():
+        ids = id_array(asked.sequences[further.sequence])[: further.length].tolist()
         logits = loop_logits(model, [*ids, key.token], [-1], key.edits)
-        (after[key],) = scored(model, logits, [sets])
-    generated = [
-        continuation.continue_one_by_one(
-            model, id_array(asked.sequences[i])[: asked.starts[i]].tolist(), limit, stop=stop
-        )
-        if limit
-        else None
-        for i, limit, stop in zip(asked.first, asked.limits, stops, strict=True)
+        (after[key],) = scored(model, logits, [further.sets])
+    goes_on = [k for k, limit in enumerate(asked.limits) if limit]
+    prefixes = [
+        id_array(asked.sequences[i])[: asked.starts[i]].tolist()
+        for i in (asked.first[k] for k in goes_on)
     ]
+    texts = _written(
+        model, prefixes, [asked.limits[k] for k in goes_on], [stops[k] for k in goes_on]
+    )
+    written = dict(zip(goes_on, texts, strict=True))
+    generated = [written.get(k) for k in range(len(asked.limits))]
     return asked.answers(scores, after, paths, generated, places, leads)
+
+
+def _written(
+    model: LoadedModel,
+    prefixes: Sequence[Sequence[int]],
+    limits: Sequence[int],
+    stops: Sequence[Stop | None],
+) -> list[Generation]:
+    """Greedy continuations by the model's writer, or one by one where it has none."""
+    if model.writer is not None and prefixes:
+        return writer.write(model, prefixes, writer.greedy(model, limits), stops)
+    return [
+        continuation.continue_one_by_one(model, prefix, limit, stop=stop)
+        for prefix, limit, stop in zip(prefixes, limits, stops, strict=True)
+    ]
 
 
 def _lead(logits: Tensor) -> Lead:

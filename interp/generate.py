@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from faithscope.interp import continuation, execute
-from faithscope.interp.generation import Generation, check_penalty, each_of, seeds_of
+from faithscope.interp import continuation, execute, writer
+from faithscope.interp.generation import Generation, Sampling, check_penalty, each_of, seeds_of
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.penalty import Penalty
 from faithscope.interp.read import choose_execution
@@ -87,9 +87,9 @@ def generate_all(model: LoadedModel, requests: Sequence[GenerateRequest]) -> lis
     for i, r in enumerate(requests):
         check_penalty(r.repetition_penalty)
         if r.prompts:
-            how, _ = choose_execution(
-                model, r.prompts, "auto", room=each_of(r.max_new_tokens, len(r.prompts))
-            )
+            room = each_of(r.max_new_tokens, len(r.prompts))
+            how, _ = choose_execution(model, r.prompts, "auto", room=room)
+            how = "elsewhere" if model.writer is not None else how
             settings = (r.temperature, r.top_p, r.repetition_penalty, r.end_ids)
             alike.setdefault((how, *settings), []).append(i)
     written: list[list[Generation]] = [[] for _ in requests]
@@ -123,7 +123,10 @@ def _generate(
         if on_done:
             on_done(own, done[i])
 
-    if how == "loop":
+    if how == "elsewhere":
+        for i, text in enumerate(writer.write(model, prompts, _sampling(model, requests), stops)):
+            finish(i, text)
+    elif how == "loop":
         for i, prompt in enumerate(prompts):
             pick = None if choose is None else (lambda x, i=i: choose(x, [i]))
             began = time.perf_counter()
@@ -143,6 +146,22 @@ def _generate(
             end_ids=one.end_ids,
         )
     return [done[i] for i in range(len(prompts))]
+
+
+def _sampling(model: LoadedModel, requests: Sequence[GenerateRequest]) -> Sampling:
+    """The settings of all prompts of requests with the same settings of sampling."""
+    one = requests[0]
+    limits = [n for r in requests for n in each_of(r.max_new_tokens, len(r.prompts))]
+    return Sampling(
+        tuple(model.end_ids if one.end_ids is None else one.end_ids),
+        max(limits),
+        temperature=one.temperature,
+        top_p=one.top_p,
+        repetition_penalty=one.repetition_penalty,
+        seed=tuple(seed for r in requests for seed in seeds_of(r.seed, len(r.prompts))),
+        limits=tuple(limits),
+        leads=one.temperature == 0 and one.repetition_penalty == 1,
+    )
 
 
 def _greedy(logits: Tensor, rows: list[int]) -> Tensor:

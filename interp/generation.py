@@ -25,8 +25,8 @@ class Generation:
     """Wall time in seconds from the request until the end. Prompts in flight together overlap, so
     these times do not add up to the time of a batch."""
     gaps: tuple[float, ...] = field(default=(), compare=False)
-    """Per token of a greedy continuation written by `interp` (the end token's last): its logit
-    minus that of its best rival, in nats; empty for other continuations."""
+    """Per token of a greedy continuation (the end token's last): its logit minus that of its best
+    rival, in nats; empty for sampled ones, and where a backend was not asked (`Sampling.leads`)."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -63,6 +63,8 @@ class Sampling:
     backends."""
     limits: tuple[int, ...] | None = None
     """Most new tokens of each prompt, at most `max_new_tokens` each; None if that holds for all."""
+    leads: bool = False
+    """Whether vLLM gives the `Generation.gaps` of a greedy text; `interp` always does."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop_ids", tuple(sorted({int(i) for i in self.stop_ids})))

@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from faithscope.interp.backends import Backend
 from faithscope.interp.formats import ReasoningFormat
 from faithscope.interp.language import Speaks
 from faithscope.interp.number_ends import NumberEnds
@@ -32,6 +33,9 @@ class LoadedModel(Speaks):
     """Why packs are not run under FlexAttention; None if those large enough are."""
     graph_reason: str | None = "not tried"
     """Why steps of decoding are not replayed from CUDA graphs; None if they are."""
+    writer: Backend | None = None
+    """Backend that writes what this model is to write (answers, continuations), but for texts under
+    edits; None if they are written here."""
     token_budget: int = 32_768
     """Most trie tokens whose keys and values are held at once."""
     chunk: int = 1_024

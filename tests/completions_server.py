@@ -68,7 +68,7 @@ class Handler(loopback.Handler):
         )
         with self.server.lock:
             (said,) = Here(self.server.model).generate([asked["prompt"]], sampling)
-        ids = [*said.ids, *([] if said.end_id is None else [said.end_id])]
+        ids = list(said.tokens)
         choice = {
             "index": 0,
             "text": "never read",
@@ -76,6 +76,12 @@ class Handler(loopback.Handler):
             "token_ids": ids,
             "prompt_token_ids": asked["prompt"],
         }
+        if "logprobs" in asked:
+            # tokens are told apart by ids, and a rival's log-prob is all that is read of it
+            assert asked["return_tokens_as_token_ids"] is True
+            places = zip(ids, said.gaps, strict=True)
+            top = [{f"token_id:{i}": -0.5, "token_id:-1": -0.5 - gap} for i, gap in places]
+            choice["logprobs"] = {"top_logprobs": top}
         return {
             "id": "x",
             "object": "text_completion",

@@ -90,8 +90,12 @@ class _Engine:
         how = {k: getattr(params, k) for k in ("temperature", "top_p", "repetition_penalty")}
         sampling = Sampling(tuple(params.stop_token_ids), params.max_tokens, **how)
         (said,) = Here(self.model).generate([ids], sampling)
-        written = [*said.ids, *([] if said.end_id is None else [said.end_id])]
-        output = SimpleNamespace(token_ids=written, finish_reason=said.finish)
+        output = SimpleNamespace(token_ids=list(said.tokens), finish_reason=said.finish)
+        if params.logprobs is not None:
+            output.logprobs = [
+                {n: SimpleNamespace(logprob=x) for n, x in enumerate((-0.5, -0.5 - gap))}
+                for gap in said.gaps
+            ]
         return [SimpleNamespace(request_id=request_id, outputs=[output], finished=True)]
 
     def abort_request(self, request_ids: Sequence[str]) -> None:

@@ -27,6 +27,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.provenance import check_same
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable, why_failed
+from faithscope.interp.backends import BackendLost
 from faithscope.interp.errors import UserError
 from faithscope.interp.memory import shrink, within_memory
 from faithscope.probes.judge.spend import BudgetSpent
@@ -208,8 +209,11 @@ class Worker(ABC, Generic[Item]):
             seconds: time that the stage took; None takes the time since the last unit was stored.
 
         Raises:
-            UserError: `result` shows that the device has failed and takes no more work.
+            UserError: `result` shows that the device has failed and takes no more work, or is the
+                loss of the backend, which is no fault of the item: nothing is stored.
         """
+        if isinstance(result, BackendLost):
+            raise result
         failed = None
         if isinstance(result, Exception):
             failed = why_failed(result)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Generation, Sampling
 
 OnDone = Callable[[int, Generation], None]
@@ -20,6 +21,10 @@ OnEnded = Callable[[int, "Generation | BackendError"], None]
 
 class BackendError(RuntimeError):
     """A backend did not do what was asked; the message names the prompt and quotes the backend."""
+
+
+class BackendLost(UserError):
+    """A backend is gone and writes nothing more; the message says why."""
 
 
 class Backend(Protocol):

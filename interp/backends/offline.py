@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from faithscope.interp.backends import BackendError, Generates, OnEnded
-from faithscope.interp.backends.checks import check_room, written
+from faithscope.interp.backends import BackendError, BackendLost, Generates, OnEnded
+from faithscope.interp.backends.checks import LEADS, check_room, gap_of, written
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Sampling
 from faithscope.interp.memory import free, is_out_of_memory
@@ -67,7 +67,10 @@ class VllmOffline(Generates):
                     who = f"vLLM {self.version}"
                     try:
                         ids, finish = output.token_ids, output.finish_reason
-                        ended = written(i, who, ids, finish, sampling.stop_ids, limits[i], took)
+                        gaps = _gaps(output) if sampling.leads else ()
+                        ended = written(
+                            i, who, ids, finish, sampling.stop_ids, limits[i], took, gaps
+                        )
                     except BackendError as error:
                         ended = error
                     on_ended(i, ended)
@@ -103,8 +106,8 @@ class VllmOffline(Generates):
             # after any error of a step it is unknown which prompts are still intact
             raise self._died(error) from error
 
-    def _died(self, error: Exception) -> UserError:
-        return UserError(
+    def _died(self, error: Exception) -> BackendLost:
+        return BackendLost(
             f"model {self.name!r}: the engine of vLLM {self.version} ended ({_said(error)}); what "
             "it wrote is kept: run again, and it goes on from there. Its log above has the cause; "
             "where that is memory, lower max_model_len, or gpu_memory_utilization or max_num_seqs "
@@ -197,6 +200,10 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
+def _gaps(output: Any) -> list[float]:
+    return [gap_of(x.logprob for x in place.values()) for place in output.logprobs]
+
+
 def _params(sampling: Sampling, seed: int, most: int) -> Any:
     from vllm import SamplingParams  # pyright: ignore[reportMissingImports]
     from vllm.sampling_params import RequestOutputKind  # pyright: ignore[reportMissingImports]
@@ -211,5 +218,6 @@ def _params(sampling: Sampling, seed: int, most: int) -> Any:
         # the model's own end tokens count only where they are asked for
         ignore_eos=True,
         detokenize=False,
+        logprobs=LEADS if sampling.leads else None,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interp.backends import BackendError, Generates, OnEnded
-from faithscope.interp.backends.checks import check_room, written
+from faithscope.interp.backends.checks import LEADS, check_room, gap_of, written
 from faithscope.interp.backends.spread import Endpoint, Servers, spread
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Generation, Sampling
@@ -64,7 +64,8 @@ class VllmServer(Servers, Generates):
             )
             took = time.perf_counter() - began
             ids, finish = _read(reply, i, prompts[i], endpoint.url)
-            return written(i, endpoint.url, ids, finish, sampling.stop_ids, limits[i], took)
+            gaps = _gaps(reply, i, endpoint.url) if sampling.leads else ()
+            return written(i, endpoint.url, ids, finish, sampling.stop_ids, limits[i], took, gaps)
 
         # closed at once if `on_ended` raises, so that servers stop writing texts that nobody awaits
         with contextlib.closing(spread(self, len(prompts), ask)) as events:
@@ -221,7 +222,10 @@ def _request(
     endpoint: Endpoint, prompt: Sequence[int], sampling: Sampling, most: int, seed: int
 ) -> dict[str, Any]:
     """One prompt's request, with nothing left to the server's defaults."""
+    # by ids, not by strings, of which two tokens may have the same
+    leads = {"return_tokens_as_token_ids": True} if sampling.leads else {}
     return {
+        **({"logprobs": LEADS} if sampling.leads else {}),
         "model": endpoint.served_as,
         "prompt": [int(i) for i in prompt],
         "max_tokens": most,
@@ -231,6 +235,7 @@ def _request(
         "presence_penalty": 0,
         "frequency_penalty": 0,
         "extra_body": {
+            **leads,
             "return_token_ids": True,
             "repetition_penalty": sampling.repetition_penalty,
             "stop_token_ids": list(sampling.stop_ids),
@@ -261,3 +266,15 @@ def _read(reply: Any, i: int, prompt: Sequence[int], url: str) -> tuple[Sequence
             "it truncate prompts, or add tokens?"
         )
     return ids, choice.finish_reason
+
+
+def _gaps(reply: Any, i: int, url: str) -> list[float]:
+    """The lead of each token of a reply, in nats."""
+    log_probs = getattr(reply.choices[0], "logprobs", None)
+    places = getattr(log_probs, "top_logprobs", None)
+    if not places or any(len(place or ()) < LEADS for place in places):
+        raise BackendError(
+            f"prompt {i}: {url} gives no log-probs of the {LEADS} likeliest tokens back, by which "
+            "answers that are near ties are told; start it with --max-logprobs 2 or more"
+        )
+    return [gap_of(place.values()) for place in places]

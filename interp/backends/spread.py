@@ -17,8 +17,7 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from faithscope.interp.backends import BackendError
-from faithscope.interp.errors import UserError
+from faithscope.interp.backends import BackendError, BackendLost
 from faithscope.interp.generation import Generation
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def spread(servers: Servers, n: int, ask: Ask) -> Generator[Ended, None, None]:
     Leaving early, by an error or a closed iterator, cancels the requests in flight.
 
     Raises:
-        UserError: no server is left, or a server refuses the key or the model.
+        BackendLost: no server is left, or a server refuses the key or the model.
     """
     ended: queue.SimpleQueue[Ended | BaseException | None] = queue.SimpleQueue()
     loop = asyncio.new_event_loop()
@@ -181,7 +180,7 @@ class _Spread:
         self._lost[endpoint.url] = why
         if len(self._lost) == len({e.url for e in self._servers.endpoints}):
             each = "; ".join(f"{url}: {reason}" for url, reason in self._lost.items())
-            raise UserError(
+            raise BackendLost(
                 f"no server of {self._servers.name} answers any more ({each}); start them again, "
                 "and run again: what was written is kept"
             ) from error
@@ -198,7 +197,7 @@ class _Spread:
         """Put prompt `i` back into the queue, unless trying again is of no use."""
         self._tries[i] += 1
         if status in (401, 403, 404):
-            raise UserError(f"server {endpoint.url} refuses ({status}): {what}") from error
+            raise BackendLost(f"server {endpoint.url} refuses ({status}): {what}") from error
         if self._tries[i] < _TRIES and (status >= 500 or status in (408, 409, 429)):
             todo.put_nowait(i)
             return

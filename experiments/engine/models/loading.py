@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
+import torch
 from transformers.utils import logging as transformers_logging
 
 from faithscope import interp
@@ -121,6 +123,34 @@ def load_for_run(
         },
     )
     return model
+
+
+@contextmanager
+def written_by(
+    section: BackendSection, model: interp.Model, settings: WeightSettings, store: Store
+) -> Iterator[None]:
+    """Within the context, the backend of `section` writes what `model` would.
+
+    Raises:
+        UserError: as `open_backend`.
+    """
+    _, model.writer = open_backend(section, model.name, settings, options=_beside(model))
+    try:
+        by = model.writer.describe()
+        store.note_model(model.name, {f"probes_{key}": value for key, value in by.items()})
+        yield
+    finally:
+        model.writer.close()
+        model.writer = None
+
+
+def _beside(model: interp.Model) -> dict[str, Any]:
+    """Options of vLLM on a device that holds the model's weights already."""
+    if model.device.type != "cuda":
+        return {}
+    free, total = torch.cuda.mem_get_info(model.device)
+    # the other half is for packs and their keys and values
+    return {"gpu_memory_utilization": round(free / total / 2, 3)}
 
 
 def open_backend(

@@ -344,6 +344,7 @@ class _Names:
             name: UnitIds(
                 probe=name,
                 settings=of.decides(),
+                **config.generation.decides_of_probes(),
                 **(sample if PROBES[name].samples_steps else {}),
                 **versions(measure=PROBES[name].version),
             )

@@ -193,10 +193,26 @@ class GenerationConfig(BackendSection):
     """Sampling temperature; 0 is greedy."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
     """Probability mass of nucleus sampling, if temperature > 0."""
+    probes: StrictBool = False
+    """Whether the backend also writes the texts that probes need: answers after forced prefixes,
+    and regenerated chains. Texts under knockouts and patches are always written here."""
+
+    @model_validator(mode="after")
+    def _probes_of_another_backend(self) -> Self:
+        if self.probes and self.backend == "here":
+            raise ValueError(
+                "probes: backend 'here' writes their texts anyway; take backend 'vllm-server' or "
+                "'vllm', or leave this out"
+            )
+        return self
 
     def decides(self) -> dict[str, Any]:
         own = {"max_new_tokens", "temperature", "top_p"}
         return self.model_dump(include=own) | super().decides()
+
+    def decides_of_probes(self) -> dict[str, Any]:
+        """The backend, where it decides which tokens are written for probes."""
+        return {"written_by": self.backend} if self.probes else {}
 
 
 class CutConfig(Section):

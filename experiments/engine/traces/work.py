@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from faithscope.experiments.data.traces import (
     usual_tokens,
 )
 from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.models.loading import written_by
 from faithscope.experiments.engine.models.writing import HowWritten, Start, TextWorker, Unit
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
@@ -107,8 +109,9 @@ class TraceWork(TextWorker[Item, Prompt]):
             return
         subject = self.write(model)
         subject = subject or self.load_subject(model)
-        for some in self._at_once(subject, items):
-            self._probe(subject, some)
+        with written_for(self.config, subject, self.store):
+            for some in self._at_once(subject, items):
+                self._probe(subject, some)
 
     def _do_given(self, model: str, items: Sequence[Item]) -> None:
         """Encode given chains for a model, and probe them."""
@@ -119,10 +122,11 @@ class TraceWork(TextWorker[Item, Prompt]):
             ApiProbes(self, self.apis[model], self.config).take_all(items)
             return
         subject = self.load_subject(model)
-        for some in self._at_once(subject, items):
-            for item in some:
-                self._encode(subject, item)
-            self._probe(subject, some)
+        with written_for(self.config, subject, self.store):
+            for some in self._at_once(subject, items):
+                for item in some:
+                    self._encode(subject, item)
+                self._probe(subject, some)
 
     def _encode(self, reader: interp.Model | TextModel, item: Item) -> None:
         if TRACE not in self.missing(item):
@@ -238,6 +242,19 @@ class TraceWork(TextWorker[Item, Prompt]):
                 result = storable([excluded])
             self.begin(model.name, item, name)
             self.keep(item, name, result, seconds)
+
+
+def written_for(
+    config: TracesConfig, model: interp.Model, store: Store
+) -> AbstractContextManager[None]:
+    """A context in which the texts that probes of a model need are written as `generation` says.
+
+    Raises:
+        UserError: the backend is not available.
+    """
+    if not config.generation.probes:
+        return nullcontext()
+    return written_by(config.generation, model, config.model, store)
 
 
 def trace_settings(config: TracesConfig) -> TraceSettings:

@@ -149,6 +149,7 @@ class _Names:
             of_task = {
                 "cue": item.of.answer_cue,
                 "reprompt": item.of.necessity_prompt(item.question, "\0"),
+                **self.config.generation.decides_of_probes(),
             }
             yield EDITED, self._other(EDITED, trace=trace, written=written, **of_task)
         for (form, judge), ids in self.judged.items():

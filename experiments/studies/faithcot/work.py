@@ -13,7 +13,7 @@ from faithscope.experiments.engine.models.writing import Start, Unit
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.units import TRACE, Item
-from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork
+from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork, written_for
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.faithcot import judging
 from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
@@ -104,7 +104,8 @@ class EditedAnswers(Worker[Item]):
             return
         subject = self.load(model, self.config.model)
         trace = lambda item: to_trace(self.index.records(item.key(TRACE))[0])  # noqa: E731
-        self.each(subject, ready, EDITED, lambda item: self.answers(subject, item, trace(item)))
+        with written_for(self.config, subject, self.store):
+            self.each(subject, ready, EDITED, lambda item: self.answers(subject, item, trace(item)))
 
     def answers(self, model: interp.Model | TextModel, item: Item, trace: Trace) -> Records:
         written = self.index.records(item.key(WRITTEN))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from completions_server import CompletionsServer, Handler, fails, good
+from completions_server import CompletionsServer, Handler, dies, fails, good
 from planted_vllm import Vllm
 from planted_vllm import planted as planted_vllm
 from run_files import write_yaml
@@ -105,6 +106,65 @@ def test_traces_are_the_same_tokens_whoever_writes_them(
     assert {r["item"] for r in read_records(tmp_path / "run", "flow")} == set(found)
     if backend == "vllm-server":
         assert sum(len(asked["prompt"]) > 2 for asked in server.asked) == len(found)
+
+
+def assert_alike(a: Any, b: Any) -> None:
+    """Equal up to the rounding of log-probs, of which vLLM's leads are differences."""
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_alike(a[key], b[key])
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_alike(x, y)
+    elif isinstance(a, float):
+        assert a == pytest.approx(b, abs=2e-5, nan_ok=True)
+    else:
+        assert a == b
+
+
+def scored(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(r["item"], r["variant"]): r for r in read_records(folder / "run", "slrc")}
+
+
+@pytest.mark.parametrize("backend", ["vllm-server", "vllm"])
+def test_probes_measure_the_same_whoever_writes_their_texts(
+    tmp_path: Path, backend: str, server: CompletionsServer
+) -> None:
+    probes = {"probes": ["slrc"], "slrc": {"edits": ["remove", "regenerate"]}}
+    assert run(config(tmp_path / "here", **probes)) == 0
+    with writing(backend, server) as generation:
+        path = config(tmp_path / "there", generation=generation | {"probes": True}, **probes)
+        assert run(path) == 0
+    here, there = scored(tmp_path / "here"), scored(tmp_path / "there")
+    assert here.keys() == there.keys()
+    assert here
+    for at, record in here.items():
+        assert_alike(there[at], record)
+    facts = json.loads((tmp_path / "there" / "run" / "environment.json").read_text())
+    assert f'"probes_backend": "{backend}"' in json.dumps(facts)
+    if backend == "vllm-server":
+        assert len(server.asked) > 10 * ITEMS
+
+
+def test_a_lost_server_of_probes_ends_the_run_and_costs_no_item(
+    tmp_path: Path, server: CompletionsServer, in_process: dict[str, dict[str, Any]]
+) -> None:
+    generation = {"backend": "vllm-server", "endpoints": [server.url], "probes": True}
+    path = config(tmp_path, generation=generation, probes=["slrc"])
+    first = next(iter(in_process.values()))["prompt_ids"][0]
+    # the check that ids come back, and the traces; then it is gone
+    server.plan[first] = [good] * (len(in_process) + 3) + [dies]
+    assert run(path) == 2
+    assert traces(tmp_path).keys() == in_process.keys()
+    assert [r for r in read_records(tmp_path / "run", "slrc") if r.get("failed")] == []
+
+
+def test_what_this_process_writes_anyway_is_no_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="backend 'here' writes their texts anyway"):
+        load_config(config(tmp_path, generation={"probes": True}))
 
 
 def test_a_trace_that_fails_costs_no_other_and_is_written_at_the_next_start(
