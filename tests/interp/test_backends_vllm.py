@@ -7,12 +7,14 @@ import re
 import subprocess
 import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import vllm_here
 
 from faithscope import interp
+from faithscope.interp.answered import Answered
 from faithscope.interp.backends.here import Here
 from faithscope.interp.backends.server import connect
 from faithscope.interp.generation import Generation, Sampling
@@ -74,6 +76,36 @@ def test_a_server_of_vllm_writes_the_tokens_of_transformers(model: Model, tmp_pa
         assert running(url) == 0
 
 
+def test_a_server_of_vllm_writes_the_answers_of_forced_prefixes(model: Model, tmp_path: Path):
+    pytest.importorskip("openai")
+    folder = Path(resolve(BUNDLED).location)
+    text = [*model.prompt(QUESTIONS[0]).ids, *model.encode("17 + 25 is 17 + 20 + 5. So it is 42.")]
+    prefixes = [(*text[:n], *model.encode(" The answer is")) for n in range(40, len(text), 4)]
+    labels = [[model.encode(" 42"), model.encode(" 37")]] * len(prefixes)
+
+    def ends(text: str) -> bool:
+        return "." in text
+
+    def asked() -> list[Answered]:
+        return model.ask(prefixes, labels, 70, stop=ends)
+
+    here, generated = asked(), model.generate(prefixes[:2], 90, stop=ends)
+    with vllm_here.serving(folder, "smol", tmp_path / "log") as url:
+        model.writer = connect(BUNDLED, [url], location=str(folder))
+        try:
+            there, also = asked(), model.generate(prefixes[:2], 90, stop=ends)
+        finally:
+            model.writer = None
+    assert also == generated
+    assert [a.generated for a in there] == [a.generated for a in here]
+    for a, b in zip(there, here, strict=True):
+        assert a.log_probs == b.log_probs
+        assert a.generated is not None
+        assert b.generated is not None
+        # of kernels of another kind
+        assert a.generated.gaps == pytest.approx(b.generated.gaps, abs=1e-3)
+
+
 def running(url: str) -> float:
     """Requests that a server is at work on."""
     with urllib.request.urlopen(url.removesuffix("/v1") + "/metrics", timeout=10) as page:
@@ -90,6 +122,8 @@ if __name__ == "__main__":
     folder, prompts, stop_ids = sys.argv[1], *map(json.loads, sys.argv[2:])
     backend = load_offline("smol", folder, dtype="float32", max_model_len=2048, enforce_eager=True)
     sampling = Sampling(tuple(stop_ids), 48, repetition_penalty=1.2)
+    led = backend.generate(prompts[:1], Sampling(tuple(stop_ids), 12, leads=True))
+    print("LED", json.dumps([led[0].ids, led[0].gaps]))
 
     def full(i, generation):
         raise OSError("disk full")
@@ -121,6 +155,13 @@ def test_vllm_in_process_writes_the_tokens_of_transformers(model: Model, tmp_pat
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
     assert lines, done.stderr[-3000:]
+    (led,) = [line for line in done.stdout.splitlines() if line.startswith("LED ")]
+    ids, gaps = json.loads(led.removeprefix("LED "))
+    (here,) = Here(model).generate(
+        prompts[:1], replace(sampling, max_new_tokens=12, repetition_penalty=1.0)
+    )
+    assert tuple(ids) == here.ids
+    assert gaps == pytest.approx(here.gaps, abs=1e-3)
     said, order, what = json.loads(lines[0].removeprefix("FOUND "))
     found = [Generation(tuple(ids), finish, end) for ids, finish, end in said]
     assert found == Here(model).generate(prompts, sampling)
