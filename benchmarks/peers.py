@@ -2,8 +2,8 @@
 
 `python benchmarks/peers.py` writes `benchmarks/results/peers_<machine>.csv`. All ways of a measure
 run in one process, in turn; `ratio` is a way's seconds over those of `ours` in the same run, so
-above 1 ours is faster. `seconds` is process CPU time (wall time on a GPU), the median of the
-repeats.
+above 1 ours is faster. `seconds` is CPU time of the process and of those that it started (wall time
+on a GPU), the median of the repeats.
 
 Measures, of a question of 100 tokens and `T` steps of 25:
     early_answers   the next token after every number of steps
@@ -20,38 +20,53 @@ Ways:
                     in one left-padded batch of copies of it
     trunk_mask      the longest sequence first, then the rest of all others in forwards of up to
                     `MOST` tokens under a 4D mask over its cache; greedy tokens as depth_first
+    vllm            vLLM with prefix caching as a server of its own on as many cores, all prefixes
+                    in flight at once, each answered by one token and the log-probs of two (of
+                    `removal`, by 24 tokens); its cache is emptied before each repeat. It has no
+                    `tracing`: log-probs of given tokens turn the reading of its cache off
     ours            `Model.run` and `Model.ask`
 
 `naive` and `padded` are timed on some of the prefixes (`timed_prefixes`): three evenly spaced ones,
 and three of middle length (one in `tracing`, with all its spellings); their seconds are scaled by
 tokens to all of them. `gap` is the largest
 difference of a logit (of a label's log-prob in `tracing`) from `naive`, `same` the share of
-prefixes with the same greedy tokens.
+prefixes with the same greedy tokens (of `vllm`, the same likeliest token).
+
+vLLM is started from `--vllm PYTHON`, by default the one of the tests, if they have installed it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import statistics
+import time
+import urllib.request
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pandas as pd
+import psutil
 import torch
 from depth_first import shared_prefix
-from forest import probe_set, timed
+from forest import probe_set
+from generation_backends import python_with_vllm, serving
 from torch import Tensor
 from transformers import DynamicCache
 
 from faithscope import interp
 from faithscope.interp.answer_runs import scored
+from faithscope.interp.backends.server import VllmServer, connect
 from faithscope.interp.forest import Branch, Forest, id_array
+from faithscope.interp.generation import Sampling
 from faithscope.interp.model import Model
 from faithscope.interp.requested_positions import RequestedPositions
 from faithscope.interp.scoring import Scoring, scorings
+from faithscope.interp.sources import resolve
 
 KEYS = ["model", "dtype", "T", "measure", "way"]
 MOST, NEW_TOKENS, SAMPLED = 2_048, 24, 3
@@ -60,6 +75,7 @@ Layers = list[tuple[Tensor, Tensor]]
 Take = Callable[[int, int, Tensor], None]
 """Receives a sequence's index, a position, and the (n, V) logits from this position on."""
 Keep = Callable[[int, Layers], None]
+Outcome = TypeVar("Outcome")
 
 
 class Sequences(NamedTuple):
@@ -269,7 +285,7 @@ def _by_peer(
 
     run(model, Sequences(sequences, [start - 1 for start in asked.starts]), take)
     beyond = asked.beyond(scores, paths)
-    further = [[*x.ids, key.token] for key, x in beyond.items()]
+    further = [[*sequences[x.sequence][: x.length], key.token] for key, x in beyond.items()]
     keys, sets = list(beyond), [x.sets for x in beyond.values()]
 
     def take_last(i: int, _: int, logits: Tensor) -> None:
@@ -299,6 +315,32 @@ def calculation(model: Model, n_steps: int, every: int) -> tuple[list[list[int]]
     return [[*question, *reasoning[:i], *cue] for i in cuts], [list(x) for x in labels]
 
 
+def by_vllm(server: VllmServer, prefixes: list[list[int]], tokens: int) -> list[list[int]]:
+    """Greedy tokens after every prefix, with the log-probs of two, by a server with an empty
+    cache."""
+    address = server.endpoints[0].url.removesuffix("/v1") + "/reset_prefix_cache"
+    with urllib.request.urlopen(urllib.request.Request(address, method="POST"), timeout=60):
+        pass
+    written = server.generate(prefixes, Sampling((), tokens, leads=True))
+    return [list(text.ids) for text in written]
+
+
+def seconds_of(model: Model, work: Callable[[], Outcome]) -> tuple[float, Outcome]:
+    """Seconds (see above), and what `work` returned."""
+
+    def clock() -> float:
+        if model.device.type == "cuda":
+            torch.cuda.synchronize()
+            return time.perf_counter()
+        own = psutil.Process()
+        times = [p.cpu_times() for p in (own, *own.children(recursive=True))]
+        return sum(t.user + t.system for t in times)
+
+    start = clock()
+    out = work()
+    return clock() - start, out
+
+
 def measures(
     model: Model, n_steps: int, every: int
 ) -> dict[str, tuple[list[list[int]], Callable[[str, list[list[int]]], Tensor | list[list[int]]]]]:
@@ -326,16 +368,28 @@ def some(way: str, prefixes: list[list[int]], most: int) -> list[int]:
 
 @torch.inference_mode()
 def measure(
-    model: Model, n_steps: int, name: str, ways: Sequence[str], repeats: int, every: int
+    model: Model,
+    server: VllmServer | None,
+    n_steps: int,
+    name: str,
+    ways: Sequence[str],
+    repeats: int,
+    every: int,
 ) -> pd.DataFrame:
     prefixes, work = measures(model, n_steps, every)[name]
+    tokens = NEW_TOKENS if name == "removal" else 1
+
+    def made(way: str, own: list[list[int]]) -> Tensor | list[list[int]]:
+        return work(way, own) if way != "vllm" or server is None else by_vllm(server, own, tokens)
+
+    ways = [way for way in ways if way != "vllm" or (server and name != "tracing")]
     most = 1 if name == "tracing" else SAMPLED
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     outs: dict[str, Tensor | list[list[int]]] = {}
     for _ in range(repeats):
         for way in ways:
             own = [prefixes[i] for i in some(way, prefixes, most)]
-            took, _, outs[way] = timed(model, lambda way=way, own=own: work(way, own))
+            took, outs[way] = seconds_of(model, lambda way=way, own=own: made(way, own))
             seconds[way].append(took * sum(map(len, prefixes)) / sum(map(len, own)))
             print(f"T={n_steps} {name} {way}: {took:.2f} s", flush=True)
     rows, reference = [], dict(zip(some("naive", prefixes, most), outs["naive"], strict=True))
@@ -349,7 +403,9 @@ def measure(
         row |= {"seconds": round(statistics.median(seconds[way]), 3)}
         pairs = zip(seconds[way], seconds["ours"], strict=True)
         row |= {"ratio": round(statistics.median(a / b for a, b in pairs), 3)}
-        if name == "removal":
+        if way == "vllm" and name != "removal":
+            row |= {"same": sum(a == [int(b.argmax())] for a, b in both) / len(both)}  # pyright: ignore
+        elif name == "removal":
             row |= {"same": sum(a[:NEW_TOKENS] == b for a, b in both) / len(both) if both else None}
         else:
             row |= {"gap": max((float((a - b).abs().max()) for a, b in both), default=None)}  # pyright: ignore
@@ -363,23 +419,35 @@ def main() -> None:
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--steps", default="10,20,40")
     parser.add_argument("--measures", default="early_answers,removal,slrc,tracing")
-    parser.add_argument("--ways", default="naive,padded,depth_first,trunk_mask,ours")
+    parser.add_argument("--ways", default="naive,padded,depth_first,trunk_mask,vllm,ours")
     parser.add_argument("--every", type=int, default=5, help="tokens between cuts of `tracing`")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--machine", default=platform.node() or "machine")
+    parser.add_argument("--vllm", default="auto", help="auto, no, or an interpreter that has it")
     args = parser.parse_args()
     model = interp.load(args.model, dtype=args.dtype, verify_model=False)
     _ = model.number_ends
     out = Path(__file__).parent / "results" / f"peers_{args.machine}.csv"
-    for n_steps in map(int, args.steps.split(",")):
-        for name in args.measures.split(","):
-            table = measure(model, n_steps, name, args.ways.split(","), args.repeats, args.every)
-            table.insert(0, "model", args.model)
-            table.insert(1, "dtype", model.dtype)
-            table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
-            if out.is_file():
-                table = pd.concat([pd.read_csv(out), table]).drop_duplicates(KEYS, keep="last")
-            table.to_csv(out, index=False)
+    ways, depths = args.ways.split(","), [int(n) for n in args.steps.split(",")]
+    python = python_with_vllm(args.vllm) if "vllm" in ways else None
+    with ExitStack() as stack:
+        server = None
+        if python is not None:
+            # lets its cache be emptied
+            os.environ["VLLM_SERVER_DEV_MODE"] = "1"
+            room = 400 + NEW_TOKENS + 2 * 25 * max(depths)
+            url = stack.enter_context(serving(python, model, room, ["--enable-prefix-caching"]))
+            location = str(resolve(args.model).location)
+            server = connect(args.model, [url], location=location, wait_s=600)
+        for n_steps in depths:
+            for name in args.measures.split(","):
+                table = measure(model, server, n_steps, name, ways, args.repeats, args.every)
+                table.insert(0, "model", args.model)
+                table.insert(1, "dtype", model.dtype)
+                table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
+                if out.is_file():
+                    table = pd.concat([pd.read_csv(out), table]).drop_duplicates(KEYS, keep="last")
+                table.to_csv(out, index=False)
 
 
 if __name__ == "__main__":
