@@ -248,7 +248,8 @@ def scored(
         for (i, token), x in zip(singles, (logits[rows, ids] - totals[rows]).tolist(), strict=True):
             scores[i][token] = x
     for token_set, rows in rows_of.items():
-        together = token_set.logsumexp(logits[rows]) - totals[rows]
+        at = torch.tensor(rows, device=logits.device)
+        together = token_set.logsumexp(logits, at) - totals[at]
         for i, x in zip(rows, together.tolist(), strict=True):
             scores[i][token_set] = x
     return scores

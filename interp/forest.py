@@ -177,8 +177,7 @@ class Forest:
 
     def path(self, node: int) -> NDArray[np.int64]:
         """Nodes from the root to `node`, both included."""
-        spans = self._spans(node)
-        return np.concatenate([np.arange(a, b) for a, b in spans])
+        return np.flatnonzero(self.end[: node + 1] > node)
 
     def runs(self, start: int, stop: int) -> list[Run]:
         """The runs that nodes `start`..`stop` fall into, in order."""

@@ -68,11 +68,13 @@ class TokenSet:
 
     ids: Tensor
 
-    def logsumexp(self, logits: Tensor) -> Tensor:
-        """The logsumexp of these ids' (…, V) logits; minus infinity where there are none."""
+    def logsumexp(self, logits: Tensor, rows: Tensor) -> Tensor:
+        """The logsumexp of these ids' logits in rows of (A, V); minus infinity where there are no
+        ids."""
         import torch
 
-        return torch.logsumexp(logits[..., self.ids.to(logits.device)], -1)
+        # by both indices at once: whole rows of logits are not copied
+        return torch.logsumexp(logits[rows[:, None], self.ids.to(logits.device)], -1)
 
 
 Continuation = tuple[tuple[int, ...], TokenSet]
