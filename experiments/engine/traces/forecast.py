@@ -32,6 +32,9 @@ CHARACTERS_PER_TOKEN = 4
 BUDGET, CHUNK, WATCHED = 32_768, 1_024, 64
 """The engine's own numbers (`interp.loaded`, `interp.leads`): most tokens whose keys and values are
 held, most tokens of a forward, and the last tokens of the chain that every pack runs again."""
+CODE, WEIGHTS = 470 * 2**20, 2**22
+"""Bytes of Python and its libraries, and the most attention weights that a screen holds at once
+(`interp.recompute`)."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,12 @@ class Work:
     forwards: int | None
     held: int | None
     """Most tokens whose keys and values are held at once."""
+    longest: int = 0
+    """Tokens of the longest text."""
+    read: int = 0
+    """Most tokens of a forward after which the next token is scored."""
     beside: int = 0
-    """Bytes of numbers that are held besides."""
+    """Bytes of ids and of a screen's numbers that are held besides."""
 
 
 def calls_of(probe: str, size: Size, settings: Settings, sample: int | None = None) -> int:
@@ -100,15 +107,21 @@ def work(
             chain = [size.reasoning // branches.ends] * branches.ends
         packs, held = _packs([*chain, *own], size.prompt, budget)
         again = 0
-    tokens, beside = whole + sum(own) + again, 0
+    # ids of all texts that begin at different places
+    tokens, beside = whole + sum(own) + again, 4 * sum(size.prompt + n for n in own)
+    if branches.ends:
+        beside = 2 * branches.ends * whole
+    # of the chain itself nothing is read, but for cuts, each of which begins on it
+    scored = (size.labels + 1) * len(own) if branches.scored else len(own)
+    read = min(CHUNK, max(1, CHUNK * scored // max(1, sum(own))))
     if screen is not None and edited.steps < size.steps:
         # one reading of the chain, and for each step the tokens that its estimate computes anew
         near = size.tokens * ANEW.steps + after
         far = sum(ANEW.mediating(size.tokens * i) for i in range(size.steps))
         tokens += whole + size.steps * near + far
-        # the attention of every token to every step
-        beside = 4 * whole * size.steps
-    return Work(calls, tokens, -(-tokens // CHUNK) + packs, held, beside)
+        # the attention of every token to every step, and of some queries by eager attention
+        beside += 4 * whole * size.steps + 4 * 4 * WEIGHTS
+    return Work(calls, tokens, -(-tokens // CHUNK) + packs, held, whole, read, beside)
 
 
 def _packs(own: Sequence[int], shared: int, budget: int) -> tuple[int, int]:
@@ -169,7 +182,7 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
             if most.tokens is None:
                 unknown.append(probe)
                 continue
-            memory = files.memory(most.held or 0, config.model.dtype)
+            memory = files.memory(most, config.model.dtype)
             table.append(
                 (
                     model,
@@ -177,13 +190,18 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
                     f"{sum(w.tokens or 0 for w in all_work):,}",
                     f"{most.tokens:,}",
                     f"{most.forwards:,}",
-                    "unknown" if memory is None else f"{(memory + most.beside) / 2**30:.2f} GiB",
+                    "unknown" if memory is None else f"{memory / 2**30:.2f} GiB",
                 )
             )
     exact = all(files_of(item.model).counts for item, _ in sizes)
     guess = f"tokens counted as characters / {CHARACTERS_PER_TOKEN} where no tokenizer is at hand"
-    lines = ["", *columns(table), "memory: weights, keys and values; about 0.5 GiB of code on top"]
+    lines = ["", *columns(table), "memory: of the process on a CPU, at its peak"]
     lines += [] if exact else [guess]
+    if any(item.question.kind == "number" for item, _ in sizes):
+        lines.append(
+            "not in the tokens: those behind separators of numbers (a mark after 7, which may "
+            "become 7.5), as many as the model finds likely; they can double a probe's tokens"
+        )
     if unknown:
         lines.append(f"not foretold: tokens of {', '.join(dict.fromkeys(unknown))}")
     return lines
@@ -242,17 +260,28 @@ class ModelFiles:
         of_head = c.get("head_dim") or width // heads
         return 2 * layers * (c.get("num_key_value_heads") or heads) * of_head * bytes_per_number
 
-    def memory(self, held: int, dtype: str) -> int | None:
-        """Bytes of the weights, and of the keys and values of so many tokens; None if not known.
+    def memory(self, work: Work, dtype: str) -> int | None:
+        """Bytes of a process that does some work, at its peak: code, weights, keys and values, and
+        what a forward makes on its way; None if not known.
 
         Args:
             dtype: the config's `model.dtype`; `auto` is taken for the CPU's, which holds the most.
         """
         width = 4 if dtype in ("auto", "float32") else 2
         of_token, parameters = self.token_bytes(width), self.parameters
-        if of_token is None or parameters is None:
+        if of_token is None or parameters is None or work.held is None:
             return None
-        return held * of_token + width * parameters
+        held = CODE + width * parameters + work.held * of_token + work.beside
+        return held + self._made(work, width)
+
+    def _made(self, work: Work, width: int) -> int:
+        """Bytes that a forward makes: masks, the numbers of a layer, and logits with the two copies
+        that scoring makes of them."""
+        c = self.config
+        wide, deep = c.get("hidden_size", c.get("n_embd", 0)), c.get("intermediate_size") or 0
+        # a mask is made as booleans, and twice as numbers
+        masks = CHUNK * work.longest * (1 + 2 * width)
+        return masks + CHUNK * width * (6 * wide + 3 * deep) + 3 * 4 * work.read * c["vocab_size"]
 
     @property
     def parameters(self) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from tiny_models import saved, tiny
 
 from faithscope import interp
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.traces.forecast import files_of, work
+from faithscope.experiments.engine.traces.forecast import CHUNK, CODE, Work, files_of, work
 from faithscope.experiments.engine.traces.plan import TracePlan, plan
 from faithscope.experiments.engine.traces.units import measure
 from faithscope.experiments.engine.traces.work import given_trace, trace_settings
@@ -151,7 +153,7 @@ def test_what_cannot_be_foretold_is_named(folder: Path) -> None:
     assert "not foretold: tokens of resample" in told
 
 
-def test_memory_is_that_of_weights_and_of_keys_and_values(folder: Path) -> None:
+def test_memory_is_that_of_weights_keys_and_values_and_of_a_forward(folder: Path) -> None:
     model, files = interp.load(str(folder / "model")), files_of(str(folder / "model"))
     assert files.parameters == pytest.approx(
         sum(p.numel() for p in model.hf.parameters()), rel=0.05
@@ -159,5 +161,41 @@ def test_memory_is_that_of_weights_and_of_keys_and_values(folder: Path) -> None:
     cache, _, _ = execute.prefill_prompts(model, [list(range(1, 101))])
     held = sum(x.nbytes for pair in cache.layers.values() for x in pair)
     assert files.token_bytes(4) == held // 100
-    assert files.memory(100, "auto") == held + 4 * (files.parameters or 0)
-    assert files_of("nobody/nothing").memory(100, "auto") is None
+    small, larger = (Work(1, 100, 1, 100, longest=n) for n in (100, 1_100))
+    told = files.memory(small, "auto")
+    assert told is not None
+    assert told > CODE + held + 4 * (files.parameters or 0)
+    # a mask of booleans and two of numbers, for each of a forward's tokens
+    assert files.memory(larger, "auto") == told + 9 * CHUNK * 1_000
+    assert files_of("nobody/nothing").memory(small, "auto") is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("probe", ["tracing", "knockout"])
+def test_the_memory_of_a_long_chain_is_what_its_process_takes(folder: Path, probe: str) -> None:
+    steps = [f"{i} apples and {i + 2} pears are {2 * i + 2} of them." for i in range(120)]
+    row = {"id": "a", "question": "How many?", "steps": steps, "answer": "240"}
+    (folder / "long.jsonl").write_text(json.dumps(row))
+    saved(tiny("llama", max_position_embeddings=16_384), folder / "long")
+    changes = {
+        "name": f"long-{probe}",
+        "model": {"name": str(folder / "long")},
+        "traces": {"path": str(folder / "long.jsonl"), "kind": "number"},
+        "probes": [probe],
+        **({"steps": {"sample": 10}} if probe == "knockout" else {}),
+    }
+    made = planned(folder, **changes)
+    (size,) = [made.size(item) for item in made.items]
+    foretold = work(probe, size, made.config.settings(probe), None, 10)
+    told = files_of(str(folder / "long")).memory(foretold, "auto")
+    measured = [sys.executable, "-c", PEAK, str(folder / "forecast.yaml")]
+    done = subprocess.run(measured, capture_output=True, text=True, check=True)
+    assert told == pytest.approx(1024 * int(done.stdout.split()[-1]), rel=0.2)
+
+
+PEAK = """
+import resource, sys
+from faithscope.experiments.cli import execute
+assert execute(["run", sys.argv[1], "--shard", "1/2"]) == 0
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
