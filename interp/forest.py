@@ -116,7 +116,7 @@ class Forest:
         def array(i: int) -> NDArray[np.integer]:
             return marks.on(sequences[i], under[i])
 
-        order = _in_order(len(sequences), array)
+        order = _in_order(list(map(len, sequences)), array)
         tokens: list[NDArray[np.integer]] = []
         depth: list[NDArray[np.int64]] = []
         parent: list[NDArray[np.int64]] = []
@@ -257,7 +257,7 @@ def size_of(sequences: Sequence[Ids], edits: Sequence[Sequence[Edit]] | None = N
     marks = _Marks()
     under = edits or [()] * len(sequences)
     arrays = [marks.on(ids, of) for ids, of in zip(sequences, under, strict=True)]
-    return _nodes([arrays[i] for i in _in_order(len(arrays), arrays.__getitem__)])
+    return _nodes([arrays[i] for i in _in_order(list(map(len, arrays)), arrays.__getitem__)])
 
 
 def split_by_budget(
@@ -302,7 +302,7 @@ def split_by_budget(
         whole = np.concatenate([id_array(sequences[i]), id_array(tails[i][-1])])
         return marks.on(whole, under[i])
 
-    in_order = _in_order(len(arrays), arrays.__getitem__)
+    in_order = _in_order(list(map(len, arrays)), arrays.__getitem__)
     always = [i for i in in_order if i in set(repeat)]
     heads = [arrays[i] for i in always]
     whole, before = 0, []
@@ -362,14 +362,14 @@ class _Rest:
         return bool(a[shared] < b[shared]) if shared < min(a.size, b.size) else a.size < b.size
 
 
-def _in_order(n: int, array: Callable[[int], NDArray[np.integer]]) -> list[int]:
-    """Indices of `n` sequences in the order of their tokens; equal ones keep theirs.
+def _in_order(lengths: Sequence[int], array: Callable[[int], NDArray[np.integer]]) -> list[int]:
+    """Indices of sequences of these lengths in the order of their tokens; equal ones keep theirs.
 
     The longest sequence is a trunk: of those before it, the ones that leave it first come first,
     and of those after it the ones that leave it last. Only those that leave it at one place are
     compared with each other.
     """
-    trunk = array(max(range(n), key=lambda i: len(array(i))))
+    trunk = array(max(range(len(lengths)), key=lengths.__getitem__))
 
     def place(i: int) -> tuple[int, int, _Rest]:
         ids = array(i)
@@ -377,7 +377,7 @@ def _in_order(n: int, array: Callable[[int], NDArray[np.integer]]) -> list[int]:
         above = shared < ids.size and (shared == trunk.size or ids[shared] > trunk[shared])
         return int(above), -shared if above else shared, _Rest(ids[shared:].copy())
 
-    return sorted(range(n), key=place)
+    return sorted(range(len(lengths)), key=place)
 
 
 def _nodes(ordered: Sequence[NDArray[np.integer]]) -> int:
