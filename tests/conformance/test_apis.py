@@ -159,7 +159,8 @@ def test_a_part_that_a_budget_stopped_goes_on_where_its_replies_lie(
     assert outputs(joined) == outputs(undisturbed)
 
 
-@every_study_in_time
+@pytest.mark.slow
+@every_study
 def test_after_kills_only_what_was_on_its_way_is_asked_again(
     case: Case, undisturbed_api: tuple[Path, Counter[str]], over_api: Setting, server: FaultServer
 ) -> None:

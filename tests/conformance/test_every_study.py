@@ -119,6 +119,7 @@ def test_a_report_needs_neither_data_nor_prompts(undisturbed: Path, tmp_path: Pa
     assert outputs(moved) == outputs(undisturbed)
 
 
+@pytest.mark.in_time(2)
 @every_study
 def test_its_scores_can_be_compared(study: str, undisturbed: Path, tmp_path: Path) -> None:
     if study == "toy":

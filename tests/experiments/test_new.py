@@ -55,6 +55,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(folder, *written(folder))
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_package_passes_the_tests_that_come_with_it(here: Path, kind: str) -> None:
     done = python(here, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"my_{kind}")
@@ -70,6 +71,7 @@ def test_a_new_package_is_written_as_this_repository_is(here: Path, kind: str) -
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_lists_and_runs_know_what_is_installed(here: Path) -> None:
     assert "\nmy_task " in faithscope(here, "list", "tasks").stdout
     models = ["--set", "model.name=bundled:smollm2-135m"]

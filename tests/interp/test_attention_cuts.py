@@ -75,6 +75,7 @@ CUTS = {
 }
 
 
+@pytest.mark.in_time(24)
 @pytest.mark.parametrize("name", CUTS)
 def test_a_knockout_is_an_additive_mask_in_eager_attention(tree_model: Model, name: str):
     cut, ask = CUTS[name], tuple(range(N))

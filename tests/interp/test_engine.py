@@ -26,6 +26,7 @@ def skip_without_flex(model: Model, execution: str) -> None:
 UNCOMPILED = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 
 
+@pytest.mark.in_time(24)
 @UNCOMPILED
 @pytest.mark.parametrize("execution", ["packed", "dense", "flex"])
 def test_forest_equals_one_by_one(tree_model: Model, execution):

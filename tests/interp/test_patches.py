@@ -62,6 +62,7 @@ def hooked(model: Model, ids: tuple[int, ...], site: Site, layer: int, donor: tu
     return logits
 
 
+@pytest.mark.in_time(12)
 @pytest.mark.parametrize("site", SITES)
 def test_own_values_change_no_bit(tree_model: Model, site: Site):
     own = states(tree_model, IDS)
@@ -71,6 +72,7 @@ def test_own_values_change_no_bit(tree_model: Model, site: Site):
         assert torch.equal(read.logits, own.logits)
 
 
+@pytest.mark.in_time(12)
 @pytest.mark.parametrize("site", SITES)
 def test_a_patch_is_a_plain_hook(tree_model: Model, site: Site):
     donor = states(tree_model, DONOR)

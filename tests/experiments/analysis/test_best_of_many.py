@@ -42,6 +42,7 @@ def said(joined: Joined) -> tuple[list[Sentence], list[str]]:
     return answers(tables, joined), cautions(tables, joined, of_labels)
 
 
+@pytest.mark.slow
 def test_p_values_are_those_of_a_permutation_test() -> None:
     rng = np.random.default_rng(0)
     n = 24
@@ -168,6 +169,7 @@ def test_what_is_true_is_named_with_its_equal_and_what_points_the_wrong_way() ->
     assert not any("within models" in s.words or "model and task" in s.words for s in sentences)
 
 
+@pytest.mark.slow
 def test_gaps_that_could_be_why_a_measure_tells_keep_it_from_being_named() -> None:
     rng = np.random.default_rng(6)
     n = 300

@@ -90,6 +90,7 @@ def of_every_probe() -> list[Record]:
 
 
 @pytest.mark.in_time(1)
+@pytest.mark.slow
 def test_of_every_probe_what_is_over_steps_has_a_row_per_unit(of_every_probe):
     def arrays(probe: str) -> list[tuple[Place, dict[str, Any]]]:
         return [(place_of(r), r["arrays"]) for r in of_every_probe if r["probe"] == probe]

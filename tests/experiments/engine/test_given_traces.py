@@ -235,6 +235,7 @@ def test_a_run_over_a_file(tmp_path: Path, own: list[Trace], capsys: Any) -> Non
     assert changed == [rows[0]["id"]]
 
 
+@pytest.mark.slow
 def test_answers_of_no_known_kind_leave_out_the_probes_that_read_them(
     tmp_path: Path, own: list[Trace]
 ) -> None:

@@ -48,6 +48,7 @@ def assert_alike(a: Any, b: Any) -> None:
         assert a == b
 
 
+@pytest.mark.slow
 def test_side_by_side_gives_what_one_after_the_other_gives(tmp_path: Path) -> None:
     folders = [run(config(tmp_path, f"at-once-{n}", items_at_once=n)).run_dir for n in (None, 1, 4)]
     one_by_one, *others = [records(folder) for folder in folders]

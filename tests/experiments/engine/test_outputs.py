@@ -143,6 +143,7 @@ def test_outputs_are_made_again_where_they_are_to_look_otherwise(
     assert FINISHED in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_outputs_are_made_again_by_other_code_or_libraries(
     config: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -115,6 +115,7 @@ def test_direct_answers_are_asked_where_the_trace_is_excluded(llama: Model, tmp_
     assert {p: p.read_bytes() for p in (outcome.run_dir / "records").iterdir()} == kept
 
 
+@pytest.mark.slow
 def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
     settings = {
         "model": {"name": saved(llama, tmp_path, positions=4096)},

@@ -39,6 +39,7 @@ def config(folder: Path, name: str, **changes: Any) -> RunConfig:
     return RunConfig.model_validate(values | changes)
 
 
+@pytest.mark.slow
 def test_unsampled_steps_have_no_numbers_and_sampled_ones_the_same(tmp_path: Path) -> None:
     whole = load_run(run(config(tmp_path, "whole")).run_dir)
     outcome = run(config(tmp_path, "sampled", steps={"sample": 2}))
@@ -155,6 +156,7 @@ def test_a_screen_takes_the_steps_of_largest_estimated_effect(tmp_path: Path) ->
     assert "4 for the largest estimated effect of their removal and the others at random" in page
 
 
+@pytest.mark.slow
 def test_a_screen_that_covers_all_steps_changes_no_table(tmp_path: Path) -> None:
     whole = run(config(tmp_path, "whole", probes=SAMPLING)).run_dir
     covered = run(config(tmp_path, "all", probes=SAMPLING, steps={"sample": 3, "screen": 2}))
@@ -193,6 +195,7 @@ def think_block(n: int) -> str:
     return "\n\n".join(blocks)
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("groups", [None, 5])
 def test_long_chains_are_cut_into_thoughts_or_groups_of_them(
     tmp_path: Path, plain: str, groups: int | None

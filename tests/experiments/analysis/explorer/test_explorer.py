@@ -371,6 +371,7 @@ def test_a_served_page_fetches_its_records_from_nowhere_else(
         serving.shutdown()
 
 
+@pytest.mark.slow
 def test_view_serves_a_comparison_alone_until_it_is_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

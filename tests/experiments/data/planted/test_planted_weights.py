@@ -39,6 +39,7 @@ def test_shipped_weights_reproduce_their_card(name):
         assert table[key] == pytest.approx(card["flips"][key], abs=0.2)
 
 
+@pytest.mark.in_time(8)
 @pytest.mark.parametrize("name", PLANTS)
 def test_the_folder_is_small_and_opens_with_transformers(name):
     folder = path(name)

@@ -112,6 +112,7 @@ def test_little_is_drawn_without_a_failure(fate):
     assert by_name["rf_waterfall"].figure is not None
 
 
+@pytest.mark.slow
 def test_one_model_leaves_out_what_needs_several():
     by_name = drawn(made_tables(made_up(n=4, people=0)))
     assert absent(by_name) == [*OF_SEVERAL, "rf_evaluator"]
