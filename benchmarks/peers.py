@@ -2,8 +2,8 @@
 
 `python benchmarks/peers.py` writes `benchmarks/results/peers_<machine>.csv`. All ways of a measure
 run in one process, in turn; `ratio` is a way's seconds over those of `ours` in the same run, so
-above 1 ours is faster. `seconds` is CPU time of the process and of those that it started (wall time
-on a GPU), the median of the repeats.
+above 1 ours is faster. `seconds` is CPU time of the process, for `vllm` with that of its server
+(wall time on a GPU), the median of the repeats.
 
 Measures, of a question of 100 tokens and `T` steps of 25:
     early_answers   the next token after every number of steps
@@ -325,7 +325,7 @@ def by_vllm(server: VllmServer, prefixes: list[list[int]], tokens: int) -> list[
     return [list(text.ids) for text in written]
 
 
-def seconds_of(model: Model, work: Callable[[], Outcome]) -> tuple[float, Outcome]:
+def seconds_of(model: Model, way: str, work: Callable[[], Outcome]) -> tuple[float, Outcome]:
     """Seconds (see above), and what `work` returned."""
 
     def clock() -> float:
@@ -333,7 +333,9 @@ def seconds_of(model: Model, work: Callable[[], Outcome]) -> tuple[float, Outcom
             torch.cuda.synchronize()
             return time.perf_counter()
         own = psutil.Process()
-        times = [p.cpu_times() for p in (own, *own.children(recursive=True))]
+        # an idle server takes time, too, which is none of another way's
+        others = own.children(recursive=True) if way == "vllm" else []
+        times = [p.cpu_times() for p in (own, *others)]
         return sum(t.user + t.system for t in times)
 
     start = clock()
@@ -389,7 +391,7 @@ def measure(
     for _ in range(repeats):
         for way in ways:
             own = [prefixes[i] for i in some(way, prefixes, most)]
-            took, outs[way] = seconds_of(model, lambda way=way, own=own: made(way, own))
+            took, outs[way] = seconds_of(model, way, lambda way=way, own=own: made(way, own))
             seconds[way].append(took * sum(map(len, prefixes)) / sum(map(len, own)))
             print(f"T={n_steps} {name} {way}: {took:.2f} s", flush=True)
     rows, reference = [], dict(zip(some("naive", prefixes, most), outs["naive"], strict=True))
