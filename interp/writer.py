@@ -54,14 +54,16 @@ def write(
             whole = replace(
                 part, ids=done[i].ids + part.ids, gaps=done[i].gaps + part.gaps, seconds=None
             )
-            done[i] = whole if stops[i] is None else _stopped(model, whole, stops[i])
+            done[i] = _stopped(model, whole, stops[i])
         going = [i for i in going if done[i].finish == "length" and len(done[i].ids) < limits[i]]
         most *= 2
     return done
 
 
-def _stopped(model: LoadedModel, text: Generation, stop: Stop) -> Generation:
-    """A text up to the first token at which its rule ends it."""
+def _stopped(model: LoadedModel, text: Generation, stop: Stop | None) -> Generation:
+    """A text up to the first token at which its rule, if it has one, ends it."""
+    if stop is None:
+        return text
     growing = GrowingText(model.tokenizer)
     for n, token in enumerate(text.ids, 1):
         if stop(growing.add(token)):

@@ -13,6 +13,7 @@ from tiny_models import saved, tiny
 
 from faithscope import interp
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.forecast import CHUNK, CODE, Work, files_of, work
 from faithscope.experiments.engine.traces.plan import TracePlan, plan
 from faithscope.experiments.engine.traces.units import measure
@@ -63,7 +64,7 @@ def planned(folder: Path, **more: Any) -> TracePlan:
     }
     path = folder / "forecast.yaml"
     path.write_text(json.dumps(values))
-    made = plan(load_config(path))
+    made = plan(load_config(path, must_be=TracesConfig))
     assert isinstance(made, TracePlan)
     return made
 
