@@ -14,6 +14,7 @@ from faithscope.interp.answered import Answered
 from faithscope.interp.backends import BackendError, BackendLost
 from faithscope.interp.backends.server import connect
 from faithscope.interp.edits import Knockout
+from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
 
@@ -99,10 +100,14 @@ def test_drawn_texts_are_one_request_each(there: Model, server: CompletionsServe
 
 
 def test_texts_under_edits_are_written_here(there: Model, server: CompletionsServer):
-    if not there.supports_tree:
-        pytest.skip("a model that runs one by one continues no edited prefix")
     prefix = bushy()[0]
     cut = (Knockout((4, None), (1, 2)),)
+    if not there.supports_tree:
+        # nobody continues an edited prefix there, and nothing is asked of the server
+        with pytest.raises(UserError, match=there.name):
+            there.ask([prefix], None, 8, edits=[cut])
+        assert server.asked == []
+        return
     under, plain = there.ask([prefix, prefix], None, 8, edits=[cut, ()])
     assert [a["prompt"] for a in server.asked] == [list(prefix)]
     there.writer = None

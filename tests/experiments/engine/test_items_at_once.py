@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alike import assert_alike
 
 from faithscope import load_run
 from faithscope.experiments.engine.run import run
@@ -35,17 +36,6 @@ def config(folder: Path, name: str, **changes: Any) -> RunConfig:
 def records(folder: Path) -> list[Record]:
     run = load_run(folder)
     return [r for name in FRAMES for r in getattr(run, name).to_dict("records")]
-
-
-def assert_alike(a: Any, b: Any) -> None:
-    if isinstance(a, list):
-        assert len(a) == len(b)
-        for x, y in zip(a, b, strict=True):
-            assert_alike(x, y)
-    elif isinstance(a, float):
-        assert a == pytest.approx(b, abs=2e-5, nan_ok=True)
-    else:
-        assert a == b
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alike import assert_alike
 from completions_server import CompletionsServer, Handler, dies, fails, good
 from planted_vllm import Vllm
 from planted_vllm import planted as planted_vllm
@@ -106,23 +107,6 @@ def test_traces_are_the_same_tokens_whoever_writes_them(
     assert {r["item"] for r in read_records(tmp_path / "run", "flow")} == set(found)
     if backend == "vllm-server":
         assert sum(len(asked["prompt"]) > 2 for asked in server.asked) == len(found)
-
-
-def assert_alike(a: Any, b: Any) -> None:
-    """Equal up to the rounding of log-probs, of which vLLM's leads are differences."""
-    assert type(a) is type(b)
-    if isinstance(a, dict):
-        assert a.keys() == b.keys()
-        for key in a:
-            assert_alike(a[key], b[key])
-    elif isinstance(a, list):
-        assert len(a) == len(b)
-        for x, y in zip(a, b, strict=True):
-            assert_alike(x, y)
-    elif isinstance(a, float):
-        assert a == pytest.approx(b, abs=2e-5, nan_ok=True)
-    else:
-        assert a == b
 
 
 def scored(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
