@@ -1,12 +1,13 @@
 """Probes of long chains: what each costs by the length of the chain.
 
 `python benchmarks/long_chains.py` writes `benchmarks/results/long_chains_<machine>.csv`, a row per
-probe and length. A tiny Llama (three layers of width 64, one token a letter) reads a synthetic
-chain of so many tokens in `STEPS` steps, or as many as the row says. Each row is measured in a
-process forked for it: process CPU seconds of the measure, tokens that forwards run, tokens that one
-forward for each text would run, and the peak of the process's memory above that before the measure.
-The growth of a column is its exponent in the length, from the row before; attention itself grows
-with the square.
+probe and length; rows of cases that are not measured again stay. A
+tiny Llama (three layers of width 64, one token a letter) reads a synthetic chain of so many tokens
+in `STEPS` steps, or as many as the row says. Each row is measured in a process forked for it:
+process CPU seconds of the measure, those of them outside the model's forwards, tokens that forwards
+run, tokens that one forward for each text would run, and the peak of the process's memory above
+that before the measure. The growth of a column is its exponent in the length, from the row before;
+attention itself, within forwards, grows with the square.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ STEPS = 6
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 """Name of a row -> probe and settings; with `sample`, so many of `steps` steps are edited, of
 which `screen` are those of largest estimated effect."""
-GROWING = ("seconds", "tokens", "naive_tokens", "peak_mib")
+GROWING = ("seconds", "outside_s", "tokens", "naive_tokens", "peak_mib")
 
 
 def long_model() -> Model:
@@ -97,6 +98,21 @@ def counting(model: Model) -> list[int]:
     return run
 
 
+def within_forwards(model: Model) -> list[float]:
+    """A list that gets the process CPU seconds of every forward of the model."""
+    seconds: list[float] = []
+    forward = model.hf.forward
+
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        began = time.process_time()
+        out = forward(*args, **kwargs)
+        seconds.append(time.process_time() - began)
+        return out
+
+    model.hf.forward = timed
+    return seconds
+
+
 def naive(model: Model) -> list[int]:
     """A list that gets the number of tokens of every text that the model is asked about."""
     texts: list[int] = []
@@ -118,7 +134,7 @@ def measured(case: str, length: int) -> dict[str, Any]:
     probe, settings = of["probe"], of["settings"]
     model = long_model()
     trace = long_trace(model, length, of.get("steps", STEPS))
-    run, texts = counting(model), naive(model)
+    run, within, texts = counting(model), within_forwards(model), naive(model)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     screen = Screen(model, trace, asking(), of.get("screen"))
@@ -131,6 +147,7 @@ def measured(case: str, length: int) -> dict[str, Any]:
         "length": len(trace.reasoning_ids),
         "steps": len(trace.steps),
         "seconds": round(seconds, 2),
+        "outside_s": round(seconds - sum(within), 2),
         "forwards": len(run),
         "tokens": sum(run),
         "naive_tokens": sum(texts),
@@ -145,6 +162,8 @@ def main() -> None:
     parser.add_argument("--machine", default=platform.node() or "machine")
     args = parser.parse_args()
     path = Path(__file__).parent / "results" / f"long_chains_{args.machine}.csv"
+    kept = pd.read_csv(path) if path.is_file() else pd.DataFrame({"probe": []})
+    kept = kept[~kept["probe"].isin(args.cases)]
     rows: list[dict[str, Any]] = []
     for case in args.cases:
         last: dict[str, Any] | None = None
@@ -155,7 +174,7 @@ def main() -> None:
             rows.append(row | {f"{name}_growth": _growth(name, last, row) for name in GROWING})
             last = row
             print(rows[-1], flush=True)
-            pd.DataFrame(rows).to_csv(path, index=False)
+            pd.concat([kept, pd.DataFrame(rows)]).to_csv(path, index=False)
 
 
 def _growth(name: str, before: dict[str, Any] | None, now: dict[str, Any]) -> float | None:

@@ -215,68 +215,6 @@ def kernel(module: nn.Module) -> Kernel:
     return ALL_ATTENTION_FUNCTIONS[name.removeprefix(_PREFIX)]
 
 
-def masked(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor,
-    *,
-    scaling: float | None = None,
-    **kwargs: Any,
-) -> tuple[Tensor, Tensor | None]:
-    """Masked attention of one sequence by the module's kernel, for sdpa without a copy of the keys
-    for every query head.
-
-    On a CPU that copy costs a short run half of its time. CUDA's masked kernels know no shared
-    heads: the H / K query heads that share a head of keys take the dimension of heads, and the
-    heads of keys that of sequences.
-    """
-    odd = kwargs.get("dropout") or kwargs.get("position_bias") is not None
-    if odd or is_eager(module):
-        return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)
-    attention = nn.functional.scaled_dot_product_attention
-    if query.device.type == "cpu":
-        shared = query.shape[1] != key.shape[1]
-        out = attention(query, key, value, attn_mask=mask, scale=scaling, enable_gqa=shared)
-        return out.transpose(1, 2).contiguous(), None
-    q = query[0].unflatten(0, (key.shape[1], -1))
-    k, v = (x[0][:, None].expand(-1, q.shape[1], -1, -1) for x in (key, value))
-    if mask.shape[1] > 1:
-        mask = mask[0].unflatten(0, q.shape[:2])
-    out = attention(q, k, v, attn_mask=mask, scale=scaling)
-    return out.permute(2, 0, 1, 3).flatten(1, 2)[None], None
-
-
-def one_query(
-    module: nn.Module,
-    query: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor,
-    *,
-    scaling: float | None = None,
-    **kwargs: Any,
-) -> tuple[Tensor, None]:
-    """Masked attention as transformers' sdpa computes it, for (B, H, 1, D) queries: one per
-    sequence.
-
-    The H / K query heads that share a head of keys take the dimension of queries, so that the (B,
-    K, P, D) keys are read once and never copied; a copy for each query head costs ten times the
-    attention itself.
-    """
-    if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
-        return kernel(module)(module, query, keys, values, mask, scaling=scaling, **kwargs)  # pyright: ignore
-    b, h, _, d = query.shape
-    grouped = (b, keys.shape[1], h // keys.shape[1])
-    if mask.shape[1] > 1:
-        mask = mask.reshape(*grouped, mask.shape[-1])
-    out = nn.functional.scaled_dot_product_attention(
-        query.reshape(*grouped, d), keys, values, attn_mask=mask, scale=scaling
-    )
-    return out.reshape(b, 1, h, values.shape[-1]), None
-
-
 def eager(module: nn.Module) -> Kernel:
     """The family's own plain attention, which also returns its weights."""
     return sys.modules[type(module).__module__].eager_attention_forward

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from faithscope.interp.attention import is_eager, kernel, masked, one_query
+from faithscope.interp.attention import is_eager, kernel
 from faithscope.interp.edits import Edit, Knockout
 from faithscope.interp.keyvalues import KeyValues, Rows
+from faithscope.interp.masked import mask_for, masked, one_query
 from faithscope.interp.masks import Cut, Reach, as_additive, without
 from faithscope.interp.placement import sent
 
@@ -211,11 +212,14 @@ class Decode:
         if name not in self._masks:
             seen = held & reach.sees(queries, keys)
             mask = self._of_rows(without(seen, cuts, keys, own, query.shape[1]))
-            if static or is_eager(module):
-                self._masks[name] = as_additive(mask, query.dtype)
-            else:
-                self._masks[name] = None if bool(mask.all()) else mask
+            self._masks[name] = self._form(module, mask, query)
         return self._masks[name]
+
+    def _form(self, module: nn.Module, mask: Tensor, query: Tensor) -> Tensor | None:
+        """A mask of booleans as the attention call takes it; None where every key is seen."""
+        if query.device.type != "cpu" or is_eager(module):
+            return as_additive(mask, query.dtype)
+        return None if bool(mask.all()) else mask
 
     def _cuts_in(self, layer: int, positions: Tensor, *, drop: bool) -> list[Cut]:
         """The knockouts in a layer; with `drop`, without those that no sequence is under now."""
@@ -370,3 +374,6 @@ class Shared(Decode):
     @staticmethod
     def _of_rows(mask: Tensor) -> Tensor:
         return mask
+
+    def _form(self, module: nn.Module, mask: Tensor, query: Tensor) -> Tensor:
+        return mask_for(module, mask, query, self.layers[int(module.layer_idx)][0])  # pyright: ignore

@@ -38,6 +38,9 @@ Choose = Callable[[Tensor], Tensor]
 """(B, V) float32 logits to (B,) next tokens."""
 Stop = Callable[[str], bool]
 """Whether a continuation ends, from its text so far."""
+LOGITS = 1 << 24
+"""Logits that a forward on a CPU makes where every token has them (64 MiB in float32, of which
+scoring makes two copies), but for a block of queries more."""
 
 
 @dataclass
@@ -319,15 +322,20 @@ def one_more(
     """Run one token after each of `parents`, nodes of the cached forest; hand over (rows, (B, V)
     logits)."""
     order = sorted(range(len(parents)), key=lambda i: (parents[i], tokens[i]))
-    for start in range(0, len(order), model.chunk):
-        rows = order[start : start + model.chunk]
+    block = block_on(model.device)
+    step = model.chunk
+    if model.device.type == "cpu":
+        # every row has logits, which would take more memory than all else
+        step = min(step, max(block, LOGITS // model.n_ids))
+    for start in range(0, len(order), step):
+        rows = order[start : start + step]
         session = OneAfter(
             forest,
             cache,
             [parents[r] for r in rows],
             model.structure.reaches,
             [edits[r] for r in rows],
-            block=block_on(model.device),
+            block=block,
         )
         ids = torch.tensor([tokens[r] for r in rows])
         on_logits(rows, forward(model, session, ids, session.positions))

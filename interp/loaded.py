@@ -68,8 +68,12 @@ class LoadedModel(Speaks):
     def max_positions(self) -> int | None:
         return getattr(self.hf.config.get_text_config(), "max_position_embeddings", None)
 
+    @property
+    def n_ids(self) -> int:
+        """Number of token ids that the model knows, V; its tokenizer may name fewer."""
+        return self.hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
+
     @cached_property
     def number_ends(self) -> NumberEnds:
         """The next tokens that would turn a number just written into another number."""
-        size: int = self.hf.get_input_embeddings().weight.shape[0]  # pyright: ignore
-        return NumberEnds.of(self, min(size, len(self.tokenizer)))
+        return NumberEnds.of(self, min(self.n_ids, len(self.tokenizer)))

@@ -15,11 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from faithscope.interp.attention import is_eager, masked
+from faithscope.interp.attention import is_eager
 from faithscope.interp.edits import Edit, Knockout
 from faithscope.interp.forest import Forest
 from faithscope.interp.keyvalues import KeyValues
-from faithscope.interp.masks import Cut, Reach, as_additive, without
+from faithscope.interp.masked import mask_for, masked
+from faithscope.interp.masks import Cut, Reach, without
 
 
 @dataclass(frozen=True)
@@ -82,24 +83,24 @@ class OneAfter:
                 torch.cat([x.index_select(2, at), new[:, :, own]], dim=2)
                 for x, new in zip(cached, (key, value), strict=True)
             )
-            mask = self._mask(module, block, query)
+            mask = self._mask(module, block, query, key)
             outs.append(masked(module, query[:, :, own], k, v, mask, **kwargs)[0])
         return torch.cat(outs, dim=1)
 
-    def _mask(self, module: nn.Module, block: _Block, query: Tensor) -> Tensor:
+    def _mask(self, module: nn.Module, block: _Block, query: Tensor, key: Tensor) -> Tensor:
         layer = int(module.layer_idx)  # pyright: ignore
         reach, cuts = self._reaches[layer], self._cuts_in(layer, block)
         assert reach is not None, "models with masks of other kinds are run one by one"
         edits = tuple(c.edit for c in cuts)
-        name = (block.start, reach, query.device, is_eager(module), *edits)
+        heads = query.shape[1], key.shape[1]
+        name = (block.start, reach, query.device, is_eager(module), heads, *edits)
         if name not in self._masks:
             at = self.positions[block.start : block.stop]
             seen = block.seen & reach.sees(at[:, None], block.depth[None])
             seen = torch.cat([seen, torch.eye(len(at), dtype=torch.bool)], dim=1)
             own = torch.arange(len(block.nodes), seen.shape[1])
             mask = without(seen, cuts, torch.cat([block.depth, at]), own, query.shape[1])
-            mask = mask.to(query.device)
-            self._masks[name] = as_additive(mask, query.dtype) if is_eager(module) else mask
+            self._masks[name] = mask_for(module, mask, query, key)
         return self._masks[name]
 
     def _cuts_in(self, layer: int, block: _Block) -> list[Cut]:

@@ -6,6 +6,7 @@ attention rows of asked nodes: softmax(q·K) for these queries alone.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,10 +17,11 @@ from torch import Tensor, nn
 from torch.nn.attention.flex_attention import BlockMask
 
 from faithscope.interp import flex
-from faithscope.interp.attention import eager, is_eager, kernel, masked
+from faithscope.interp.attention import eager, is_eager, kernel
 from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Forest, Run
 from faithscope.interp.keyvalues import KeyValues
+from faithscope.interp.masked import mask_for, masked
 from faithscope.interp.masks import (
     EVERYTHING,
     Cut,
@@ -187,25 +189,24 @@ class Prefill:
             return kernel(module)(module, q, k, v, None, **kwargs)[0]
         name = (run.start, *(c.edit for c in cuts)) if cuts else ()
 
+        @functools.cache
         def seen() -> Tensor:
             free = causal_mask(n, p, reach, torch.device("cpu"))
             return without(free, cuts, torch.arange(p), torch.arange(p - n, p), q.shape[1])
 
-        mask = self._mask(module, (n, p, reach, *name), q, seen)
-        if q.device.type != "cpu":
-            return masked(module, q, k, v, mask, **kwargs)[0]
-        outs = [
-            masked(
+        step = _BLOCK if q.device.type == "cpu" else n
+        outs = []
+        for at in range(0, n, step):
+            rows, upto = slice(at, at + step), min(p, p - n + at + step)
+            mask = self._mask(
                 module,
-                q[:, :, at : at + _BLOCK],
-                k[:, :, :upto],
-                v[:, :, :upto],
-                mask[:, :, at : at + _BLOCK, :upto],
-                **kwargs,
-            )[0]
-            for at in range(0, n, _BLOCK)
-            for upto in [min(p, p - n + at + _BLOCK)]
-        ]
+                (n, p, at, reach, *name),
+                q,
+                k,
+                lambda rows=rows, upto=upto: seen()[:, :, rows, :upto],
+            )
+            whole = k[:, :, :upto], v[:, :, :upto]
+            outs.append(masked(module, q[:, :, rows], *whole, mask, **kwargs)[0])
         return outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
 
     def _together(
@@ -227,7 +228,7 @@ class Prefill:
             own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
             return without(part.mask(reach), cuts, part.depth, own, q.shape[1])
 
-        return masked(module, q, k, v, self._mask(module, name, q, seen), **kwargs)[0]
+        return masked(module, q, k, v, self._mask(module, name, q, k, seen), **kwargs)[0]
 
     def _reach(self, module: nn.Module, path: int | None = None) -> Reach:
         """The reach of the module's layer; `EVERYTHING` for a path that lies within it."""
@@ -241,17 +242,17 @@ class Prefill:
         return [c for c in self._cuts[part.start, part.stop] if c.edit.cuts_in(layer)]
 
     def _mask(
-        self, module: nn.Module, name: tuple[Any, ...], q: Tensor, seen: Callable[[], Tensor]
+        self,
+        module: nn.Module,
+        name: tuple[Any, ...],
+        q: Tensor,
+        k: Tensor,
+        seen: Callable[[], Tensor],
     ) -> Tensor:
-        """The mask of this name in the form that the module's kernel takes, made once.
-
-        CUDA's kernels turn a mask of booleans into an additive one at every call.
-        """
-        additive = is_eager(module) or q.device.type != "cpu"
-        name = (*name, q.device, is_eager(module))
+        """The mask of this name in the form that `masked` takes, made once."""
+        name = (*name, q.device, is_eager(module), q.shape[1], k.shape[1])
         if name not in self._masks:
-            mask = sent(seen(), q.device)
-            self._masks[name] = as_additive(mask, q.dtype) if additive else mask
+            self._masks[name] = mask_for(module, seen(), q, k)
         return self._masks[name]
 
     def _on(
@@ -281,7 +282,7 @@ class Prefill:
 
         name = ("dense", reach, *(c.edit for c in cuts))
         k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
-        return masked(module, query, k, v, self._mask(module, name, query, seen), **kwargs)[0]
+        return masked(module, query, k, v, self._mask(module, name, query, k, seen), **kwargs)[0]
 
     def _flex(
         self,

@@ -25,12 +25,13 @@ from torch import Tensor, nn
 from faithscope.interp import execute
 from faithscope.interp.answer import Boundary
 from faithscope.interp.answer_runs import scored
-from faithscope.interp.attention import eager, is_eager, masked
+from faithscope.interp.attention import eager, is_eager
 from faithscope.interp.edits import Span
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Forest, Ids, id_array
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.masked import mask_for, masked
 from faithscope.interp.masks import Reach, as_additive, causal_mask
 from faithscope.interp.number_ends import TokenSet
 from faithscope.interp.prefill import Prefill, block_on
@@ -280,7 +281,7 @@ class _Recomputed:
 
     def __init__(self, text: CachedText, parts: Sequence[_Part]) -> None:
         self._text, self._parts = text, parts
-        self._masks: dict[tuple[int, Reach, torch.device, bool], Tensor] = {}
+        self._masks: dict[tuple[Any, ...], Tensor] = {}
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
@@ -294,16 +295,15 @@ class _Recomputed:
             later = self._text.rotation.turn(module, keys[:, :, stop:], -part.size)
             k = torch.cat([keys[:, :, :start], later, key[:, :, own]], dim=2)
             v = torch.cat([values[:, :, :start], values[:, :, stop:], value[:, :, own]], dim=2)
-            mask = self._mask(module, i, query)
+            mask = self._mask(module, i, query, key)
             outs.append(masked(module, query[:, :, own], k, v, mask, **kwargs)[0])
             first = own.stop
         return torch.cat(outs, dim=1)
 
-    def _mask(self, module: nn.Module, i: int, query: Tensor) -> Tensor:
+    def _mask(self, module: nn.Module, i: int, query: Tensor, key: Tensor) -> Tensor:
         reach = self._text.model.structure.reaches[int(module.layer_idx)]  # pyright: ignore
         assert reach is not None, "models with masks of other kinds are run one by one"
-        name = (i, reach, query.device, additive := is_eager(module) or query.device.type != "cpu")
+        name = (i, reach, query.device, is_eager(module), query.shape[1], key.shape[1])
         if name not in self._masks:
-            mask = self._parts[i].mask(reach)[None, None].to(query.device)
-            self._masks[name] = as_additive(mask, query.dtype) if additive else mask
+            self._masks[name] = mask_for(module, self._parts[i].mask(reach)[None, None], query, key)
         return self._masks[name]

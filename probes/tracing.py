@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 NO_ANSWER, NEVER_SETTLED, NEVER_STATED = "answer_unparsed", "never_settled", "never_stated"
 """Why a reasoning has no gap between commitment and arrival: the model's own answer did not parse;
 is not the likeliest after the whole reasoning; or is not the last one that the reasoning states."""
-MOST_CUTS = 1_024
-"""Most cuts that are not at the ends of steps, unless a setting says otherwise."""
+MOST_CUTS, FEWEST_CUTS = 1_024, 256
+"""Cuts that are not at the ends of steps, unless a setting says otherwise: most of any reasoning,
+and of a long one. A cut of a long reasoning costs more, as what is read after it sees all before:
+between the two, the cuts of a longer reasoning cost as much as all of one of `MOST_CUTS` tokens."""
 POSITIONS = 11
 """Number of places of a curve, from before the reasoning to after it."""
 
@@ -47,7 +49,7 @@ class TracingSettings(Settings):
     every: StrictInt | None = Field(default=None, ge=1)
     """Distance in tokens between cuts; there are always cuts before the first token, after the last
     and at the ends of steps. null chooses it by the length of the reasoning: every token of up to
-    1,024, and of a longer one as many tokens as make 1,024 cuts or fewer."""
+    1,024, every fourth of 2,048, and of 4,096 or more as many tokens as make 256 cuts or fewer."""
     effect: Annotated[StrictFloat, Field(ge=0, le=1)] = 0.05
     """Least change of the probability for which a step counts as having an effect."""
     length_normalise: StrictBool = False
@@ -56,7 +58,9 @@ class TracingSettings(Settings):
 
     def distance(self, n_tokens: int) -> int:
         """Number of tokens between the cuts of a reasoning of `n_tokens`."""
-        return self.every or max(1, math.ceil(n_tokens / MOST_CUTS))
+        if self.every or n_tokens <= MOST_CUTS:
+            return self.every or 1
+        return math.ceil(n_tokens / max(FEWEST_CUTS, MOST_CUTS**2 // n_tokens))
 
     def cuts(self, size: Size) -> int:
         """Number of cuts of a reasoning of this size; a step ends at a cut or adds one."""
@@ -71,7 +75,7 @@ class TracingSettings(Settings):
     reads_labels=True,
     calls=lambda size, s: s.cuts(size),
     branches=lambda size, s: Branches(ends=s.cuts(size), repeated=False),
-    version=3,
+    version=4,
 )
 def tracing(model: Model, trace: Trace, asking: Asking, settings: TracingSettings) -> list[Record]:
     """One record: the answer's probability along the reasoning, in `prefix` framing.

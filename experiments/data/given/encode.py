@@ -77,24 +77,10 @@ def given_trace(
     return replace(
         trace,
         prompt_ids=prompt_ids,
-        answer=_answer(asked),
+        answer=asked.answer,
         finish="length" if chain.cut else "stop",
         origin=replace(origin, sampling=sampling, given=given),
     )
-
-
-def _answer(asked: QuestionOfChain) -> str | None:
-    """The chain's answer in canonical form, parsed like a response of the task."""
-    if asked.kind is None:
-        return None
-    said, question, task = asked.chain.answer, asked.question, asked.task
-    if said is None:
-        return task.parse(asked.chain.reasoning, question)
-    bare = said.strip()
-    if bare in (question.labels or ()):
-        return bare
-    # a whole reply states its answer at its end; anything shorter is read like the text after a cue
-    return task.parse(bare, question) or task.parse_continuation(f" {bare}", question)
 
 
 def _in_steps(

@@ -41,6 +41,21 @@ class QuestionOfChain:
         return self.question.text if self.kind is None else self.task.cot_prompt(self.question)
 
     @property
+    def answer(self) -> str | None:
+        """The chain's answer in canonical form, parsed like a response of the task."""
+        if self.kind is None:
+            return None
+        said, question, task = self.chain.answer, self.question, self.task
+        if said is None:
+            return task.parse(self.chain.reasoning, question)
+        bare = said.strip()
+        if bare in (question.labels or ()):
+            return bare
+        # a whole reply states its answer at its end; anything shorter is read like the text after a
+        # cue
+        return task.parse(bare, question) or task.parse_continuation(f" {bare}", question)
+
+    @property
     def sha256(self) -> str:
         """SHA-256 of all that the file says of the chain."""
         content = {name: v for name, v in asdict(self.chain).items() if name != "where"}

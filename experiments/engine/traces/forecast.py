@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from faithscope.experiments.engine.listing import columns
 from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED, converted
+from faithscope.interventions.trace import Step, Trace
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Size
 from faithscope.probes.screening import ANEW
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 4
 """Guess of a token's length where the model's tokenizer is not at hand."""
-BUDGET, CHUNK, WATCHED = 32_768, 1_024, 64
-"""The engine's own numbers (`interp.loaded`, `interp.leads`): most tokens whose keys and values are
-held, most tokens of a forward, and the last tokens of the chain that every pack runs again."""
+BUDGET, CHUNK, WATCHED, LOGITS = 32_768, 1_024, 64, 1 << 24
+"""The engine's own numbers (`interp.loaded`, `interp.leads`, `interp.execute`): most tokens whose
+keys and values are held, most tokens of a forward, the last tokens of the chain that every pack
+runs again, and the logits of a forward over tokens behind numbers."""
 CODE, WEIGHTS = 470 * 2**20, 2**22
 """Bytes of Python and its libraries, and the most attention weights that a screen holds at once
 (`interp.recompute`)."""
@@ -135,18 +137,25 @@ def _packs(own: Sequence[int], shared: int, budget: int) -> tuple[int, int]:
 
 
 def size_of(
-    model: str, task: Task, question: Question, prompt: str, parts: Sequence[tuple[str, bool]]
+    model: str,
+    task: Task,
+    question: Question,
+    prompt: str,
+    parts: Sequence[tuple[str, bool]],
+    answer: str | None = None,
 ) -> Size:
     """The size of a given chain in a model's tokens.
 
     Args:
         prompt: the message under which the model reads the chain.
         parts: (text, whether it counts as a step) of all stretches of the chain.
+        answer: the chain's answer in canonical form, if known.
     """
     files = files_of(model)
     reasoning = files.count("".join(text for text, _ in parts))
     steps = max(1, sum(counted for _, counted in parts))
-    labels = {surface for _, surface in task.labels(question, None)}
+    chain = _without_tokens(question, parts, answer)
+    labels = {surface for _, surface in task.labels(question, chain)}
     layers = int(files.config.get("num_hidden_layers", Size().layers))
     tokens = max(1, round(reasoning / steps))
     return Size(
@@ -155,8 +164,21 @@ def size_of(
         layers,
         files.count(prompt),
         files.count(task.answer_cue),
-        files.nodes(labels),
+        files.nodes(labels, whole=question.kind == "number"),
     )
+
+
+def _without_tokens(
+    question: Question, parts: Sequence[tuple[str, bool]], answer: str | None
+) -> Trace:
+    """The trace of a chain, each stretch as one token: answers and their spellings, which are taken
+    from the chain where they are numbers, depend on texts alone."""
+    texts, steps, at = [text for text, _ in parts], [], 0
+    for i, (text, counted) in enumerate(parts):
+        steps.append(Step(i, text, (at, at + len(text)), (i, i + 1), counted))
+        at += len(text)
+    ids = tuple(range(len(texts)))
+    return Trace(question, (), ids, tuple(texts), tuple(steps), answer=answer)
 
 
 def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list[str]:
@@ -169,20 +191,21 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
     table: list[tuple[str, ...]] = [header]
     for model in dict.fromkeys(item.model for item, _ in sizes):
         of_model, files = config.of(model), files_of(model)
-        own = [size for item, size in sizes if item.model == model]
-        longest = max(own, key=lambda size: size.reasoning)
+        own = [(item, size) for item, size in sizes if item.model == model]
+        long_item, longest = max(own, key=lambda of_item: of_item[1].reasoning)
         # one screen serves all probes of an item
         screening = next((p for p in of_model.probes if PROBES[p].samples_steps), None)
         for probe in of_model.probes:
             settings = of_model.settings(probe)
             screen = config.steps.screen if probe == screening else None
             limits = config.token_budget, config.steps.sample, screen
-            all_work = [work(probe, size, settings, *limits) for size in own]
+            all_work = [work(probe, size, settings, *limits) for _, size in own]
             most = work(probe, longest, settings, *limits)
             if most.tokens is None:
                 unknown.append(probe)
                 continue
-            memory = files.memory(most, config.model.dtype)
+            number = long_item.question.kind == "number" and PROBES[probe].reads_labels
+            memory = files.memory(most, config.model.dtype, number=number)
             table.append(
                 (
                     model,
@@ -200,7 +223,7 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
     if any(item.question.kind == "number" for item, _ in sizes):
         lines.append(
             "not in the tokens: those behind separators of numbers (a mark after 7, which may "
-            "become 7.5), as many as the model finds likely; they can double a probe's tokens"
+            "become 7.5), as many as the model finds likely: from few to twice all others"
         )
     if unknown:
         lines.append(f"not foretold: tokens of {', '.join(dict.fromkeys(unknown))}")
@@ -242,12 +265,13 @@ class ModelFiles:
             return -(-len(text) // CHARACTERS_PER_TOKEN)
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def nodes(self, labels: Iterable[str]) -> int:
-        """Number of tokens that are run to score labels: all but the last of each, once."""
+    def nodes(self, labels: Iterable[str], *, whole: bool) -> int:
+        """Number of tokens that are run to score labels, each stretch once: all but the last of
+        each, or all of each if what follows it is read too (`whole`), as it is of numbers."""
         if self._tokenizer is None:
-            return sum(self.count(label) - 1 for label in labels)
+            return sum(self.count(label) - 1 + whole for label in labels)
         ids = [self._tokenizer.encode(x, add_special_tokens=False).ids for x in labels]
-        return len({tuple(label[:n]) for label in ids for n in range(1, len(label))})
+        return len({tuple(x[:n]) for x in ids for n in range(1, len(x) + whole)})
 
     def token_bytes(self, bytes_per_number: int) -> int | None:
         """Bytes of the keys and values of one token; None without a config that tells."""
@@ -260,28 +284,30 @@ class ModelFiles:
         of_head = c.get("head_dim") or width // heads
         return 2 * layers * (c.get("num_key_value_heads") or heads) * of_head * bytes_per_number
 
-    def memory(self, work: Work, dtype: str) -> int | None:
+    def memory(self, work: Work, dtype: str, *, number: bool = False) -> int | None:
         """Bytes of a process that does some work, at its peak: code, weights, keys and values, and
         what a forward makes on its way; None if not known.
 
         Args:
             dtype: the config's `model.dtype`; `auto` is taken for the CPU's, which holds the most.
+            number: whether scored answers are numbers, behind which further tokens are run.
         """
         width = 4 if dtype in ("auto", "float32") else 2
         of_token, parameters = self.token_bytes(width), self.parameters
         if of_token is None or parameters is None or work.held is None:
             return None
         held = CODE + width * parameters + work.held * of_token + work.beside
-        return held + self._made(work, width)
+        behind = min(CHUNK, LOGITS // self.config["vocab_size"]) if number else 0
+        return held + self._made(work, max(work.read, behind), width)
 
-    def _made(self, work: Work, width: int) -> int:
-        """Bytes that a forward makes: masks, the numbers of a layer, and logits with the two copies
-        that scoring makes of them."""
+    def _made(self, work: Work, read: int, width: int) -> int:
+        """Bytes that a forward makes: masks, the numbers of a layer, and the logits of `read`
+        tokens with the two copies that scoring makes of them."""
         c = self.config
         wide, deep = c.get("hidden_size", c.get("n_embd", 0)), c.get("intermediate_size") or 0
         # a mask is made as booleans, and twice as numbers
         masks = CHUNK * work.longest * (1 + 2 * width)
-        return masks + CHUNK * width * (6 * wide + 3 * deep) + 3 * 4 * work.read * c["vocab_size"]
+        return masks + CHUNK * width * (6 * wide + 3 * deep) + 3 * 4 * read * c["vocab_size"]
 
     @property
     def parameters(self) -> int | None:

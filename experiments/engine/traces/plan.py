@@ -126,7 +126,8 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         """The size of an item's trace: of a given chain its own, else a guess."""
         if item.given is None:
             return GUESS
-        return size_of(item.model, item.of, item.question, item.given.prompt, self._parts(item))
+        given, parts = item.given, self._parts(item)
+        return size_of(item.model, item.of, item.question, given.prompt, parts, given.answer)
 
     def foreseen(self) -> Mapping[Key, str]:
         """Unit of a given chain -> why it will measure nothing: the chain has too few steps, or the

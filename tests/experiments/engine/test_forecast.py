@@ -14,7 +14,14 @@ from tiny_models import saved, tiny
 from faithscope import interp
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.traces.config import TracesConfig
-from faithscope.experiments.engine.traces.forecast import CHUNK, CODE, Work, files_of, work
+from faithscope.experiments.engine.traces.forecast import (
+    CHUNK,
+    CODE,
+    LOGITS,
+    Work,
+    files_of,
+    work,
+)
 from faithscope.experiments.engine.traces.plan import TracePlan, plan
 from faithscope.experiments.engine.traces.units import measure
 from faithscope.experiments.engine.traces.work import given_trace, trace_settings
@@ -121,6 +128,23 @@ def test_the_work_is_what_is_run(folder: Path, probe: str, budget: int, monkeypa
     assert foretold.branches == pytest.approx(counts.asked, rel=0.2)
 
 
+def test_spellings_of_a_chains_own_numbers_are_foretold(folder: Path, monkeypatch) -> None:
+    steps = [f"${i}, and then {i * 13}.50 more are {i * 14}.50." for i in range(1, 12)]
+    row = {"id": "a", "question": "How much is it?", "steps": steps, "answer": "$154.50"}
+    (folder / "numbers.jsonl").write_text(json.dumps(row))
+    traces = {"path": str(folder / "numbers.jsonl"), "kind": "number"}
+    made = planned(folder, probes=["tracing"], traces=traces)
+    item = made.items[0]
+    model = interp.load(str(folder / "model"))
+    assert item.given is not None
+    trace = given_trace(model, item.given, trace_settings(made.config))
+    size = made.size(item)
+    counts = Counts(model, monkeypatch)
+    measure("tracing", model, item.of, trace, made.config)
+    foretold = work("tracing", size, made.config.settings("tracing"))
+    assert foretold.held == pytest.approx(counts.held, rel=0.2)
+
+
 def test_the_work_of_a_screen_is_foretold(folder: Path, monkeypatch) -> None:
     made = planned(folder, probes=["knockout"], steps={"sample": 4, "screen": 2})
     item = made.items[0]
@@ -168,6 +192,10 @@ def test_memory_is_that_of_weights_keys_and_values_and_of_a_forward(folder: Path
     assert told > CODE + held + 4 * (files.parameters or 0)
     # a mask of booleans and two of numbers, for each of a forward's tokens
     assert files.memory(larger, "auto") == told + 9 * CHUNK * 1_000
+    # the tokens behind numbers all have logits, and fewer where the vocabulary is large
+    vocabulary = files.config["vocab_size"]
+    behind = min(CHUNK, LOGITS // vocabulary)
+    assert files.memory(small, "auto", number=True) == told + 12 * behind * vocabulary
     assert files_of("nobody/nothing").memory(small, "auto") is None
 
 
@@ -188,7 +216,7 @@ def test_the_memory_of_a_long_chain_is_what_its_process_takes(folder: Path, prob
     made = planned(folder, **changes)
     (size,) = [made.size(item) for item in made.items]
     foretold = work(probe, size, made.config.settings(probe), None, 10)
-    told = files_of(str(folder / "long")).memory(foretold, "auto")
+    told = files_of(str(folder / "long")).memory(foretold, "auto", number=True)
     measured = [sys.executable, "-c", PEAK, str(folder / "forecast.yaml")]
     done = subprocess.run(measured, capture_output=True, text=True, check=True)
     assert told == pytest.approx(1024 * int(done.stdout.split()[-1]), rel=0.2)

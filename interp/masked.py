@@ -1,0 +1,144 @@
+"""Masked attention of one sequence by the module's kernel, laid out as each device likes it best.
+
+A mask is made once for a forward (`mask_for`) and used in all layers (`masked`). On a CPU the query
+heads that share a head of keys become queries of that head: keys are read once and never copied for
+every query head, and a call has more rows to compute at once. Leading keys that every query
+sees, as the trunk of a forest is, are attended to without a mask, and joined to the others by the
+sums of their exponentials.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from faithscope.interp.attention import is_eager, kernel
+from faithscope.interp.masks import as_additive
+from faithscope.interp.placement import sent
+
+_FREE = 256
+"""Leading keys that all queries see, from which they are attended to without a mask on a CPU."""
+
+
+def mask_for(module: nn.Module, seen: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    """The mask that `masked` takes for the queries of `seen`, on their device.
+
+    Args:
+        seen: (1, 1 or H, n, P) bool, the keys that each query sees; on a CPU.
+        query: (1, H, T, D), of which only heads, device and dtype are read.
+        key: (1, K, T, D), of which only heads are read.
+
+    Returns:
+        An additive mask, (1, 1 or H, n, P). For sdpa on a CPU it is (1, 1 or K, H / K x n, P'): of
+        the queries of each head of keys, and without the leading P - P' keys if every query sees
+        them.
+    """
+    if query.device.type != "cpu" or is_eager(module):
+        return as_additive(sent(seen, query.device), query.dtype)
+    free = int(seen.all(dim=2).all(dim=(0, 1)).long().cumprod(0).sum())
+    # a query has a key of its own among those that are left; the joint has no gradient
+    free = min(free, seen.shape[-1] - 1)
+    if free >= _FREE and not torch.is_grad_enabled():
+        seen = seen[..., free:]
+    heads, groups = key.shape[1], query.shape[1] // key.shape[1]
+    if seen.shape[1] > 1:
+        seen = seen.reshape(1, heads, -1, seen.shape[-1])
+    else:
+        seen = seen.repeat(1, 1, groups, 1)
+    return as_additive(seen, query.dtype)
+
+
+def masked(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+    *,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of (1, H, n, D) queries to (1, K, P, D) keys under a mask of `mask_for`, as (1, n,
+    H, D) outputs.
+
+    CUDA's masked kernels know no shared heads: the H / K query heads that share a head of keys take
+    the dimension of heads, and the heads of keys that of sequences.
+    """
+    odd = kwargs.get("dropout") or kwargs.get("position_bias") is not None
+    if odd and query.device.type == "cpu" and not is_eager(module):
+        mask = _unfolded(mask, query, key)
+    if odd or is_eager(module):
+        return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)
+    if query.device.type == "cpu":
+        return _on_cpu(query, key, value, mask, scaling), None
+    q = query[0].unflatten(0, (key.shape[1], -1))
+    k, v = (x[0][:, None].expand(-1, q.shape[1], -1, -1) for x in (key, value))
+    if mask.shape[1] > 1:
+        mask = mask[0].unflatten(0, q.shape[:2])
+    out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scaling)
+    return out.permute(2, 0, 1, 3).flatten(1, 2)[None], None
+
+
+def _unfolded(mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    """A mask that `mask_for` made for sdpa on a CPU as one of (1, 1 or H, n, P)."""
+    whole = functional.pad(mask, (key.shape[2] - mask.shape[-1], 0))
+    rows = whole.reshape(1, -1, query.shape[2], key.shape[2])
+    return rows if rows.shape[1] == query.shape[1] else rows[:, :1]
+
+
+def _flash() -> Any:
+    """The kernel that sdpa takes on a CPU, which also tells the logarithm of each query's sum of
+    exponentials; None if this torch has none."""
+    return getattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu", None)
+
+
+def _on_cpu(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None
+) -> Tensor:
+    _, h, n, d = query.shape
+    q = query.reshape(1, key.shape[1], -1, d)
+    free = key.shape[2] - mask.shape[-1]
+    flash = _flash()
+    if free and flash is not None and value.shape[-1] == d:
+        one, of_one = flash(q, key[:, :, :free], value[:, :, :free], scale=scaling)
+        other, of_other = flash(
+            q, key[:, :, free:], value[:, :, free:], attn_mask=mask, scale=scaling
+        )
+        weight = torch.sigmoid(of_other - of_one)[..., None]
+        out = torch.lerp(one.to(weight.dtype), other.to(weight.dtype), weight).to(value.dtype)
+    else:
+        mask = functional.pad(mask, (free, 0)) if free else mask
+        out = functional.scaled_dot_product_attention(q, key, value, attn_mask=mask, scale=scaling)
+    return out.reshape(1, h, n, -1).transpose(1, 2).contiguous()
+
+
+def one_query(
+    module: nn.Module,
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor,
+    *,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Masked attention as transformers' sdpa computes it, for (B, H, 1, D) queries: one per
+    sequence.
+
+    The H / K query heads that share a head of keys take the dimension of queries, so that the (B,
+    K, P, D) keys are read once and never copied; a copy for each query head costs ten times the
+    attention itself.
+    """
+    if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
+        return kernel(module)(module, query, keys, values, mask, scaling=scaling, **kwargs)  # pyright: ignore
+    b, h, _, d = query.shape
+    grouped = (b, keys.shape[1], h // keys.shape[1])
+    if mask.shape[1] > 1:
+        mask = mask.reshape(*grouped, mask.shape[-1])
+    out = functional.scaled_dot_product_attention(
+        query.reshape(*grouped, d), keys, values, attn_mask=mask, scale=scaling
+    )
+    return out.reshape(b, 1, h, values.shape[-1]), None

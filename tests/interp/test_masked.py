@@ -1,0 +1,116 @@
+"""Attention under a prepared mask is attention under the mask itself."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from faithscope.interp import masked as of_mask
+from faithscope.interp.masked import mask_for, masked
+
+QUERIES, TRUNK, OWN = 40, 600, 50
+
+
+def _module(implementation: str = "faithscope_sdpa") -> Any:
+    return SimpleNamespace(
+        config=SimpleNamespace(_attn_implementation=implementation), training=False
+    )
+
+
+def _seen(trunk: int, heads: int = 1) -> torch.Tensor:
+    """Queries that all see a trunk, and each some of the other keys and one of its own."""
+    draw = torch.Generator().manual_seed(0)
+    own = torch.rand(1, heads, QUERIES, OWN, generator=draw) > 0.5
+    own[..., torch.arange(QUERIES), torch.arange(QUERIES)] = True
+    own[..., 0, 1:] = False
+    return torch.cat([torch.ones(1, heads, QUERIES, trunk, dtype=torch.bool), own], dim=-1)
+
+
+@pytest.mark.parametrize("trunk", [0, 20, TRUNK])
+@pytest.mark.parametrize("heads", [1, 6], ids=["all_heads", "heads_apart"])
+@pytest.mark.parametrize("of_keys", [1, 2, 6])
+@pytest.mark.parametrize("values", [16, 8])
+def test_a_prepared_mask_hides_what_the_mask_hides(
+    trunk: int, heads: int, of_keys: int, values: int
+):
+    draw = torch.Generator().manual_seed(1)
+    seen = _seen(trunk, heads)
+    q = torch.randn(1, 6, QUERIES, 16, generator=draw)
+    k = torch.randn(1, of_keys, seen.shape[-1], 16, generator=draw)
+    v = torch.randn(1, of_keys, seen.shape[-1], values, generator=draw)
+    with torch.inference_mode():
+        mask = mask_for(_module(), seen, q, k)
+        found, _ = masked(_module(), q, k, v, mask, scaling=0.3)
+    whole = functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=seen, scale=0.3, enable_gqa=of_keys != 6
+    )
+    assert (mask.shape[-1] < seen.shape[-1]) == (trunk == TRUNK)
+    torch.testing.assert_close(found, whole.transpose(1, 2), atol=2e-6, rtol=1e-5)
+
+
+def test_keys_that_one_query_does_not_see_are_not_left_out_of_the_mask():
+    seen = _seen(TRUNK)
+    seen[0, 0, 3, 300] = False
+    q, k = torch.zeros(1, 2, QUERIES, 8), torch.zeros(1, 1, QUERIES, 8)
+    with torch.inference_mode():
+        mask = mask_for(_module(), seen, q, k)
+    assert mask.shape[-1] == seen.shape[-1] - 300
+    assert bool((mask[0, 0, 3, 0] < -1e30) & (mask[0, 0, QUERIES + 3, 0] < -1e30))
+
+
+def test_where_gradients_are_kept_every_key_stays_under_the_mask():
+    seen, q, k = _seen(TRUNK), torch.zeros(1, 2, QUERIES, 8), torch.zeros(1, 1, QUERIES, 8)
+    assert mask_for(_module(), seen, q, k).shape[-1] == seen.shape[-1]
+
+
+def test_without_the_kernel_that_tells_sums_the_mask_is_whole(monkeypatch: pytest.MonkeyPatch):
+    draw = torch.Generator().manual_seed(1)
+    seen = _seen(TRUNK)
+    q = torch.randn(1, 4, QUERIES, 16, generator=draw)
+    k, v = (torch.randn(1, 2, seen.shape[-1], 16, generator=draw) for _ in range(2))
+    with torch.inference_mode():
+        mask = mask_for(_module(), seen, q, k)
+        one, _ = masked(_module(), q, k, v, mask)
+        monkeypatch.setattr(of_mask, "_flash", lambda: None)
+        other, _ = masked(_module(), q, k, v, mask)
+    torch.testing.assert_close(one, other, atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("heads", [1, 6], ids=["all_heads", "heads_apart"])
+@pytest.mark.parametrize("of_keys", [1, 2, 6])
+def test_a_kernel_that_adds_to_the_mask_gets_it_whole(
+    monkeypatch: pytest.MonkeyPatch, heads: int, of_keys: int
+):
+    """Families with a bias by position hand it to their own kernel, with the mask of all keys."""
+    seen = _seen(TRUNK, heads)
+    q = torch.zeros(1, 6, QUERIES, 8)
+    k = torch.zeros(1, of_keys, seen.shape[-1], 8)
+    got = []
+
+    def kernel(*args: Any, **_: Any) -> tuple[torch.Tensor, None]:
+        got.append(args[4])
+        return q, None
+
+    monkeypatch.setattr(of_mask, "kernel", lambda _: kernel)
+    with torch.inference_mode():
+        mask = mask_for(_module(), seen, q, k)
+        masked(_module(), q, k, k, mask, position_bias=torch.zeros(1))
+    assert torch.equal((got[0] == 0).expand(1, 6, -1, -1), seen.expand(1, 6, -1, -1))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_precisions(dtype: torch.dtype):
+    draw = torch.Generator().manual_seed(2)
+    seen = _seen(TRUNK)
+    q = torch.randn(1, 4, QUERIES, 16, generator=draw).to(dtype)
+    k, v = (torch.randn(1, 2, seen.shape[-1], 16, generator=draw).to(dtype) for _ in range(2))
+    with torch.inference_mode():
+        found, _ = masked(_module(), q, k, v, mask_for(_module(), seen, q, k))
+    exact = functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), attn_mask=seen, enable_gqa=True
+    )
+    assert found.dtype == dtype
+    near = 1e-2 if dtype == torch.bfloat16 else 1e-12
+    torch.testing.assert_close(found.double(), exact.transpose(1, 2), atol=near, rtol=near)
