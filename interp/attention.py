@@ -4,8 +4,8 @@ A model loaded by faithscope runs under an attention implementation registered h
 Outside a packed run it hands every call straight to the kernel that transformers would
 have used. Inside one, a *session* (`interp.prefill`, `interp.decoding`) decides which keys
 each query sees, and the same kernel does the arithmetic, so grouped heads, soft-caps, sinks
-and scaling stay the model's own. The mask function is registered with it: without one,
-transformers drops padding and causality silently.
+and scaling stay the model's own (`interp.masked`: how it is called under a mask). The mask function
+is registered with it: without one, transformers drops padding and causality silently.
 """
 
 from __future__ import annotations

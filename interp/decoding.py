@@ -376,4 +376,4 @@ class Shared(Decode):
         return mask
 
     def _form(self, module: nn.Module, mask: Tensor, query: Tensor) -> Tensor:
-        return mask_for(module, mask, query, self.layers[int(module.layer_idx)][0])  # pyright: ignore
+        return mask_for(module, mask, query, *self.layers[int(module.layer_idx)])  # pyright: ignore

@@ -9,6 +9,7 @@ sums of their exponentials.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -19,35 +20,39 @@ from faithscope.interp.attention import is_eager, kernel
 from faithscope.interp.masks import as_additive
 from faithscope.interp.placement import sent
 
-_FREE = 256
-"""Leading keys that all queries see, from which they are attended to without a mask on a CPU."""
+_FREE, _FOLDED = 256, 1_024
+"""On a CPU: leading keys that all queries see, from which they are attended to without a mask; and
+most keys left under one that is made for every head of keys, in numbers. A larger mask stays one of
+booleans, which takes a byte for what those take 4 H / K for."""
 
 
-def mask_for(module: nn.Module, seen: Tensor, query: Tensor, key: Tensor) -> Tensor:
+def mask_for(module: nn.Module, seen: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """The mask that `masked` takes for the queries of `seen`, on their device.
 
     Args:
-        seen: (1, 1 or H, n, P) bool, the keys that each query sees; on a CPU.
+        seen: (1, 1 or H, n, P) bool, the keys that each query sees.
         query: (1, H, T, D), of which only heads, device and dtype are read.
-        key: (1, K, T, D), of which only heads are read.
+        key: (1, K, T, D), of which only heads are read; `value` likewise.
 
     Returns:
-        An additive mask, (1, 1 or H, n, P). For sdpa on a CPU it is (1, 1 or K, H / K x n, P'): of
-        the queries of each head of keys, and without the leading P - P' keys if every query sees
-        them.
+        An additive mask, (1, 1 or H, n, P); for sdpa on a CPU `seen` itself, or, where few keys are
+        left, an additive mask (1, 1 or K, H / K x n, P') of the queries of each head of keys,
+        without the leading P - P' keys if every query sees them.
     """
     if query.device.type != "cpu" or is_eager(module):
         return as_additive(sent(seen, query.device), query.dtype)
-    free = int(seen.all(dim=2).all(dim=(0, 1)).long().cumprod(0).sum())
-    # a query has a key of its own among those that are left; the joint has no gradient
-    free = min(free, seen.shape[-1] - 1)
-    if free >= _FREE and not torch.is_grad_enabled():
-        seen = seen[..., free:]
-    heads, groups = key.shape[1], query.shape[1] // key.shape[1]
+    free = 0
+    # the joint has no gradient
+    if query.shape[-1] == value.shape[-1] and not torch.is_grad_enabled() and _joins():
+        free = int(seen.all(dim=2).all(dim=(0, 1)).long().cumprod(0)[:-1].sum())
+    free = free if free >= _FREE else 0
+    if seen.shape[-1] - free > _FOLDED:
+        return seen
+    seen, heads = seen[..., free:], key.shape[1]
     if seen.shape[1] > 1:
         seen = seen.reshape(1, heads, -1, seen.shape[-1])
     else:
-        seen = seen.repeat(1, 1, groups, 1)
+        seen = seen.repeat(1, 1, query.shape[1] // heads, 1)
     return as_additive(seen, query.dtype)
 
 
@@ -73,7 +78,7 @@ def masked(
     if odd or is_eager(module):
         return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)
     if query.device.type == "cpu":
-        return _on_cpu(query, key, value, mask, scaling), None
+        return _on_cpu(query, key, value, mask, scaling).transpose(1, 2).contiguous(), None
     q = query[0].unflatten(0, (key.shape[1], -1))
     k, v = (x[0][:, None].expand(-1, q.shape[1], -1, -1) for x in (key, value))
     if mask.shape[1] > 1:
@@ -84,35 +89,59 @@ def masked(
 
 def _unfolded(mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
     """A mask that `mask_for` made for sdpa on a CPU as one of (1, 1 or H, n, P)."""
+    if mask.dtype == torch.bool:
+        return mask
     whole = functional.pad(mask, (key.shape[2] - mask.shape[-1], 0))
     rows = whole.reshape(1, -1, query.shape[2], key.shape[2])
     return rows if rows.shape[1] == query.shape[1] else rows[:, :1]
 
 
-def _flash() -> Any:
-    """The kernel that sdpa takes on a CPU, which also tells the logarithm of each query's sum of
-    exponentials; None if this torch has none."""
-    return getattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu", None)
-
-
 def _on_cpu(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None
 ) -> Tensor:
-    _, h, n, d = query.shape
-    q = query.reshape(1, key.shape[1], -1, d)
+    """(1, H, n, D) outputs."""
+    attention = functional.scaled_dot_product_attention
+    if mask.dtype == torch.bool:
+        shared = query.shape[1] != key.shape[1]
+        return attention(query, key, value, attn_mask=mask, scale=scaling, enable_gqa=shared)
+    q = query.reshape(1, key.shape[1], -1, query.shape[-1])
     free = key.shape[2] - mask.shape[-1]
-    flash = _flash()
-    if free and flash is not None and value.shape[-1] == d:
-        one, of_one = flash(q, key[:, :, :free], value[:, :, :free], scale=scaling)
-        other, of_other = flash(
-            q, key[:, :, free:], value[:, :, free:], attn_mask=mask, scale=scaling
-        )
-        weight = torch.sigmoid(of_other - of_one)[..., None]
-        out = torch.lerp(one.to(weight.dtype), other.to(weight.dtype), weight).to(value.dtype)
+    if free:
+        out = _joint(q, key, value, mask, free, scaling)
     else:
-        mask = functional.pad(mask, (free, 0)) if free else mask
-        out = functional.scaled_dot_product_attention(q, key, value, attn_mask=mask, scale=scaling)
-    return out.reshape(1, h, n, -1).transpose(1, 2).contiguous()
+        out = attention(q, key, value, attn_mask=mask, scale=scaling)
+    return out.reshape(*query.shape[:-1], -1)
+
+
+def _joint(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, free: int, scaling: float | None
+) -> Tensor:
+    """Attention to `free` keys without a mask and to the others under one, (1, K, n, D)."""
+    # the kernel that sdpa takes on a CPU, which also tells the logarithm of each query's sum of
+    # exponentials; sdpa makes sure of the strides before it calls it
+    flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    query, key, value = (x if x.stride(-1) == 1 else x.contiguous() for x in (query, key, value))
+    one, of_one = flash(query, key[:, :, :free], value[:, :, :free], scale=scaling)
+    other, of_other = flash(
+        query, key[:, :, free:], value[:, :, free:], attn_mask=mask, scale=scaling
+    )
+    weight = torch.sigmoid(of_other - of_one)[..., None]
+    return torch.lerp(one.to(weight.dtype), other.to(weight.dtype), weight).to(value.dtype)
+
+
+@functools.cache
+def _joins() -> bool:
+    """Whether `_joint` is what sdpa computes: its kernel is none that torch promises to keep."""
+    draw = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 2, n, 16, generator=draw) for n in (4, 12, 12))
+    mask = torch.randn(1, 1, 4, 5, generator=draw)
+    whole = functional.pad(mask, (7, 0))
+    try:
+        found = _joint(q, k, v, mask, 7, 0.7)
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        return False
+    usual = functional.scaled_dot_product_attention(q, k, v, attn_mask=whole, scale=0.7)
+    return torch.allclose(found, usual, atol=1e-5)
 
 
 def one_query(

@@ -83,16 +83,17 @@ class OneAfter:
                 torch.cat([x.index_select(2, at), new[:, :, own]], dim=2)
                 for x, new in zip(cached, (key, value), strict=True)
             )
-            mask = self._mask(module, block, query, key)
+            mask = self._mask(module, block, (query, key, value))
             outs.append(masked(module, query[:, :, own], k, v, mask, **kwargs)[0])
         return torch.cat(outs, dim=1)
 
-    def _mask(self, module: nn.Module, block: _Block, query: Tensor, key: Tensor) -> Tensor:
+    def _mask(self, module: nn.Module, block: _Block, of: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        query, key, value = of
         layer = int(module.layer_idx)  # pyright: ignore
         reach, cuts = self._reaches[layer], self._cuts_in(layer, block)
         assert reach is not None, "models with masks of other kinds are run one by one"
         edits = tuple(c.edit for c in cuts)
-        heads = query.shape[1], key.shape[1]
+        heads = query.shape[1], key.shape[1], value.shape[-1]
         name = (block.start, reach, query.device, is_eager(module), heads, *edits)
         if name not in self._masks:
             at = self.positions[block.start : block.stop]
@@ -100,7 +101,7 @@ class OneAfter:
             seen = torch.cat([seen, torch.eye(len(at), dtype=torch.bool)], dim=1)
             own = torch.arange(len(block.nodes), seen.shape[1])
             mask = without(seen, cuts, torch.cat([block.depth, at]), own, query.shape[1])
-            self._masks[name] = mask_for(module, mask, query, key)
+            self._masks[name] = mask_for(module, mask, *of)
         return self._masks[name]
 
     def _cuts_in(self, layer: int, block: _Block) -> list[Cut]:

@@ -201,8 +201,7 @@ class Prefill:
             mask = self._mask(
                 module,
                 (n, p, at, reach, *name),
-                q,
-                k,
+                (q, k, v),
                 lambda rows=rows, upto=upto: seen()[:, :, rows, :upto],
             )
             whole = k[:, :, :upto], v[:, :, :upto]
@@ -228,7 +227,7 @@ class Prefill:
             own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
             return without(part.mask(reach), cuts, part.depth, own, q.shape[1])
 
-        return masked(module, q, k, v, self._mask(module, name, q, k, seen), **kwargs)[0]
+        return masked(module, q, k, v, self._mask(module, name, (q, k, v), seen), **kwargs)[0]
 
     def _reach(self, module: nn.Module, path: int | None = None) -> Reach:
         """The reach of the module's layer; `EVERYTHING` for a path that lies within it."""
@@ -245,14 +244,15 @@ class Prefill:
         self,
         module: nn.Module,
         name: tuple[Any, ...],
-        q: Tensor,
-        k: Tensor,
+        of: tuple[Tensor, Tensor, Tensor],
         seen: Callable[[], Tensor],
     ) -> Tensor:
-        """The mask of this name in the form that `masked` takes, made once."""
-        name = (*name, q.device, is_eager(module), q.shape[1], k.shape[1])
+        """The mask of this name in the form that `masked` takes for queries, keys and values, made
+        once."""
+        q, k, v = of
+        name = (*name, q.device, is_eager(module), q.shape[1], k.shape[1], v.shape[-1])
         if name not in self._masks:
-            self._masks[name] = mask_for(module, seen(), q, k)
+            self._masks[name] = mask_for(module, seen(), q, k, v)
         return self._masks[name]
 
     def _on(
@@ -282,7 +282,8 @@ class Prefill:
 
         name = ("dense", reach, *(c.edit for c in cuts))
         k, v = keys[:, :, : self.stop], values[:, :, : self.stop]
-        return masked(module, query, k, v, self._mask(module, name, query, k, seen), **kwargs)[0]
+        mask = self._mask(module, name, (query, k, v), seen)
+        return masked(module, query, k, v, mask, **kwargs)[0]
 
     def _flex(
         self,

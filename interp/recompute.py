@@ -295,15 +295,17 @@ class _Recomputed:
             later = self._text.rotation.turn(module, keys[:, :, stop:], -part.size)
             k = torch.cat([keys[:, :, :start], later, key[:, :, own]], dim=2)
             v = torch.cat([values[:, :, :start], values[:, :, stop:], value[:, :, own]], dim=2)
-            mask = self._mask(module, i, query, key)
+            mask = self._mask(module, i, (query, key, value))
             outs.append(masked(module, query[:, :, own], k, v, mask, **kwargs)[0])
             first = own.stop
         return torch.cat(outs, dim=1)
 
-    def _mask(self, module: nn.Module, i: int, query: Tensor, key: Tensor) -> Tensor:
+    def _mask(self, module: nn.Module, i: int, of: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        query, key, value = of
         reach = self._text.model.structure.reaches[int(module.layer_idx)]  # pyright: ignore
         assert reach is not None, "models with masks of other kinds are run one by one"
-        name = (i, reach, query.device, is_eager(module), query.shape[1], key.shape[1])
+        heads = query.shape[1], key.shape[1], value.shape[-1]
+        name = (i, reach, query.device, is_eager(module), heads)
         if name not in self._masks:
-            self._masks[name] = mask_for(module, self._parts[i].mask(reach)[None, None], query, key)
+            self._masks[name] = mask_for(module, self._parts[i].mask(reach)[None, None], *of)
         return self._masks[name]

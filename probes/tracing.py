@@ -1,9 +1,9 @@
-"""Answer tracing: probability of the answer after every token of the reasoning.
+"""Answer tracing: probability of the answer along the reasoning.
 
 FaithCoT-Bench, appendix C ("answer tracing", "early answering"). The reasoning is cut after
-i tokens, closed, and the cue put after it; p(answer | first i tokens) is read for every i,
-and for all answers at once. All cuts are branches of one pack: the reasoning is run once,
-and each cut costs its cue and labels, not a forward of its own.
+i tokens, closed, and the cue put after it; p(answer | first i tokens) is read for every i, or some
+(`TracingSettings.every`), and for all answers at once. All cuts are branches of one pack: the
+reasoning is run once, and each cut costs its cue and labels, not a forward of its own.
 
 Commitment and arrival: the token after which the answer is settled, and the token with which the
 text states it. If the model settles long before it states the answer, the text between them is not
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 NO_ANSWER, NEVER_SETTLED, NEVER_STATED = "answer_unparsed", "never_settled", "never_stated"
 """Why a reasoning has no gap between commitment and arrival: the model's own answer did not parse;
 is not the likeliest after the whole reasoning; or is not the last one that the reasoning states."""
-MOST_CUTS, FEWEST_CUTS = 1_024, 256
-"""Cuts that are not at the ends of steps, unless a setting says otherwise: most of any reasoning,
-and of a long one. A cut of a long reasoning costs more, as what is read after it sees all before:
+MOST_CUTS, CUTS_OF_LONG = 1_024, 256
+"""Most cuts that are not at the ends of steps, unless a setting says otherwise: of any reasoning,
+and of the longest. A cut of a long reasoning costs more, as what is read after it sees all before:
 between the two, the cuts of a longer reasoning cost as much as all of one of `MOST_CUTS` tokens."""
 POSITIONS = 11
 """Number of places of a curve, from before the reasoning to after it."""
@@ -60,7 +60,7 @@ class TracingSettings(Settings):
         """Number of tokens between the cuts of a reasoning of `n_tokens`."""
         if self.every or n_tokens <= MOST_CUTS:
             return self.every or 1
-        return math.ceil(n_tokens / max(FEWEST_CUTS, MOST_CUTS**2 // n_tokens))
+        return math.ceil(n_tokens / max(CUTS_OF_LONG, MOST_CUTS**2 // n_tokens))
 
     def cuts(self, size: Size) -> int:
         """Number of cuts of a reasoning of this size; a step ends at a cut or adds one."""
@@ -69,7 +69,7 @@ class TracingSettings(Settings):
 
 
 @probe(
-    "probability of every answer after each token of the reasoning (FaithCoT-Bench, app. C)",
+    "probability of every answer along the reasoning, token by token (FaithCoT-Bench, app. C)",
     listed=9,
     words=("cue", "labels"),
     reads_labels=True,

@@ -41,12 +41,12 @@ def test_a_prepared_mask_hides_what_the_mask_hides(
     k = torch.randn(1, of_keys, seen.shape[-1], 16, generator=draw)
     v = torch.randn(1, of_keys, seen.shape[-1], values, generator=draw)
     with torch.inference_mode():
-        mask = mask_for(_module(), seen, q, k)
+        mask = mask_for(_module(), seen, q, k, v)
         found, _ = masked(_module(), q, k, v, mask, scaling=0.3)
     whole = functional.scaled_dot_product_attention(
         q, k, v, attn_mask=seen, scale=0.3, enable_gqa=of_keys != 6
     )
-    assert (mask.shape[-1] < seen.shape[-1]) == (trunk == TRUNK)
+    assert (mask.shape[-1] < seen.shape[-1]) == (trunk == TRUNK and values == 16)
     torch.testing.assert_close(found, whole.transpose(1, 2), atol=2e-6, rtol=1e-5)
 
 
@@ -55,27 +55,53 @@ def test_keys_that_one_query_does_not_see_are_not_left_out_of_the_mask():
     seen[0, 0, 3, 300] = False
     q, k = torch.zeros(1, 2, QUERIES, 8), torch.zeros(1, 1, QUERIES, 8)
     with torch.inference_mode():
-        mask = mask_for(_module(), seen, q, k)
+        mask = mask_for(_module(), seen, q, k, k)
     assert mask.shape[-1] == seen.shape[-1] - 300
     assert bool((mask[0, 0, 3, 0] < -1e30) & (mask[0, 0, QUERIES + 3, 0] < -1e30))
 
 
 def test_where_gradients_are_kept_every_key_stays_under_the_mask():
     seen, q, k = _seen(TRUNK), torch.zeros(1, 2, QUERIES, 8), torch.zeros(1, 1, QUERIES, 8)
-    assert mask_for(_module(), seen, q, k).shape[-1] == seen.shape[-1]
+    assert mask_for(_module(), seen, q, k, k).shape[-1] == seen.shape[-1]
 
 
-def test_without_the_kernel_that_tells_sums_the_mask_is_whole(monkeypatch: pytest.MonkeyPatch):
+def test_a_large_mask_stays_a_mask_of_booleans():
+    """Numbers for every head of keys would take hundreds of MiB at 16,000 keys."""
+    seen = _seen(2_000)
+    seen[..., :10] = False
     draw = torch.Generator().manual_seed(1)
-    seen = _seen(TRUNK)
     q = torch.randn(1, 4, QUERIES, 16, generator=draw)
     k, v = (torch.randn(1, 2, seen.shape[-1], 16, generator=draw) for _ in range(2))
     with torch.inference_mode():
-        mask = mask_for(_module(), seen, q, k)
-        one, _ = masked(_module(), q, k, v, mask)
-        monkeypatch.setattr(of_mask, "_flash", lambda: None)
-        other, _ = masked(_module(), q, k, v, mask)
-    torch.testing.assert_close(one, other, atol=2e-6, rtol=1e-5)
+        mask = mask_for(_module(), seen, q, k, v)
+        found, _ = masked(_module(), q, k, v, mask)
+    assert mask.nbytes == seen.nbytes
+    whole = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
+    torch.testing.assert_close(found, whole.transpose(1, 2), atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["missing", "other_sums", "refusing"])
+def test_a_kernel_that_tells_other_sums_is_not_taken(monkeypatch: pytest.MonkeyPatch, kernel: str):
+    usual = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+
+    def other(*args: Any, **options: Any) -> Any:
+        if kernel == "refusing":
+            raise RuntimeError("no kernel")
+        out, sums = usual(*args, **options)
+        return out, sums.exp2()
+
+    aten = SimpleNamespace()
+    if kernel != "missing":
+        aten._scaled_dot_product_flash_attention_for_cpu = other
+    of_mask._joins.cache_clear()
+    monkeypatch.setattr(of_mask.torch, "ops", SimpleNamespace(aten=aten))
+    seen, q, k = _seen(TRUNK), torch.zeros(1, 2, QUERIES, 8), torch.zeros(1, 1, QUERIES, 8)
+    try:
+        with torch.inference_mode():
+            assert not of_mask._joins()
+            assert mask_for(_module(), seen, q, k, k).shape[-1] == seen.shape[-1]
+    finally:
+        of_mask._joins.cache_clear()
 
 
 @pytest.mark.parametrize("heads", [1, 6], ids=["all_heads", "heads_apart"])
@@ -95,7 +121,7 @@ def test_a_kernel_that_adds_to_the_mask_gets_it_whole(
 
     monkeypatch.setattr(of_mask, "kernel", lambda _: kernel)
     with torch.inference_mode():
-        mask = mask_for(_module(), seen, q, k)
+        mask = mask_for(_module(), seen, q, k, k)
         masked(_module(), q, k, k, mask, position_bias=torch.zeros(1))
     assert torch.equal((got[0] == 0).expand(1, 6, -1, -1), seen.expand(1, 6, -1, -1))
 
@@ -107,7 +133,7 @@ def test_other_precisions(dtype: torch.dtype):
     q = torch.randn(1, 4, QUERIES, 16, generator=draw).to(dtype)
     k, v = (torch.randn(1, 2, seen.shape[-1], 16, generator=draw).to(dtype) for _ in range(2))
     with torch.inference_mode():
-        found, _ = masked(_module(), q, k, v, mask_for(_module(), seen, q, k))
+        found, _ = masked(_module(), q, k, v, mask_for(_module(), seen, q, k, v))
     exact = functional.scaled_dot_product_attention(
         q.double(), k.double(), v.double(), attn_mask=seen, enable_gqa=True
     )

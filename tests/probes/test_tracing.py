@@ -30,6 +30,19 @@ def test_every_cut_is_what_a_question_of_its_own_gives(every: int) -> None:
         assert np.allclose(of_cut, weights / weights.sum(), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("tokens", "every"),
+    [(1, 1), (1_024, 1), (1_025, 2), (2_048, 4), (4_096, 16), (8_192, 32), (32_768, 128)],
+)
+def test_cuts_of_a_long_reasoning_cost_no_more_than_those_of_1_024_tokens(
+    tokens: int, every: int
+) -> None:
+    """Each reads all before it, half of the reasoning in the mean; 256 there are at any length."""
+    assert TracingSettings().distance(tokens) == every
+    assert TracingSettings(every=7).distance(tokens) == 7
+    assert tokens // every * tokens <= 1_024**2 or tokens // every <= 256
+
+
 def test_steps_take_their_values_from_the_cuts_at_their_ends() -> None:
     model, traces = planted("faithful")
     trace, found = traces[0], traced("faithful")[0]

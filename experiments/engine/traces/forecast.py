@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
 CHARACTERS_PER_TOKEN = 4
 """Guess of a token's length where the model's tokenizer is not at hand."""
-BUDGET, CHUNK, WATCHED, LOGITS = 32_768, 1_024, 64, 1 << 24
-"""The engine's own numbers (`interp.loaded`, `interp.leads`, `interp.execute`): most tokens whose
-keys and values are held, most tokens of a forward, the last tokens of the chain that every pack
-runs again, and the logits of a forward over tokens behind numbers."""
+BUDGET, CHUNK, WATCHED = 32_768, 1_024, 64
+"""The engine's own numbers (`interp.loaded`, `interp.leads`): most tokens whose keys and values are
+held, most tokens of a forward, and the last tokens of the chain that every pack runs again."""
+LOGITS, BLOCK = 1 << 24, 128
+"""Likewise (`interp.execute`, `interp.prefill`): most logits of a forward over tokens behind
+numbers, and the number of these tokens that it runs in any case."""
 CODE, WEIGHTS = 470 * 2**20, 2**22
 """Bytes of Python and its libraries, and the most attention weights that a screen holds at once
 (`interp.recompute`)."""
@@ -297,7 +299,7 @@ class ModelFiles:
         if of_token is None or parameters is None or work.held is None:
             return None
         held = CODE + width * parameters + work.held * of_token + work.beside
-        behind = min(CHUNK, LOGITS // self.config["vocab_size"]) if number else 0
+        behind = min(CHUNK, max(BLOCK, LOGITS // self.config["vocab_size"])) if number else 0
         return held + self._made(work, max(work.read, behind), width)
 
     def _made(self, work: Work, read: int, width: int) -> int:
@@ -305,8 +307,8 @@ class ModelFiles:
         tokens with the two copies that scoring makes of them."""
         c = self.config
         wide, deep = c.get("hidden_size", c.get("n_embd", 0)), c.get("intermediate_size") or 0
-        # a mask is made as booleans, and twice as numbers
-        masks = CHUNK * work.longest * (1 + 2 * width)
+        # a large mask is one of booleans, and made from others
+        masks = 3 * CHUNK * work.longest
         return masks + CHUNK * width * (6 * wide + 3 * deep) + 3 * 4 * read * c["vocab_size"]
 
     @property

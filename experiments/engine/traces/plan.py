@@ -126,8 +126,11 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         """The size of an item's trace: of a given chain its own, else a guess."""
         if item.given is None:
             return GUESS
-        given, parts = item.given, self._parts(item)
-        return size_of(item.model, item.of, item.question, given.prompt, parts, given.answer)
+        unit, given = item.units[TRACE], item.given
+        if unit not in self._known_sizes:
+            asked = item.of, item.question, given.prompt
+            self._known_sizes[unit] = size_of(item.model, *asked, self._parts(item), given.answer)
+        return self._known_sizes[unit]
 
     def foreseen(self) -> Mapping[Key, str]:
         """Unit of a given chain -> why it will measure nothing: the chain has too few steps, or the
@@ -171,6 +174,10 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             cut = stretches(item.given.chain, self.config.steps, strip=plain)
             self._known_parts[key] = cut
         return self._known_parts[key]
+
+    @cached_property
+    def _known_sizes(self) -> dict[str, Size]:
+        return {}
 
     @cached_property
     def _known_parts(self) -> dict[tuple[str, bool], list[tuple[str, bool]]]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from own_peak import peak_of
 from tiny_models import saved, tiny
 
 from faithscope import interp
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.forecast import (
+    BLOCK,
+    BUDGET,
     CHUNK,
     CODE,
     LOGITS,
+    WATCHED,
     Work,
     files_of,
     work,
@@ -25,9 +27,10 @@ from faithscope.experiments.engine.traces.forecast import (
 from faithscope.experiments.engine.traces.plan import TracePlan, plan
 from faithscope.experiments.engine.traces.units import measure
 from faithscope.experiments.engine.traces.work import given_trace, trace_settings
-from faithscope.interp import execute
+from faithscope.interp import execute, leads
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.model import Model
+from faithscope.interp.prefill import block_on
 
 PROBES = {
     "attention": {"shuffles": 1},
@@ -190,13 +193,19 @@ def test_memory_is_that_of_weights_keys_and_values_and_of_a_forward(folder: Path
     told = files.memory(small, "auto")
     assert told is not None
     assert told > CODE + held + 4 * (files.parameters or 0)
-    # a mask of booleans and two of numbers, for each of a forward's tokens
-    assert files.memory(larger, "auto") == told + 9 * CHUNK * 1_000
-    # the tokens behind numbers all have logits, and fewer where the vocabulary is large
-    vocabulary = files.config["vocab_size"]
-    behind = min(CHUNK, LOGITS // vocabulary)
-    assert files.memory(small, "auto", number=True) == told + 12 * behind * vocabulary
+    # masks of booleans, for each of a forward's tokens
+    assert files.memory(larger, "auto") == told + 3 * CHUNK * 1_000
+    # the tokens behind numbers all have logits
+    behind = 12 * CHUNK * files.config["vocab_size"]
+    assert files.memory(small, "auto", number=True) == told + behind
     assert files_of("nobody/nothing").memory(small, "auto") is None
+
+
+def test_the_engines_numbers_are_those_that_are_foretold_with(llama: Model) -> None:
+    model = llama
+    assert (model.token_budget, model.chunk) == (BUDGET, CHUNK)
+    assert (execute.LOGITS, block_on(model.device)) == (LOGITS, BLOCK)
+    assert leads.WATCHED == WATCHED
 
 
 @pytest.mark.slow
@@ -217,14 +226,5 @@ def test_the_memory_of_a_long_chain_is_what_its_process_takes(folder: Path, prob
     (size,) = [made.size(item) for item in made.items]
     foretold = work(probe, size, made.config.settings(probe), None, 10)
     told = files_of(str(folder / "long")).memory(foretold, "auto", number=True)
-    measured = [sys.executable, "-c", PEAK, str(folder / "forecast.yaml")]
-    done = subprocess.run(measured, capture_output=True, text=True, check=True)
-    assert told == pytest.approx(1024 * int(done.stdout.split()[-1]), rel=0.2)
-
-
-PEAK = """
-import resource, sys
-from faithscope.experiments.cli import execute
-assert execute(["run", sys.argv[1], "--shard", "1/2"]) == 0
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
+    measured = peak_of("run", str(folder / "forecast.yaml"), "--shard", "1/2")
+    assert told == pytest.approx(measured, rel=0.2)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from own_peak import peak_of
 from resume import nearly_done
 
 from faithscope.experiments.engine.index import Index
@@ -37,24 +35,10 @@ def test_what_is_kept_of_a_unit_does_not_grow_with_its_records(tmp_path: Path) -
     assert long < 2000 * 1000
 
 
-def resumed(path: Path) -> float:
-    """Peak MB of the process that does what is left of a run, its outputs included."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "faithscope.experiments.cli", "run", str(path)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss / 1024
-
-
 @pytest.mark.slow
 def test_twenty_thousand_items_resume_in_little_memory_and_few_files(tmp_path: Path) -> None:
     few, many = nearly_done(tmp_path / "few", 2_000), nearly_done(tmp_path / "many", 20_000)
-    little, much = resumed(few), resumed(many)
+    little, much = (peak_of("run", str(path)) / 2**20 for path in (few, many))
     assert (much - little) / 18_000 < 0.025, "more than 25 kB of memory for each item"
     folder = many.parent / "scale"
     assert sum(p.is_file() for p in folder.rglob("*")) < 100
