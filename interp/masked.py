@@ -26,13 +26,22 @@ most keys left under one that is made for every head of keys, in numbers. A larg
 booleans, which takes a byte for what those take 4 H / K for."""
 
 
-def mask_for(module: nn.Module, seen: Tensor, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def mask_for(
+    module: nn.Module,
+    seen: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    free: int | None = None,
+) -> Tensor:
     """The mask that `masked` takes for the queries of `seen`, on their device.
 
     Args:
-        seen: (1, 1 or H, n, P) bool, the keys that each query sees.
+        seen: (1, 1 or H, n, P - free) bool, the keys that each query sees.
         query: (1, H, T, D), of which only heads, device and dtype are read.
         key: (1, K, T, D), of which only heads are read; `value` likewise.
+        free: number of leading keys that every query sees and that `seen` leaves out; None if it
+            leaves out none, and those are to be looked for in it.
 
     Returns:
         An additive mask, (1, 1 or H, n, P); for sdpa on a CPU `seen` itself, or, where few keys are
@@ -40,20 +49,27 @@ def mask_for(module: nn.Module, seen: Tensor, query: Tensor, key: Tensor, value:
         without the leading P - P' keys if every query sees them.
     """
     if query.device.type != "cpu" or is_eager(module):
-        return as_additive(sent(seen, query.device), query.dtype)
-    free = 0
+        return as_additive(sent(_whole(seen, free or 0), query.device), query.dtype)
     # the joint has no gradient
-    if query.shape[-1] == value.shape[-1] and not torch.is_grad_enabled() and _joins():
+    joins = query.shape[-1] == value.shape[-1] and not torch.is_grad_enabled() and _joins()
+    if free is None and joins:
         free = int(seen.all(dim=2).all(dim=(0, 1)).long().cumprod(0)[:-1].sum())
-    free = free if free >= _FREE else 0
-    if seen.shape[-1] - free > _FOLDED:
+        seen = seen[..., free:]
+    if free and (free < _FREE or not joins or seen.shape[-1] > _FOLDED):
+        seen = _whole(seen, free)
+    if seen.shape[-1] > _FOLDED:
         return seen
-    seen, heads = seen[..., free:], key.shape[1]
+    heads = key.shape[1]
     if seen.shape[1] > 1:
         seen = seen.reshape(1, heads, -1, seen.shape[-1])
     else:
         seen = seen.repeat(1, 1, query.shape[1] // heads, 1)
     return as_additive(seen, query.dtype)
+
+
+def _whole(seen: Tensor, free: int) -> Tensor:
+    """A mask of booleans with `free` keys before the others that all queries see."""
+    return functional.pad(seen, (free, 0), value=True) if free else seen
 
 
 def masked(

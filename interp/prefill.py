@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -76,11 +77,19 @@ class _Together:
         of_nodes = (torch.from_numpy(x)[nodes] for x in (forest.end, forest.depth))
         return cls(start, stop, nodes, *of_nodes)
 
-    def mask(self, reach: Reach) -> Tensor:
-        """(stop - start, P) bool mask of the nodes that each query sees."""
+    @cached_property
+    def trunk(self) -> int:
+        """Number of leading nodes that are on the path to every query."""
+        before = len(self.nodes) - (self.stop - self.start)
+        return int((self.end[:before] >= self.stop).long().cumprod(0).sum())
+
+    def mask(self, reach: Reach, free: int = 0) -> Tensor:
+        """(stop - start, P - free) bool mask of the nodes that each query sees, but for the first
+        `free` nodes."""
         q = torch.arange(self.start, self.stop)[:, None]
-        seen = (self.nodes[None] <= q) & (q < self.end[None])
-        return seen & reach.sees(self.depth[-(self.stop - self.start) :, None], self.depth[None])
+        seen = (self.nodes[None, free:] <= q) & (q < self.end[None, free:])
+        own = self.depth[-(self.stop - self.start) :, None]
+        return seen & reach.sees(own, self.depth[None, free:])
 
 
 def best_way(
@@ -188,24 +197,32 @@ class Prefill:
         if not cuts and reach == EVERYTHING and n in (1, p) and not is_eager(module):
             return kernel(module)(module, q, k, v, None, **kwargs)[0]
         name = (run.start, *(c.edit for c in cuts)) if cuts else ()
+        whole = reach == EVERYTHING and not cuts
 
         @functools.cache
         def seen() -> Tensor:
             free = causal_mask(n, p, reach, torch.device("cpu"))
             return without(free, cuts, torch.arange(p), torch.arange(p - n, p), q.shape[1])
 
+        def of_block(at: int, upto: int) -> Tensor:
+            if not whole:
+                return seen()[:, :, at : at + step, :upto]
+            m = min(step, n - at)
+            return causal_mask(m, m, reach, torch.device("cpu"))[None, None]
+
         step = _BLOCK if q.device.type == "cpu" else n
         outs = []
         for at in range(0, n, step):
-            rows, upto = slice(at, at + step), min(p, p - n + at + step)
+            free, upto = p - n + at, min(p, p - n + at + step)
+            block = q[:, :, at : at + step], k[:, :, :upto], v[:, :, :upto]
             mask = self._mask(
                 module,
                 (n, p, at, reach, *name),
-                (q, k, v),
-                lambda rows=rows, upto=upto: seen()[:, :, rows, :upto],
+                block,
+                functools.partial(of_block, at, upto),
+                free if whole else _free_under(cuts),
             )
-            whole = k[:, :, :upto], v[:, :, :upto]
-            outs.append(masked(module, q[:, :, rows], *whole, mask, **kwargs)[0])
+            outs.append(masked(module, *block, mask, **kwargs)[0])
         return outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
 
     def _together(
@@ -222,12 +239,15 @@ class Prefill:
         k, v = (x.index_select(2, at) for x in (keys, values))
         reach, cuts = self._reach(module), self._cuts_in(module, part)
         name = ("together", part.start, reach, *(c.edit for c in cuts))
+        free = part.trunk if reach == EVERYTHING and not cuts else _free_under(cuts)
 
         def seen() -> Tensor:
+            if not cuts:
+                return part.mask(reach, free or 0)[None, None]
             own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
             return without(part.mask(reach), cuts, part.depth, own, q.shape[1])
 
-        return masked(module, q, k, v, self._mask(module, name, (q, k, v), seen), **kwargs)[0]
+        return masked(module, q, k, v, self._mask(module, name, (q, k, v), seen, free), **kwargs)[0]
 
     def _reach(self, module: nn.Module, path: int | None = None) -> Reach:
         """The reach of the module's layer; `EVERYTHING` for a path that lies within it."""
@@ -246,13 +266,14 @@ class Prefill:
         name: tuple[Any, ...],
         of: tuple[Tensor, Tensor, Tensor],
         seen: Callable[[], Tensor],
+        free: int | None = 0,
     ) -> Tensor:
         """The mask of this name in the form that `masked` takes for queries, keys and values, made
-        once."""
+        once; `free` as in `mask_for`."""
         q, k, v = of
         name = (*name, q.device, is_eager(module), q.shape[1], k.shape[1], v.shape[-1])
         if name not in self._masks:
-            self._masks[name] = mask_for(module, seen(), q, k, v)
+            self._masks[name] = mask_for(module, seen(), q, k, v, free)
         return self._masks[name]
 
     def _on(
@@ -360,6 +381,12 @@ class Prefill:
         weights = eager(module)(module, q, k, v, mask, **kwargs)[1]
         assert weights is not None
         return weights[0, :, 0].float()
+
+
+def _free_under(cuts: Sequence[Cut]) -> int | None:
+    """`free` of `mask_for` where a trunk is not seen whole: what knockouts leave of it is looked
+    for, and windows leave nothing."""
+    return None if cuts else 0
 
 
 def cuts_of(forest: Forest, nodes: np.ndarray) -> list[Cut]:

@@ -50,6 +50,17 @@ def test_a_prepared_mask_hides_what_the_mask_hides(
     torch.testing.assert_close(found, whole.transpose(1, 2), atol=2e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("trunk", [20, TRUNK])
+@pytest.mark.parametrize("implementation", ["faithscope_sdpa", "faithscope_eager"])
+def test_a_trunk_that_is_stated_is_as_one_that_is_found(trunk: int, implementation: str):
+    seen, module = _seen(trunk), _module(implementation)
+    q, k = torch.zeros(1, 2, QUERIES, 8), torch.zeros(1, 1, QUERIES, 8)
+    with torch.inference_mode():
+        found = mask_for(module, seen, q, k, k)
+        stated = mask_for(module, seen[..., trunk:], q, k, k, trunk)
+    assert torch.equal(found, stated)
+
+
 def test_keys_that_one_query_does_not_see_are_not_left_out_of_the_mask():
     seen = _seen(TRUNK)
     seen[0, 0, 3, 300] = False
