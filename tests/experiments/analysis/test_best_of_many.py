@@ -103,6 +103,7 @@ def noise(rng: np.random.Generator, n: int, measures: int) -> dict[str, tuple[st
     return {f"n{i}": (families[i % 3], rng.normal(size=n)) for i in range(measures)}
 
 
+@pytest.mark.slow
 def test_no_measure_of_sixty_that_know_nothing_is_named() -> None:
     n, named, wrong, naive = 60, 0, 0, 0
     for seed in range(20):

@@ -113,6 +113,7 @@ def test_p_values_of_agreement_are_those_of_a_permutation_test() -> None:
     assert (lonely == 1).all()
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("n", [12, 30, 100])
 def test_measures_that_know_nothing_of_each_other_are_not_beyond_chance(n: int) -> None:
     """However far apart they put the models, and however few values they have."""

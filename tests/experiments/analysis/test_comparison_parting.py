@@ -50,6 +50,7 @@ def test_sides_that_tell_models_apart_do_not_part_on_traces() -> None:
     assert table["n_items"].tolist()[:2] == [80, 80]
 
 
+@pytest.mark.slow
 def test_sides_that_know_nothing_of_each_other_part_no_more_than_by_chance() -> None:
     said = 0
     for seed in range(30):

@@ -138,6 +138,7 @@ def test_ranks_are_taken_inside_models_and_a_question_of_two_models_counts_once(
     assert row["p_corrected"] > 0.05
 
 
+@pytest.mark.slow
 def test_independent_measures_are_seldom_called_alike() -> None:
     names = ("flips_prefix", "tv_prefix", "cut", "verdict scored (a)")
     called = 0

@@ -280,7 +280,7 @@ def carried_out(folder: Path, file: Path, faithscope: str, index: str = "1") -> 
     return subprocess.run(["bash", str(file)], env=os.environ | slurm).returncode
 
 
-@pytest.mark.in_time(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("index", "shard"), [("0", "2of2"), ("1", "1of2")])
 def test_an_array_may_count_its_shards_from_0_or_1(
     index: str, shard: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

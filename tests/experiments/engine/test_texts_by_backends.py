@@ -113,7 +113,7 @@ def scored(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return {(r["item"], r["variant"]): r for r in read_records(folder / "run", "slrc")}
 
 
-@pytest.mark.parametrize("backend", ["vllm-server", "vllm"])
+@pytest.mark.parametrize("backend", [pytest.param("vllm-server", marks=pytest.mark.slow), "vllm"])
 def test_probes_measure_the_same_whoever_writes_their_texts(
     tmp_path: Path, backend: str, server: CompletionsServer
 ) -> None:

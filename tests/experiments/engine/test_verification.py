@@ -30,6 +30,7 @@ def config(folder: Path, name: str, **model: Any) -> RunConfig:
     )
 
 
+@pytest.mark.slow
 def test_packs_in_float32_differ_by_rounding_and_half_precision_by_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

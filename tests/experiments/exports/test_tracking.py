@@ -56,6 +56,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_wandb_has_the_summary_and_the_config_of_a_run(here: Path) -> None:
     pytest.importorskip("wandb")
     run_dir, said = run_of(here, "wandb")

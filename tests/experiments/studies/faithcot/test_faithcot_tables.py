@@ -175,7 +175,7 @@ def test_every_row_says_whose_its_rule_is() -> None:
     assert of["perplexity", "", "fitted"] == "ours"
 
 
-@pytest.mark.in_time(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("telling", [None, "perplexity"])
 def test_of_many_detectors_that_tell_nothing_none_has_a_word(telling: str | None) -> None:
     """Forty chains, every detector a noise of its own: intervals alone name one in twenty."""
