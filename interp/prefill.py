@@ -6,10 +6,9 @@ attention rows of asked nodes: softmax(q·K) for these queries alone.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -199,7 +198,7 @@ class Prefill:
         name = (run.start, *(c.edit for c in cuts)) if cuts else ()
         whole = reach == EVERYTHING and not cuts
 
-        @functools.cache
+        @cache
         def seen() -> Tensor:
             free = causal_mask(n, p, reach, torch.device("cpu"))
             return without(free, cuts, torch.arange(p), torch.arange(p - n, p), q.shape[1])
@@ -219,7 +218,7 @@ class Prefill:
                 module,
                 (n, p, at, reach, *name),
                 block,
-                functools.partial(of_block, at, upto),
+                partial(of_block, at, upto),
                 free if whole else _free_under(cuts),
             )
             outs.append(masked(module, *block, mask, **kwargs)[0])
@@ -242,10 +241,8 @@ class Prefill:
         free = part.trunk if reach == EVERYTHING and not cuts else _free_under(cuts)
 
         def seen() -> Tensor:
-            if not cuts:
-                return part.mask(reach, free or 0)[None, None]
             own = torch.arange(len(part.nodes) - (part.stop - part.start), len(part.nodes))
-            return without(part.mask(reach), cuts, part.depth, own, q.shape[1])
+            return without(part.mask(reach, free or 0), cuts, part.depth, own, q.shape[1])
 
         return masked(module, q, k, v, self._mask(module, name, (q, k, v), seen, free), **kwargs)[0]
 

@@ -117,24 +117,23 @@ def test_a_kernel_that_tells_other_sums_is_not_taken(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("heads", [1, 6], ids=["all_heads", "heads_apart"])
 @pytest.mark.parametrize("of_keys", [1, 2, 6])
-def test_a_kernel_that_adds_to_the_mask_gets_it_whole(
-    monkeypatch: pytest.MonkeyPatch, heads: int, of_keys: int
-):
-    """Families with a bias by position hand it to their own kernel, with the mask of all keys."""
+def test_a_kernel_that_adds_a_bias_gets_the_mask_whole(heads: int, of_keys: int):
+    """Families with a bias by position hand it to transformers' own kernel."""
+    draw = torch.Generator().manual_seed(3)
     seen = _seen(TRUNK, heads)
-    q = torch.zeros(1, 6, QUERIES, 8)
-    k = torch.zeros(1, of_keys, seen.shape[-1], 8)
-    got = []
-
-    def kernel(*args: Any, **_: Any) -> tuple[torch.Tensor, None]:
-        got.append(args[4])
-        return q, None
-
-    monkeypatch.setattr(of_mask, "kernel", lambda _: kernel)
+    q = torch.randn(1, 6, QUERIES, 16, generator=draw)
+    k, v = (torch.randn(1, of_keys, seen.shape[-1], 16, generator=draw) for _ in range(2))
+    bias = torch.randn(1, 6, QUERIES, seen.shape[-1], generator=draw)
+    module = _module()
+    module.num_key_value_groups = 6 // of_keys
     with torch.inference_mode():
-        mask = mask_for(_module(), seen, q, k, k)
-        masked(_module(), q, k, k, mask, position_bias=torch.zeros(1))
-    assert torch.equal((got[0] == 0).expand(1, 6, -1, -1), seen.expand(1, 6, -1, -1))
+        mask = mask_for(module, seen, q, k, v)
+        found, _ = masked(module, q, k, v, mask, position_bias=bias)
+    hidden = bias.masked_fill(~seen, -torch.inf)
+    whole = functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=hidden, enable_gqa=of_keys != 6
+    )
+    torch.testing.assert_close(found, whole.transpose(1, 2), atol=2e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])

@@ -202,9 +202,8 @@ def test_memory_is_that_of_weights_keys_and_values_and_of_a_forward(folder: Path
 
 
 def test_the_engines_numbers_are_those_that_are_foretold_with(llama: Model) -> None:
-    model = llama
-    assert (model.token_budget, model.chunk) == (BUDGET, CHUNK)
-    assert (execute.LOGITS, block_on(model.device)) == (LOGITS, BLOCK)
+    assert (llama.token_budget, llama.chunk) == (BUDGET, CHUNK)
+    assert (execute.LOGITS, block_on(llama.device)) == (LOGITS, BLOCK)
     assert leads.WATCHED == WATCHED
 
 
