@@ -23,7 +23,7 @@ from forest import timed
 from faithscope import interp
 from faithscope.experiments.data.traces import TraceSettings, make_traces
 from faithscope.experiments.engine.traces.interactive import questions
-from faithscope.interp import execute
+from faithscope.interp import lockstep
 from faithscope.interp.detokenise import decode
 from faithscope.interp.generation import Generation
 from faithscope.interp.model import Model
@@ -100,10 +100,10 @@ def main() -> None:
     def run(way: str) -> Callable[[], list[tuple[int, ...]]]:
         return lambda: written(model, items, way)
 
-    growing, seconds, peaks, texts = execute.GrowingText, {}, {}, {}
+    growing, seconds, peaks, texts = lockstep.GrowingText, {}, {}, {}
     for _ in range(args.repeats):
         for way in WAYS:
-            execute.GrowingText = growing if way == "regenerate" else WholeText  # pyright: ignore
+            lockstep.GrowingText = growing if way == "regenerate" else WholeText  # pyright: ignore
             took, peak, texts[way] = timed(model, run(way))
             seconds[way] = min(took, seconds.get(way, took))
             peaks[way] = max(peak, peaks.get(way, peak))

@@ -17,10 +17,11 @@ from faithscope.interp.answered import Answered
 from faithscope.interp.edit_checks import check
 from faithscope.interp.edits import Edit
 from faithscope.interp.errors import UserError
-from faithscope.interp.execute import Execution, Stop
+from faithscope.interp.execute import Execution
 from faithscope.interp.forest import Ids, id_array
 from faithscope.interp.generation import each_of
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.lockstep import Stop
 from faithscope.interp.read import choose_execution, fitting, groups
 from faithscope.interp.requested_positions import RequestedPositions
 from faithscope.interp.scoring import Scoring, scorings

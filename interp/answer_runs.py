@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from faithscope.interp import continuation, execute, writer
+from faithscope.interp import continuation, execute, lockstep, writer
 from faithscope.interp.answered import Answered
 from faithscope.interp.edits import Edit
-from faithscope.interp.execute import Stop
 from faithscope.interp.forest import Forest, id_array
 from faithscope.interp.generation import Generation
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.leads import Lead, gaps
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.lockstep import Stop
 from faithscope.interp.number_ends import TokenSet
 from faithscope.interp.prefill import Way
 from faithscope.interp.read import loop_logits, spills
@@ -145,7 +145,7 @@ def _by_forest(
     written = dict(zip(elsewhere, texts, strict=True))
     # decoding comes last, since it frees the cache
     if decoded:
-        generations = execute.decode(
+        generations = lockstep.decode(
             model,
             cache,
             [forest.path(end.node).tolist() for end in decoded],

@@ -16,10 +16,11 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 
 from faithscope.interp.detokenise import GrowingText
-from faithscope.interp.execute import check_finite, greedy
+from faithscope.interp.execute import check_finite
 from faithscope.interp.generation import Generation
 from faithscope.interp.leads import gaps
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.lockstep import greedy
 
 
 @torch.inference_mode()
@@ -32,7 +33,7 @@ def continue_one_by_one(
     stop: Callable[[str], bool] | None = None,
     end_ids: frozenset[int] | None = None,
 ) -> Generation:
-    """The oracle of `execute.decode`: one sequence, transformers' own cache and positions.
+    """The oracle of `lockstep.decode`: one sequence, transformers' own cache and positions.
 
     `choose` is given (1, V) float32 logits and gives the (1,) next token (greedy by default).
 

@@ -11,14 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from faithscope.interp import continuation, execute, writer
+from faithscope.interp import continuation, execute, lockstep, writer
 from faithscope.interp.generation import Generation, Sampling, check_penalty, each_of, seeds_of
 from faithscope.interp.loaded import LoadedModel
+from faithscope.interp.lockstep import Choose
 from faithscope.interp.penalty import Penalty
 from faithscope.interp.read import choose_execution
-
-Choose = Callable[[Tensor, list[int]], Tensor]
-"""(B, V) logits and the indices of their prompts, to (B,) next tokens."""
 
 
 def generate(
@@ -76,7 +74,7 @@ class GenerateRequest:
     repetition_penalty: float = 1.0
     seed: int | Sequence[int] = 0
     end_ids: frozenset[int] | None = None
-    stop: execute.Stop | None = None
+    stop: lockstep.Stop | None = None
     on_done: OnDone | None = None
 
 
@@ -135,7 +133,7 @@ def _generate(
             )
             finish(i, text)
     else:
-        execute.decode(
+        lockstep.decode(
             model,
             *execute.prefill_prompts(model, prompts),
             limits,
@@ -165,7 +163,7 @@ def _sampling(model: LoadedModel, requests: Sequence[GenerateRequest]) -> Sampli
 
 
 def _greedy(logits: Tensor, rows: list[int]) -> Tensor:
-    return execute.greedy(logits)
+    return lockstep.greedy(logits)
 
 
 def _sampler(seeds: Sequence[int], temperature: float, top_p: float) -> Choose:

@@ -7,12 +7,12 @@ penalty where positive, multiplied by it where negative. vLLM counts the same to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-Choose = Callable[[Tensor, list[int]], Tensor]
+from faithscope.interp.lockstep import Choose
 
 
 class Penalty:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
-from faithscope.interp import attention, execute
+from faithscope.interp import attention, execute, lockstep
 from faithscope.interp.continuation import continue_one_by_one
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
@@ -280,7 +280,7 @@ def _decoding_fault(tree: Tree) -> str | None:
             tokens.append((*goal, 0)[start + len(seen[row]) - 1])
         return torch.tensor(tokens)
 
-    execute.decode(
+    lockstep.decode(
         model,
         *execute.prefill_prompts(model, prompts),
         [steps for *_, steps in goals],

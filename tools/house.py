@@ -12,11 +12,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 11_350,
+    "interp": 11_400,
     "interventions": 3_000,
     "probes": 10_900,
-    FIRST_FLOOR: 78_300,
-    "experiments/analysis": 13_100,
+    FIRST_FLOOR: 78_350,
+    "experiments/analysis": 13_150,
     "experiments/cli": 2_450,
     "experiments/config": 1_350,
     "experiments/data": 8_300,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 11_250,
     "experiments/studies/training": 2_850,
-    "tests": 60_550,
+    "tests": 60_600,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

@@ -25,7 +25,7 @@ from faithscope.probes.label_tokens import LabelTokens
 from faithscope.probes.messages import Message, message_ids
 
 if TYPE_CHECKING:
-    from faithscope.interp.execute import Generation
+    from faithscope.interp.generation import Generation
     from faithscope.interp.model import Model
 
 _CUT = "ended by the"

@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from faithscope.interp import execute
+from faithscope.interp import decoding, execute
 from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Branch, Forest
 from faithscope.interp.model import Model
@@ -91,7 +91,7 @@ class Shapes(TorchDispatchMode):
 
 def test_steps_of_a_block_of_columns_have_the_same_shapes(model: Model, probes):
     cache, paths, first = execute.prefill_prompts(model, probes["necessity"][:3])
-    state = execute.Decode(cache, paths, 16, model.structure.reaches, spend=True)
+    state = decoding.Decode(cache, paths, 16, model.structure.reaches, spend=True)
     steps = []
     with torch.inference_mode():
         tokens = first.argmax(-1)

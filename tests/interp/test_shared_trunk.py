@@ -8,8 +8,9 @@ import torch
 from tiny_configs import byte_tokenizer
 from tiny_models import random_weights
 
-from faithscope.interp import decoding, execute
+from faithscope.interp import decoding
 from faithscope.interp.edits import Knockout
+from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 
@@ -30,7 +31,7 @@ def test_shared_decoding_writes_what_rows_write(family: str, monkeypatch):
     blocks = []
     init = decoding.Shared.__init__
     monkeypatch.setattr(
-        execute.Shared,
+        decoding.Shared,
         "__init__",
         lambda self, *args, **options: (blocks.append(self), init(self, *args, **options))[1],
     )
@@ -53,7 +54,7 @@ def test_shared_decoding_writes_what_rows_write(family: str, monkeypatch):
 
 def test_sequences_that_share_little_are_decoded_as_rows():
     emulated_devices.require()
-    cache = execute.KeyValues(200)
+    cache = KeyValues(200)
     cache.write(0, 0, *torch.zeros(2, 1, 2, 200, 8, device="emulated:0"))
     assert not decoding.Shared.serves(cache, [range(100), range(100, 200)])
     assert decoding.Shared.serves(
