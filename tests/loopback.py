@@ -83,23 +83,31 @@ def free_port() -> int:
 
 @contextmanager
 def serving(
-    command: list[str], log: Path, env: Mapping[str, str] = os.environ, patience: float = 300
+    command: list[str],
+    log: Path,
+    env: Mapping[str, str] = os.environ,
+    patience: float = 300,
+    *,
+    host: str = "--host",
+    health: str = "health",
 ) -> Iterator[str]:
     """Yields the base URL of a server in a separate process, once it is healthy.
 
     Args:
         command: the command without the address to listen at, which is added.
         patience: largest number of seconds for the start.
+        host: the command's option for the address.
+        health: the path that answers as soon as the server is healthy.
     """
     port = free_port()
-    at = ["--host", "127.0.0.1", "--port", str(port)]
+    at = [f"{host}=127.0.0.1", f"--port={port}"]
     with log.open("w") as out:
         server = subprocess.Popen(
             [*command, *at], cwd=log.parent, env=env, stdout=out, stderr=subprocess.STDOUT
         )
     try:
         deadline = time.monotonic() + patience
-        while not _healthy(f"http://127.0.0.1:{port}/health"):
+        while not _healthy(f"http://127.0.0.1:{port}/{health}"):
             if server.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the server ended or is too slow:\n{log.read_text()[-3000:]}")
             time.sleep(0.2)

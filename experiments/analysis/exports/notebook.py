@@ -15,10 +15,17 @@ from faithscope.experiments.analysis.html import asset
 from faithscope.experiments.analysis.page import Block, fragments
 
 _VARIABLES = r":root \{(.*?)\}"
-_OWN = """
-.faithscope { margin: 0; padding: .2rem .4rem; max-width: 64rem; border-radius: 8px; }
-.faithscope table, .faithscope th, .faithscope td { color: inherit; }
-.faithscope .steps summary { cursor: pointer; }
+_OURS = ".faithscope" * 3
+"""A selector of the output that outweighs JupyterLab's own rules for tables, which are of two
+classes: they set text to the right, and columns to one width whatever they hold."""
+_OWN = f"""
+{_OURS} {{
+  margin: 0; padding: .2rem .4rem; max-width: 64rem; border-radius: 8px;
+  table {{ table-layout: auto; margin: 0; }}
+  table, th, td {{ color: inherit; }}
+  tbody tr {{ background: none; }}
+  .steps summary {{ cursor: pointer; }}
+}}
 """
 
 
@@ -39,7 +46,7 @@ def _style() -> str:
     nested = re.sub(r"^(\s*)(?::root|html|body) \{", r"\1& {", css, flags=re.M)
     themes = {"true": light, "false": dark}
     chosen = "".join(
-        f'body[data-jp-theme-light="{is_light}"] .faithscope {{{colours}}}\n'
+        f'body[data-jp-theme-light="{is_light}"] {_OURS} {{{colours}}}\n'
         for is_light, colours in themes.items()
     )
-    return f".faithscope {{\n{nested}\n}}\n{chosen}{_OWN}"
+    return f"{_OURS} {{\n{nested}\n}}\n{chosen}{_OWN}"
