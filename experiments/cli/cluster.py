@@ -60,7 +60,7 @@ def prefetch(config: Config, overrides: Overrides = None, paper_compat: PaperCom
             for line in fetching.bring_models(of_run):
                 say(line)
         whole.forecast()
-        say(f"data: {len(whole.items)} items planned")
+        say(f"data: items planned: {len(whole.items)}")
     fetching.check_offline([str(config), *(word for v in values for word in ("--set", v))])
     say("a dry run without the hub plans the same run")
     to_output(fetching.cache_settings())

@@ -27,10 +27,19 @@ def sampled_steps(records: Iterable[Record]) -> Iterator[str]:
                 f"{screened} for the largest estimated effect of their removal and the others at "
                 "random"
             )
-        unscreened = sum(bool(r.get("not_screened")) for r in same)
+        unscreened = [r for r in same if r.get("not_screened")]
         yield (
-            f"{model} on {task}: in {len(same)} chains a sample of the steps is edited, {edited} "
+            f"{model} on {task}: in {_chains(same)} a sample of the steps is edited, {edited} "
             f"of {steps}, {how}. Means and shares count each by the inverse of the probability "
             "with which it is drawn (`inclusion` in the frames of steps), and their intervals are "
             "those of the sample. Rank correlations over steps are of the edited ones alone."
-        ) + (f" {unscreened} chains have no scored answers to screen by." if unscreened else "")
+        ) + (
+            f" {_chains(unscreened)} cannot be screened: no answers are scored."
+            if unscreened
+            else ""
+        )
+
+
+def _chains(records: list[Record]) -> str:
+    n = len(records)
+    return f"{n} chain{'s' * (n > 1)}"

@@ -122,7 +122,7 @@ class TrainWork(Worker[Adapter]):
             failed = f"nothing is measured: {ended.tally.lines()[0]}"
         elif ended.failures and not self.index.failed(key, unit):
             # an item that fails again is left out: it must not cost all others
-            failed = f"{len(ended.failures)} items failed, first {ended.failures[0]}"
+            failed = f"failed items: {len(ended.failures)}, first {ended.failures[0]}"
         trained_on = {question.text for _, question in item.asked}
         measured = [] if failed else [*records(ended.run_dir, trained_on)]
         self.store.add(unit, key, [_head(item, MEASURING) | of for of in measured], failed)

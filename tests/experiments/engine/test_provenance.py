@@ -108,7 +108,7 @@ def test_an_item_is_not_finished_otherwise_than_it_was_begun(
     run_dir = begun(tmp_path, LOADED)
     with Store(config(tmp_path), environment, plan=PLAN) as store:
         store.note_model(MODEL, facts)
-        with pytest.raises(StoreError, match=f"1 items of {MODEL} were begun.*{differs}.*--mixed"):
+        with pytest.raises(StoreError, match=f"1 item of {MODEL} was begun.*{differs}.*--mixed"):
             check_same(run_dir, store.index, PLAN.items, MODEL, store.session)
         add(store, "slrc")
         check_same(run_dir, store.index, PLAN.items, MODEL, store.session)

@@ -144,7 +144,7 @@ def test_failed_items_are_tried_again_and_then_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(work, "run", fails)
     values = {"measure": measuring(2, seed=1), "methods": ["start"]}
     first = run(load_config(training(tmp_path, **values), []))
-    assert ["1 items failed, first no luck" in line for line in first.failures] == [True]
+    assert ["failed items: 1, first no luck" in line for line in first.failures] == [True]
     assert not len(faithscope.load_run(first.run_dir).measured)
     again = run(load_config(training(tmp_path, **values), []))
     assert not again.failures
