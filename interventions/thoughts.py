@@ -17,14 +17,15 @@ Function = Literal["backtrack", "verify", "conclude", "restate", "compute", "pla
 """What a step does for the chain that it is part of; see `function_of`."""
 FUNCTIONS: tuple[Function, ...] = get_args(Function)
 
-_LEAD = r"(?:(?:oh|ah|ok|okay|but|so|and|no|yes|well|now|then|right|alright|hmm+)\b[,.…!\s]*)*"
+_LEAD = r"(?:(?:oh|ah|ok|okay|but|so|and|no|yes|well|now|then|right|alright|hmm+)\b[,.…!\s]*){0,8}"
+"""Words before a turn: few, or each "Hmm." of a model in a loop would be read from every other."""
 _CHECK = (
     r"(?:double|re|cross|sanity)[\s-]?check|(?:check|verify|confirm|re-?examine|re-?calculate|"
     r"re-?compute|re-?verify|re-?derive|test)\b"
 )
 _TURN = re.compile(
-    rf"[*_]*{_LEAD}[*_]*(?:wait|hmm+|hold on|hang on|actually|alternatively|scratch that|on second "
-    r"thou?ght|another (?:way|approach|method|idea)|maybe (?:i|we) should|what if|"
+    rf"[*_]*+{_LEAD}[*_]*+(?:wait|hmm+|hold on|hang on|actually|alternatively|scratch that|"
+    r"on second thou?ght|another (?:way|approach|method|idea)|maybe (?:i|we) should|what if|"
     r"let(?: me|['’]s) (?:try|see if|reconsider|think again|start over|go back|backtrack|"
     rf"{_CHECK}))\b",
     re.IGNORECASE,
@@ -77,7 +78,9 @@ _PLANS = re.compile(
     r"|\bstep by step\b|^\W*(?:plan|approach|strategy|method)\b",
     re.IGNORECASE,
 )
-_INTERJECTION = re.compile(r"(?:(?:hmm+|hm|ok|okay|alright|right|well)[.…!]+\s+)+", re.IGNORECASE)
+_INTERJECTION = re.compile(
+    r"(?:(?:hmm+|hm|ok|okay|alright|right|well)[.…!]++\s++)++", re.IGNORECASE
+)
 _EQUATES = re.compile(
     r"[=≈]\s*[-−+$£€\\({]*\s*(?:\w{1,12}\s*\{)?[-−]?[\d.]|\d\s*(?:=|≈|equals|makes|gives|is)\s*[-−$]?\d"
 )

@@ -111,6 +111,7 @@ REPEATED: tuple[tuple[str, str], ...] = (
     *(("", text) for text in ("\\boxed{", "\\(", "\\[", "$$ ", "\\begin{a}", "<think>", "{", "(")),
     *(("", text) for text in ("1 ", "1+", "3+4=7 ", "0*3=0 ", "1. ", "Step 1: ", "5!", "1,", "-1")),
     *(("", text) for text in ("add ", "no ", "is 3. ", "* ", "• ", "####", "**", "```python\n")),
+    *(("", text) for text in ("so, ", "Hmm. ", "Wait. ", "Okay so ")),
     *(
         ("", text)
         for text in ('{"score"', '\\"', "a:b,", "://", "positive or ", "A ", "_", "is not ")

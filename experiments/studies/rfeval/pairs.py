@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,8 +37,7 @@ def code_of(output: Output) -> str:
     """The program in an output: the last fenced block of the answer, else of the explanation,
     else the answer as it stands; "" where there is none of these."""
     for part in (output.answer, output.explanation):
-        if fenced := list(enclosed(part, _OPENS_FENCE, _CLOSES_FENCE)):
-            opens, closes = fenced[-1]
+        for opens, closes in deque(enclosed(part, _OPENS_FENCE, _CLOSES_FENCE), maxlen=1):
             return part[opens.end() : closes.start()].strip("\n")
     return output.answer
 
