@@ -44,7 +44,7 @@ from faithscope import interp
 from faithscope.experiments.data.tasks import get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, make_traces
 from faithscope.experiments.engine.traces.interactive import questions
-from faithscope.interp import execute
+from faithscope.interp import execute, lockstep
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 from faithscope.interp.side_by_side import side_by_side
@@ -97,7 +97,12 @@ def measured(model: Model, traces: Sequence[Trace], at_once: int) -> list[Any]:
     return records
 
 
-PHASES = {"prefill": "prefill", "decode": "decoding", "one_more": "boundaries"}
+PHASES = {
+    (execute, "prefill"): "prefill",
+    (lockstep, "decode"): "decoding",
+    (execute, "one_more"): "boundaries",
+}
+"""(module, function) -> the phase that its time counts to."""
 
 
 @contextmanager
@@ -105,26 +110,26 @@ def phases(model: Model) -> Iterator[dict[str, float]]:
     """Seconds that are spent in each phase while the context is open."""
     clock = time.perf_counter if model.device.type == "cuda" else time.process_time
     spent = dict.fromkeys(PHASES.values(), 0.0)
-    usual = {name: getattr(execute, name) for name in PHASES}
+    usual = {of: getattr(*of) for of in PHASES}
 
-    def timing(name: str) -> Any:
+    def timing(of: tuple[Any, str]) -> Any:
         def run(*args: Any, **kwargs: Any) -> Any:
             start = clock()
-            out = usual[name](*args, **kwargs)
+            out = usual[of](*args, **kwargs)
             if model.device.type == "cuda":
                 torch.cuda.synchronize()
-            spent[PHASES[name]] += clock() - start
+            spent[PHASES[of]] += clock() - start
             return out
 
         return run
 
-    for name in PHASES:
-        setattr(execute, name, timing(name))
+    for of in PHASES:
+        setattr(*of, timing(of))
     try:
         yield spent
     finally:
-        for name, function in usual.items():
-            setattr(execute, name, function)
+        for of, function in usual.items():
+            setattr(*of, function)
 
 
 def flips(records: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -62,16 +62,16 @@ class Clock:
 def shares(config: Path, settings: list[str]) -> dict[str, float]:
     """Shares of the seconds of a run, in a folder of its own."""
     clock = Clock()
-    usual = {name: getattr(execute, name) for name in (*PHASES, "forward")}
-    for name, function in usual.items():
-        setattr(execute, name, clock.timing(PHASES.get(name, "forwards"), function))
+    usual = {of: getattr(*of) for of in (*PHASES, (execute, "forward"))}
+    for of, function in usual.items():
+        setattr(*of, clock.timing(PHASES.get(of, "forwards"), function))
     try:
         with tempfile.TemporaryDirectory() as folder:
             asked = [arg for one in (*settings, f"out={folder}") for arg in ("--set", one)]
             code = cli.execute(["run", str(config), *asked])
     finally:
-        for name, function in usual.items():
-            setattr(execute, name, function)
+        for of, function in usual.items():
+            setattr(*of, function)
     if code:
         sys.exit(f"{config}: ended with {code}")
     assert clock.first is not None

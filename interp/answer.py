@@ -183,8 +183,9 @@ def _packs(model: LoadedModel, every: Sequence[_Arms]) -> Iterator[Series]:
         if len(parts) > 1 or arms.how == "loop":
             yield [[part] for part in parts]
         else:
-            # FlexAttention takes no pack in which attention is edited
-            whole.setdefault((arms.how, any(arms.under)), []).extend(parts)
+            # FlexAttention may take no pack in which attention is edited
+            apart = model.flex_cut_reason is not None and any(arms.under)
+            whole.setdefault((arms.how, apart), []).extend(parts)
     for (how, _), parts in whole.items():
         of = [every[part.request] for part in parts]
         own = [(x.prefixes, x.under, x.tails) for x in of]

@@ -93,7 +93,7 @@ def prefill(
                 stop,
                 chain=len(forest.bounds(start, stop)) == 1,
                 eager=plain,
-                flexible=model.flex_reason is None and not cut,
+                flexible=model.flex_reason is None and not (cut and model.flex_cut_reason),
             ),
             block=block_on(model.device),
         )

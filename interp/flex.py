@@ -8,7 +8,8 @@ where one masked call computes all of them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attent
 from transformers import PreTrainedModel
 
 from faithscope.interp.forest import Forest
-from faithscope.interp.masks import EVERYTHING, Reach
+from faithscope.interp.masks import EVERYTHING, Cut, Reach
 from faithscope.interp.placement import sent
 
 SIZE = 128
@@ -43,12 +44,21 @@ def reason_against(hf: PreTrainedModel, device: torch.device) -> str | None:
 
 
 def block_mask(
-    forest: Forest, start: int, stop: int, reach: Reach, device: torch.device
+    forest: Forest,
+    start: int,
+    stop: int,
+    reach: Reach,
+    device: torch.device,
+    cuts: Sequence[Cut] = (),
+    heads: int = 1,
 ) -> BlockMask:
     """Which of nodes 0..`stop` are seen by nodes `start`..`stop` of a forest.
 
     Blocks of keys that no query sees are left out, and in blocks that every query sees whole no
     single key is looked at.
+
+    Args:
+        cuts: knockouts of edges between these nodes, of `heads` query heads.
     """
     end, depth = (x[:stop] for x in (forest.end, forest.depth))
     first_q, last_q = _bounds(np.arange(start, stop))
@@ -64,6 +74,9 @@ def block_mask(
         whole &= low_k > high_q[:, None] - window
         some &= high_k // chunk >= low_q[:, None] // chunk
         whole &= low_k // chunk == high_q[:, None] // chunk
+    hidden = _Hidden.of(cuts, depth, heads) if cuts else None
+    if hidden is not None:
+        whole &= ~hidden.blocks
     listed = [x for blocks in (some & ~whole, some & whole) for x in _listed(blocks)]
     # the last block of queries is looked at as a whole
     padded = [np.pad(x, (0, 2 * SIZE - stop % SIZE)) for x in (end, depth)]
@@ -74,12 +87,60 @@ def block_mask(
     else:
         limits = (torch.tensor(x, dtype=torch.int32) for x in (window, chunk))
         rule = _sees_reach(*own, *(sent(x, device) for x in limits))
+    if hidden is not None:
+        rule = hidden.less(rule, own[2], device)
     return BlockMask.from_kv_blocks(
         *(sent(torch.from_numpy(x)[None, None], device) for x in listed),
         BLOCK_SIZE=SIZE,
         mask_mod=rule,
         seq_lengths=(stop - start, stop),
     )
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """Keys that knockouts hide from queries: few sets of knockouts hold for many queries."""
+
+    sets: NDArray[np.int64]
+    """(n,) index of the set of knockouts that each query runs under."""
+    keys: NDArray[np.bool_]
+    """(S, H, P) whether each set hides a key from a head; (S, 1, P) where all heads are alike."""
+
+    @classmethod
+    def of(cls, cuts: Sequence[Cut], depth: NDArray[np.int64], heads: int) -> _Hidden:
+        under = np.stack([cut.queries.numpy() for cut in cuts], axis=1)
+        kinds, sets = np.unique(under, axis=0, return_inverse=True)
+        alike = all(cut.edit.heads is None for cut in cuts)
+        keys = np.zeros((len(kinds), 1 if alike else heads, len(depth)), dtype=bool)
+        for i, cut in enumerate(cuts):
+            first, last = cut.edit.keys
+            of_cut = slice(None) if cut.edit.heads is None else list(cut.edit.heads)
+            hides = np.zeros(keys.shape[1:], dtype=bool)
+            hides[of_cut] = (depth >= first) & (depth < last)
+            keys[kinds[:, i]] |= hides
+        return cls(sets.reshape(-1), keys)
+
+    @property
+    def blocks(self) -> NDArray[np.bool_]:
+        """(Q, K) whether a key of a block may be hidden from a query of a block."""
+        at_q, at_k = (np.arange(0, n, SIZE) for n in (len(self.sets), self.keys.shape[2]))
+        here = np.logical_or.reduceat(np.eye(len(self.keys), dtype=bool)[self.sets], at_q, axis=0)
+        hit = np.logical_or.reduceat(self.keys.any(axis=1), at_k, axis=1)
+        return here @ hit
+
+    def less(self, rule: Mod, start: Tensor, device: torch.device) -> Mod:
+        """`rule` without the hidden keys; a query always sees itself."""
+        # the last blocks are looked at as a whole
+        sets, keys = np.pad(self.sets, (0, SIZE)), np.pad(self.keys, ((0, 0), (0, 0), (0, SIZE)))
+        heads = torch.tensor(int(keys.shape[1] > 1))
+        own = (sent(torch.from_numpy(x), device) for x in (sets.astype(np.int32), keys))
+        of_query, hides, each = *own, sent(heads.int(), device)
+
+        def left(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            hidden = hides[of_query[query], head * each, key]
+            return rule(batch, head, query, key) & (~hidden | (key == query + start))
+
+        return left
 
 
 def _bounds(x: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

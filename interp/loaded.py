@@ -31,6 +31,9 @@ class LoadedModel(Speaks):
     """Why the packed forest cannot serve this model; None if it can."""
     flex_reason: str | None = "not tried"
     """Why packs are not run under FlexAttention; None if those large enough are."""
+    flex_cut_reason: str | None = "not tried"
+    """Why packs with knockouts are not run under FlexAttention where others are; None if they
+    are."""
     graph_reason: str | None = "not tried"
     """Why steps of decoding are not replayed from CUDA graphs; None if they are."""
     writer: Backend | None = None

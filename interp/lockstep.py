@@ -8,11 +8,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from faithscope.interp import attention
+from faithscope.interp import attention, execute
 from faithscope.interp.decoding import Decode, Shared
 from faithscope.interp.detokenise import GrowingText
 from faithscope.interp.edits import Edit
-from faithscope.interp.execute import check_finite, check_greatest, forward
 from faithscope.interp.generation import Generation, each_of
 from faithscope.interp.graphs import Steps
 from faithscope.interp.keyvalues import KeyValues
@@ -114,7 +113,9 @@ def _decode_group(
     def ended(row: int, why: Literal["stop", "length"], end_id: int | None = None) -> None:
         finish(row, Generation(tuple(written[row]), why, end_id, gaps=tuple(led[row])))
 
-    steps = Steps(model, state, lambda tokens: forward(model, state, tokens, state.positions))
+    steps = Steps(
+        model, state, lambda tokens: execute.forward(model, state, tokens, state.positions)
+    )
 
     def after(tokens: Tensor) -> Tensor:
         left = max(limits[row] - len(written[row]) for row in rows)
@@ -125,7 +126,7 @@ def _decode_group(
         if choose:
             seen = logits.cpu()
             seen = seen if len(living) == len(rows) else seen[living]
-            check_finite(model, seen)
+            execute.check_finite(model, seen)
             tokens = choose(seen, [rows[i] for i in living]).tolist()
         else:
             drawn = Greedy(logits)
@@ -133,7 +134,7 @@ def _decode_group(
             if state.static and any(len(written[rows[i]]) + 1 < limits[rows[i]] for i in living):
                 following = after(drawn.tokens)
             chosen, of_best, worst = drawn.read()
-            check_greatest(model, worst[living])
+            execute.check_greatest(model, worst[living])
             tokens = chosen[living].tolist()
             for i in living:
                 led[rows[i]].append(float(of_best[i]))

@@ -147,7 +147,7 @@ class Prefill:
             forest.run(a, b) if one else _Together.of(forest, a, b) for a, b, one in blocks
         ]
         self._masks: dict[tuple[Any, ...], Tensor] = {}
-        self._blocks: dict[tuple[Reach, torch.device], BlockMask] = {}
+        self._blocks: dict[tuple[Any, ...], BlockMask] = {}
         self._sent: dict[tuple[str | int, torch.device], Tensor] = {}
         self._cuts = {
             (p.start, p.stop): cuts_of(forest, np.arange(p.start, p.stop))
@@ -167,7 +167,7 @@ class Prefill:
                 for part in self._parts
             ]
             out = outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
-        elif self._way == "flex" and not self._cuts_in(module, self._all):
+        elif self._way == "flex":
             out = self._flex(module, query, keys, values, kwargs)
         else:
             out = self._dense(module, query, keys, values, kwargs)
@@ -313,11 +313,13 @@ class Prefill:
     ) -> Tensor:
         device, stop = query.device, self.stop
         reach = self._reach(module, int(self.forest.depth[:stop].max()) + 1)
-        if (reach, device) not in self._blocks:
-            made = flex.block_mask(self.forest, self.start, stop, reach, device)
-            self._blocks[reach, device] = made
+        cuts, heads = self._cuts_in(module, self._all), query.shape[1]
+        name = (reach, device, heads, *(c.edit for c in cuts))
+        if name not in self._blocks:
+            made = flex.block_mask(self.forest, self.start, stop, reach, device, cuts, heads)
+            self._blocks[name] = made
         k, v = keys[:, :, :stop], values[:, :, :stop]
-        return flex.attend(query, k, v, self._blocks[reach, device], **kwargs)
+        return flex.attend(query, k, v, self._blocks[name], **kwargs)
 
     def _rows(
         self,

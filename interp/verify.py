@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from faithscope.interp import attention, execute, lockstep
 from faithscope.interp.continuation import continue_one_by_one
+from faithscope.interp.edits import Knockout
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
 from faithscope.interp.memory import is_out_of_memory
@@ -214,20 +216,42 @@ def _flex(model: Model, trees: Trees, reached: Sequence[int | None]) -> str:
             trees(0, limit).gaps.clear()
         fault = _fault(_flex_fault, trees, reached)
         if fault is None:
-            return _agreement("the packed forest under FlexAttention", trees, reached)
+            line = _agreement("the packed forest under FlexAttention", trees, reached)
+            model.flex_cut_reason = fault = _fault(_flex_cut_fault, trees, [None])
+            return line if fault is None else f"{line}; packs with knockouts go without it: {fault}"
         model.flex_reason = f"it differs from plain transformers: {fault}"
     return f"FlexAttention off: {model.flex_reason}"
 
 
 def _flex_fault(tree: Tree) -> str | None:
     """The fault of a forest of all branches under FlexAttention."""
+    run = _under_flex(tree, tree.branches)
+    return run if isinstance(run, str) else _branches_fault(tree, run)
+
+
+def _flex_cut_fault(tree: Tree) -> str | None:
+    """The fault of knockouts under FlexAttention, of all heads and of one, against a mask."""
+    n = len(tree.chain.ids)
+    cut = Knockout(queries=(n // 2, None), keys=(n // 4, n // 2))
+    cuts = [(), (cut,), (replace(cut, heads=(0,)), replace(cut, queries=(n - 2, None)))]
+    branches = [replace(tree.chain, edits=edits) for edits in cuts]
+    run = _under_flex(tree, branches)
+    if isinstance(run, str):
+        return run
+    masked = tree.model.run(branches, execution="dense").branches
+    faults = (tree.fault(x, other.logits) for x, other in zip(run, masked, strict=True))
+    return next(filter(None, faults), None)
+
+
+def _under_flex(tree: Tree, branches: Sequence[Branch]) -> list[Tensor] | str:
+    """The logits of branches under FlexAttention, or the error that it ended with."""
     try:
-        run = tree.model.run(tree.branches, execution="flex")
+        run = tree.model.run(branches, execution="flex")
     except Exception as error:
         if is_out_of_memory(error):
             raise
         return f"{type(error).__name__}: {error}"
-    return _branches_fault(tree, (r.logits for r in run.branches))
+    return [read.logits for read in run.branches]
 
 
 def _loop_fault(tree: Tree) -> str | None:

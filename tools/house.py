@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 11_400,
+    "interp": 11_500,
     "interventions": 3_000,
     "probes": 10_900,
     FIRST_FLOOR: 78_350,
@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 11_250,
     "experiments/studies/training": 2_850,
-    "tests": 60_600,
+    "tests": 60_650,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

@@ -81,7 +81,7 @@ def test_a_knockout_is_an_additive_mask_in_eager_attention(tree_model: Model, na
     cut, ask = CUTS[name], tuple(range(N))
     expected = eager_logits(tree_model, IDS, [cut])
     free = eager_logits(tree_model, IDS, [])
-    for execution in ("packed", "dense", "loop"):
+    for execution in ("packed", "dense", "flex", "loop"):
         (read,) = tree_model.run([Branch(IDS, ask, (cut,))], execution=execution).branches
         assert gap(read.logits, expected) < 1e-3
     first = cut.first

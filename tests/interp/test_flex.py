@@ -7,9 +7,12 @@ from families import bushy
 from tiny_models import tiny
 from torch._dynamo.utils import counters
 
-from faithscope.interp import flex
+from faithscope.interp import flex, verify
+from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Branch, Forest
-from faithscope.interp.masks import EVERYTHING, Reach, ancestor_mask
+from faithscope.interp.masks import EVERYTHING, Reach, ancestor_mask, without
+from faithscope.interp.prefill import cuts_of
+from faithscope.interp.reference import Tree
 
 
 def sequences(seed: int, steps: int, length: int) -> list[list[int]]:
@@ -48,11 +51,52 @@ def test_blocks_are_those_of_the_mask(reach: Reach, start: int):
             assert all(blocks[i].any() for i in partial)
 
 
+CUTS = (
+    Knockout((90, None), (10, 60)),
+    Knockout((45, 170), (30, 44), heads=(1,)),
+    Knockout((200, None), (0, 300)),
+)
+
+
+@pytest.mark.parametrize("reach", [EVERYTHING, Reach(window=70)], ids=str)
+@pytest.mark.parametrize("start", [0, 300])
+@pytest.mark.parametrize("edits", [CUTS, CUTS[:1]], ids=["of single heads", "of all heads"])
+def test_blocks_without_knockouts_are_those_of_the_mask(
+    reach: Reach, start: int, edits: tuple[Knockout, ...]
+):
+    chains = sequences(5, 6, 40)
+    under = [edits[: i % (len(edits) + 1)] for i in range(len(chains))]
+    forest = Forest.of(chains, under)
+    stop, heads = len(forest) - 3, 3
+    end, depth = torch.from_numpy(forest.end), torch.from_numpy(forest.depth)
+    cuts, own = cuts_of(forest, np.arange(start, stop)), torch.arange(start, stop)
+    free = ancestor_mask(end, depth, start, stop, reach)
+    mask = without(free, cuts, depth[:stop], own, heads)[0].expand(heads, -1, -1)
+    assert not torch.equal(mask[1], free)
+    made = flex.block_mask(forest, start, stop, reach, torch.device("cpu"), cuts, heads)
+    h, q, k = torch.arange(heads)[:, None, None], (own - start)[:, None], torch.arange(stop)[None]
+    assert torch.equal(made.mask_mod(torch.zeros((), dtype=torch.long), h, q, k), mask)
+    for row in range(-(-(stop - start) // flex.SIZE)):
+        blocks = mask[:, row * flex.SIZE : (row + 1) * flex.SIZE].split(flex.SIZE, dim=2)
+        partial = listed(made.kv_num_blocks, made.kv_indices, row)
+        full = listed(made.full_kv_num_blocks, made.full_kv_indices, row)
+        assert all(blocks[i].all() for i in full)
+        assert {i for i, block in enumerate(blocks) if block.any()} <= {*partial, *full}
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_kernel_that_ignores_knockouts_is_found_at_load(monkeypatch):
+    tree = Tree.of(tiny("llama"), 0)
+    assert verify._flex_cut_fault(tree) is None
+    monkeypatch.setattr(flex._Hidden, "less", lambda self, rule, start, device: rule)
+    assert "max |Δlogit|" in str(verify._flex_cut_fault(tree))
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="compiled on CUDA devices alone")
 @pytest.mark.parametrize("family", ["llama", "mistral", "gemma2", "gpt_oss"])
 def test_the_compiled_kernel_equals_one_by_one(family: str):
     model = tiny(family)
-    assert model.flex_reason is None
+    assert (model.flex_reason, model.flex_cut_reason) == (None, None)
     sets = [bushy(), *(sequences(i, 3 + i, 25 + 7 * i) for i in range(4))]
     compiled = []
     for of_set in sets:
