@@ -88,7 +88,7 @@ def block_mask(
         limits = (torch.tensor(x, dtype=torch.int32) for x in (window, chunk))
         rule = _sees_reach(*own, *(sent(x, device) for x in limits))
     if hidden is not None:
-        rule = hidden.less(rule, own[2], device)
+        rule = hidden.less(rule, start, len(padded[0]), device)
     return BlockMask.from_kv_blocks(
         *(sent(torch.from_numpy(x)[None, None], device) for x in listed),
         BLOCK_SIZE=SIZE,
@@ -128,17 +128,26 @@ class _Hidden:
         hit = np.logical_or.reduceat(self.keys.any(axis=1), at_k, axis=1)
         return here @ hit
 
-    def less(self, rule: Mod, start: Tensor, device: torch.device) -> Mod:
-        """`rule` without the hidden keys; a query always sees itself."""
-        # the last blocks are looked at as a whole
-        sets, keys = np.pad(self.sets, (0, SIZE)), np.pad(self.keys, ((0, 0), (0, 0), (0, SIZE)))
-        heads = torch.tensor(int(keys.shape[1] > 1))
-        own = (sent(torch.from_numpy(x), device) for x in (sets.astype(np.int32), keys))
-        of_query, hides, each = *own, sent(heads.int(), device)
+    def less(self, rule: Mod, start: int, length: int, device: torch.device) -> Mod:
+        """`rule` without the hidden keys; a query always sees itself.
+
+        Args:
+            start: the node of the first query.
+            length: number of nodes that the captured tensors of `rule` have room for.
+        """
+        n_heads, n_keys = self.keys.shape[1:]
+        sets = np.pad(self.sets, (start, length - start - len(self.sets)))
+        keys = np.pad(self.keys, ((0, 0), (0, 0), (0, length - n_keys))).reshape(-1)
+        # in one row: sizes that happen to be equal to others would be compiled as the same
+        strides = n_heads * length, length if n_heads > 1 else 0
+        numbers = np.array([start, *strides], dtype=np.int32)
+        own = (sent(torch.from_numpy(x), device) for x in (sets.astype(np.int32), keys, numbers))
+        of_node, hides, (first, of_set, of_head) = own
 
         def left(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-            hidden = hides[of_query[query], head * each, key]
-            return rule(batch, head, query, key) & (~hidden | (key == query + start))
+            node = query + first
+            hidden = hides[of_node[node] * of_set + head * of_head + key]
+            return rule(batch, head, query, key) & (~hidden | (key == node))
 
         return left
 

@@ -1,11 +1,15 @@
 """FlexAttention over a trie: its blocks, and the compiled kernel."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
 from families import bushy
 from tiny_models import tiny
 from torch._dynamo.utils import counters
+from torch.nn.attention.flex_attention import flex_attention
+from torch.nn.functional import scaled_dot_product_attention
 
 from faithscope.interp import flex, verify
 from faithscope.interp.edits import Knockout
@@ -84,11 +88,35 @@ def test_blocks_without_knockouts_are_those_of_the_mask(
         assert {i for i, block in enumerate(blocks) if block.any()} <= {*partial, *full}
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="compiled by g++ on a CPU")
+@pytest.mark.parametrize("reach", [EVERYTHING, Reach(window=70)], ids=str)
+def test_other_packs_and_knockouts_compile_nothing_anew(reach: Reach):
+    torch._dynamo.reset()
+    counters.clear()
+    run = torch.compile(flex_attention, dynamic=True)
+    for seed, (steps, edits) in enumerate([(6, CUTS), (7, CUTS[:1]), (5, CUTS[1:]), (9, CUTS)]):
+        chains = sequences(seed, steps, 61 - 3 * seed)
+        forest = Forest.of(chains, [edits[: i % (len(edits) + 1)] for i in range(len(chains))])
+        n = len(forest)
+        cuts = cuts_of(forest, np.arange(n))
+        blocks = flex.block_mask(forest, 0, n, reach, torch.device("cpu"), cuts, heads=4)
+        draw = torch.Generator().manual_seed(seed)
+        query, key, value = (torch.randn(1, heads, n, 32, generator=draw) for heads in (4, 2, 2))
+        with torch.inference_mode():
+            out = run(query, key, value, block_mask=blocks, enable_gqa=True)
+        end, depth = torch.from_numpy(forest.end), torch.from_numpy(forest.depth)
+        mask = without(ancestor_mask(end, depth, 0, n, reach), cuts, depth, torch.arange(n), 4)
+        whole = scaled_dot_product_attention(query, key, value, attn_mask=mask, enable_gqa=True)
+        assert torch.allclose(out, whole, atol=1e-5)
+        assert counters["stats"]["unique_graphs"] == 1
+
+
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_a_kernel_that_ignores_knockouts_is_found_at_load(monkeypatch):
     tree = Tree.of(tiny("llama"), 0)
     assert verify._flex_cut_fault(tree) is None
-    monkeypatch.setattr(flex._Hidden, "less", lambda self, rule, start, device: rule)
+    monkeypatch.setattr(flex._Hidden, "less", lambda self, rule, *_: rule)
     assert "max |Δlogit|" in str(verify._flex_cut_fault(tree))
 
 
