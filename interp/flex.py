@@ -27,6 +27,8 @@ SIZE = 128
 """Queries and keys of a block; the kernel's own default."""
 _FAR = 1 << 30
 """A window or chunk that holds every position."""
+_GRAPHS = 128
+"""Most graphs that are compiled in a process; one more is an error."""
 Mod = Callable[..., Tensor]
 
 
@@ -74,9 +76,9 @@ def block_mask(
         whole &= low_k > high_q[:, None] - window
         some &= high_k // chunk >= low_q[:, None] // chunk
         whole &= low_k // chunk == high_q[:, None] // chunk
-    hidden = _Hidden.of(cuts, depth, heads) if cuts else None
+    hidden = _Hidden.of(cuts, int(depth.max()) + 1, heads) if cuts else None
     if hidden is not None:
-        whole &= ~hidden.blocks
+        whole &= ~hidden.blocks(depth)
     listed = [x for blocks in (some & ~whole, some & whole) for x in _listed(blocks)]
     # the last block of queries is looked at as a whole
     padded = [np.pad(x, (0, 2 * SIZE - stop % SIZE)) for x in (end, depth)]
@@ -88,7 +90,7 @@ def block_mask(
         limits = (torch.tensor(x, dtype=torch.int32) for x in (window, chunk))
         rule = _sees_reach(*own, *(sent(x, device) for x in limits))
     if hidden is not None:
-        rule = hidden.less(rule, start, len(padded[0]), device)
+        rule = hidden.less(rule, start, own[1])
     return BlockMask.from_kv_blocks(
         *(sent(torch.from_numpy(x)[None, None], device) for x in listed),
         BLOCK_SIZE=SIZE,
@@ -99,54 +101,60 @@ def block_mask(
 
 @dataclass(frozen=True)
 class _Hidden:
-    """Keys that knockouts hide from queries: few sets of knockouts hold for many queries."""
+    """Positions that knockouts hide from queries: few sets of knockouts hold for many queries."""
 
     sets: NDArray[np.int64]
     """(n,) index of the set of knockouts that each query runs under."""
-    keys: NDArray[np.bool_]
-    """(S, H, P) whether each set hides a key from a head; (S, 1, P) where all heads are alike."""
+    positions: NDArray[np.bool_]
+    """(S, H, L) whether each set hides a position from a head; (S, 1, L) where all heads are
+    alike."""
 
     @classmethod
-    def of(cls, cuts: Sequence[Cut], depth: NDArray[np.int64], heads: int) -> _Hidden:
+    def of(cls, cuts: Sequence[Cut], length: int, heads: int) -> _Hidden:
+        """The hidden ones among the first `length` positions."""
         under = np.stack([cut.queries.numpy() for cut in cuts], axis=1)
         kinds, sets = np.unique(under, axis=0, return_inverse=True)
         alike = all(cut.edit.heads is None for cut in cuts)
-        keys = np.zeros((len(kinds), 1 if alike else heads, len(depth)), dtype=bool)
+        hidden = np.zeros((len(kinds), 1 if alike else heads, length), dtype=bool)
         for i, cut in enumerate(cuts):
-            first, last = cut.edit.keys
             of_cut = slice(None) if cut.edit.heads is None else list(cut.edit.heads)
-            hides = np.zeros(keys.shape[1:], dtype=bool)
-            hides[of_cut] = (depth >= first) & (depth < last)
-            keys[kinds[:, i]] |= hides
-        return cls(sets.reshape(-1), keys)
+            hides = np.zeros(hidden.shape[1:], dtype=bool)
+            first, last = cut.edit.keys
+            hides[of_cut, first:last] = True
+            hidden[kinds[:, i]] |= hides
+        return cls(sets.reshape(-1), hidden)
 
-    @property
-    def blocks(self) -> NDArray[np.bool_]:
-        """(Q, K) whether a key of a block may be hidden from a query of a block."""
-        at_q, at_k = (np.arange(0, n, SIZE) for n in (len(self.sets), self.keys.shape[2]))
-        here = np.logical_or.reduceat(np.eye(len(self.keys), dtype=bool)[self.sets], at_q, axis=0)
-        hit = np.logical_or.reduceat(self.keys.any(axis=1), at_k, axis=1)
+    def blocks(self, depth: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(Q, K) whether a key of a block, at its depth, may be hidden from a query of a block."""
+        at_q, at_k = (np.arange(0, n, SIZE) for n in (len(self.sets), len(depth)))
+        kinds = np.eye(len(self.positions), dtype=bool)[self.sets]
+        here = np.logical_or.reduceat(kinds, at_q, axis=0)
+        of_keys = np.take(self.positions.any(axis=1), depth, axis=1)
+        hit = np.logical_or.reduceat(of_keys, at_k, axis=1)
         return here @ hit
 
-    def less(self, rule: Mod, start: int, length: int, device: torch.device) -> Mod:
+    def less(self, rule: Mod, start: int, depth: Tensor) -> Mod:
         """`rule` without the hidden keys; a query always sees itself.
 
         Args:
             start: the node of the first query.
-            length: number of nodes that the captured tensors of `rule` have room for.
+            depth: of each node, as `rule` captures it: with room for the last block.
         """
-        n_heads, n_keys = self.keys.shape[1:]
-        sets = np.pad(self.sets, (start, length - start - len(self.sets)))
-        keys = np.pad(self.keys, ((0, 0), (0, 0), (0, length - n_keys))).reshape(-1)
+        n_heads, length = self.positions.shape[1:]
+        after = len(depth) - start - len(self.sets)
+        sets = torch.from_numpy(np.pad(self.sets, (start, after)))
         # in one row: sizes that happen to be equal to others would be compiled as the same
-        strides = n_heads * length, length if n_heads > 1 else 0
-        numbers = np.array([start, *strides], dtype=np.int32)
-        own = (sent(torch.from_numpy(x), device) for x in (sets.astype(np.int32), keys, numbers))
-        of_node, hides, (first, of_set, of_head) = own
+        row = torch.from_numpy(self.positions.reshape(-1))
+        numbers = torch.tensor([start, n_heads * length, length if n_heads > 1 else 0])
+        if row.numel() < 1 << 31:
+            sets, numbers = sets.int(), numbers.int()
+        of_node, hides, (first, of_set, of_head) = (
+            sent(x, depth.device) for x in (sets, row, numbers)
+        )
 
         def left(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             node = query + first
-            hidden = hides[of_node[node] * of_set + head * of_head + key]
+            hidden = hides[of_node[node] * of_set + head * of_head + depth[key]]
             return rule(batch, head, query, key) & (~hidden | (key == node))
 
         return left
@@ -199,8 +207,13 @@ def _capped(softcap: float, device: torch.device) -> Mod:
 
 @functools.cache
 def compiled() -> Callable[..., Any]:
-    """FlexAttention compiled for inputs of any length; it takes seconds at the first call."""
-    return torch.compile(flex_attention, dynamic=True)
+    """FlexAttention compiled for inputs of any length; it takes seconds at the first call.
+
+    Each model of a process has graphs of its own, for full reach and windows, with and without
+    knockouts. Past PyTorch's usual limit of eight it would run uncompiled and hold every score.
+    """
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _GRAPHS)
+    return torch.compile(flex_attention, dynamic=True, fullgraph=True)
 
 
 def attend(

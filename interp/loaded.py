@@ -33,7 +33,7 @@ class LoadedModel(Speaks):
     """Why packs are not run under FlexAttention; None if those large enough are."""
     flex_cut_reason: str | None = "not tried"
     """Why packs with knockouts are not run under FlexAttention where others are; None if they
-    are."""
+    are. They are not where the model is loaded without checks."""
     graph_reason: str | None = "not tried"
     """Why steps of decoding are not replayed from CUDA graphs; None if they are."""
     writer: Backend | None = None

@@ -15,7 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from faithscope.interp import attention, execute, lockstep
+from faithscope.interp import attention, execute, flex, lockstep
 from faithscope.interp.continuation import continue_one_by_one
 from faithscope.interp.edits import Knockout
 from faithscope.interp.errors import UserError
@@ -28,6 +28,8 @@ from faithscope.interp.reference import MARGIN, Noise, Tree, generated, rows, te
 TEXTS = 3
 """Texts that must all be read wrongly before a way of running is given up: in half precision
 rounding may route a token to other experts, on one text and not on the next."""
+_MASKED = 8_192
+"""Longest window past which knockouts under FlexAttention are held against a mask."""
 AFFORDABLE = {"cpu": 2e11}
 """Floating-point operations that checking past one limit may take; on an accelerator 1e15."""
 
@@ -217,41 +219,57 @@ def _flex(model: Model, trees: Trees, reached: Sequence[int | None]) -> str:
         fault = _fault(_flex_fault, trees, reached)
         if fault is None:
             line = _agreement("the packed forest under FlexAttention", trees, reached)
-            model.flex_cut_reason = fault = _fault(_flex_cut_fault, trees, [None])
+            # the mask that they are held against grows with the square of the length
+            short = [limit for limit in reached if limit is None or limit <= _MASKED]
+            model.flex_cut_reason = fault = _fault(_flex_cut_fault, trees, short)
             return line if fault is None else f"{line}; packs with knockouts go without it: {fault}"
         model.flex_reason = f"it differs from plain transformers: {fault}"
     return f"FlexAttention off: {model.flex_reason}"
 
 
 def _flex_fault(tree: Tree) -> str | None:
-    """The fault of a forest of all branches under FlexAttention."""
-    run = _under_flex(tree, tree.branches)
-    return run if isinstance(run, str) else _branches_fault(tree, run)
-
-
-def _flex_cut_fault(tree: Tree) -> str | None:
-    """The fault of knockouts under FlexAttention, of all heads and of one, against a mask."""
-    n = len(tree.chain.ids)
-    cut = Knockout(queries=(n // 2, None), keys=(n // 4, n // 2))
-    cuts = [(), (cut,), (replace(cut, heads=(0,)), replace(cut, queries=(n - 2, None)))]
-    branches = [replace(tree.chain, edits=edits) for edits in cuts]
-    run = _under_flex(tree, branches)
-    if isinstance(run, str):
-        return run
-    masked = tree.model.run(branches, execution="dense").branches
-    faults = (tree.fault(x, other.logits) for x, other in zip(run, masked, strict=True))
-    return next(filter(None, faults), None)
-
-
-def _under_flex(tree: Tree, branches: Sequence[Branch]) -> list[Tensor] | str:
-    """The logits of branches under FlexAttention, or the error that it ended with."""
+    """The fault of a forest of all branches, and of a chain of several blocks, under
+    FlexAttention."""
     try:
-        run = tree.model.run(branches, execution="flex")
+        run = tree.model.run(tree.branches, execution="flex")
     except Exception as error:
         if is_out_of_memory(error):
             raise
         return f"{type(error).__name__}: {error}"
-    return [read.logits for read in run.branches]
+    fault = _branches_fault(tree, (r.logits for r in run.branches))
+    return fault or (_flex_against_mask(tree, [()]) if tree.limit is None else None)
+
+
+def _flex_cut_fault(tree: Tree) -> str | None:
+    """The fault of knockouts of all heads and of one under FlexAttention."""
+    n = len(_of_blocks(tree))
+    cut = Knockout(queries=(n // 2, None), keys=(n // 4, n // 2))
+    one = replace(cut, heads=(0,) if tree.limit is None else None)
+    return _flex_against_mask(tree, [(), (cut,), (one, replace(cut, queries=(n - 2, None)))])
+
+
+def _flex_against_mask(tree: Tree, edits: Sequence[tuple[Knockout, ...]]) -> str | None:
+    """The fault of one chain under each of some edits, against one call under a mask."""
+    ids = _of_blocks(tree)
+    ask = tuple(range(len(ids) // 2, len(ids)))
+    branches = [Branch(ids, ask, of_branch) for of_branch in edits]
+    try:
+        here, other = (
+            [read.logits for read in tree.model.run(branches, execution=how).branches]
+            for how in ("flex", "dense")
+        )
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        return f"{type(error).__name__}: {error}"
+    return next(filter(None, map(tree.fault, here, other)), None)
+
+
+def _of_blocks(tree: Tree) -> tuple[int, ...]:
+    """A text of more than two blocks, for which other graphs are compiled than for one."""
+    if len(tree.chain.ids) > 2 * flex.SIZE:
+        return tree.chain.ids
+    return tuple(text(tree.model, min(2 * flex.SIZE + 40, tree.model.max_positions or 1 << 30)))
 
 
 def _loop_fault(tree: Tree) -> str | None:

@@ -79,7 +79,7 @@ _PLANS = re.compile(
     re.IGNORECASE,
 )
 _INTERJECTION = re.compile(
-    r"(?:(?:hmm+|hm|ok|okay|alright|right|well)[.…!]++\s++)++", re.IGNORECASE
+    r"\A(?:(?:hmm+|hm|ok|okay|alright|right|well)[.…!]++\s++)++", re.IGNORECASE
 )
 _EQUATES = re.compile(
     r"[=≈]\s*[-−+$£€\\({]*\s*(?:\w{1,12}\s*\{)?[-−]?[\d.]|\d\s*(?:=|≈|equals|makes|gives|is)\s*[-−$]?\d"
