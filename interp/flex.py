@@ -141,16 +141,13 @@ class _Hidden:
             depth: of each node, as `rule` captures it: with room for the last block.
         """
         n_heads, length = self.positions.shape[1:]
-        after = len(depth) - start - len(self.sets)
-        sets = torch.from_numpy(np.pad(self.sets, (start, after)))
+        sets = np.pad(self.sets, (start, len(depth) - start - len(self.sets)))
         # in one row: sizes that happen to be equal to others would be compiled as the same
         row = torch.from_numpy(self.positions.reshape(-1))
-        numbers = torch.tensor([start, n_heads * length, length if n_heads > 1 else 0])
-        if row.numel() < 1 << 31:
-            sets, numbers = sets.int(), numbers.int()
-        of_node, hides, (first, of_set, of_head) = (
-            sent(x, depth.device) for x in (sets, row, numbers)
-        )
+        dtype = torch.int32 if row.numel() < 1 << 31 else torch.int64
+        numbers = (sets, start, n_heads * length, length if n_heads > 1 else 0)
+        captured = (row, *(torch.as_tensor(x, dtype=dtype) for x in numbers))
+        hides, of_node, first, of_set, of_head = (sent(x, depth.device) for x in captured)
 
         def left(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             node = query + first
