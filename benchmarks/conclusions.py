@@ -35,7 +35,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import against_
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import sentence_tables
-from faithscope.experiments.studies.compare.sentences import Sentence, answers
+from faithscope.experiments.studies.compare.words.conclusions import Sentence, answers
 
 CLAIMS = ("best", "as_good", "wrong_way", "gain", "agreement", "reversed", "parting")
 QUESTIONS, MODELS = (5, 30, 300), (1, 3)

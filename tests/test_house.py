@@ -308,3 +308,15 @@ def test_every_room_keeps_its_budget() -> None:
     assert sizes.keys() == house.BUDGETS.keys()
     assert {room: n for room, n in sizes.items() if n > house.BUDGETS[room]} == {}
     assert house.crowded() == {}
+
+
+STUDY_MODULES = {"config", "stages", "plan", "frames", "page", "item_views", "report"}
+"""Modules that every study has (`CONTRIBUTING.md` says what each holds)."""
+
+
+def test_every_study_stands_on_one_floor_plan() -> None:
+    folders = sorted(p.parent for p in (ROOT / "experiments/studies").glob("*/__init__.py"))
+    held = {folder.name: {p.stem for p in folder.iterdir()} for folder in folders}
+    assert {name: STUDY_MODULES - modules for name, modules in held.items()} == {
+        name: set() for name in held
+    }

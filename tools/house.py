@@ -18,7 +18,7 @@ BUDGETS = {
     FIRST_FLOOR: 78_350,
     "experiments/analysis": 13_150,
     "experiments/cli": 2_450,
-    "experiments/config": 1_350,
+    "experiments/config": 1_500,
     "experiments/data": 8_300,
     "experiments/engine": 10_250,
     "experiments/studies": 42_650,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interp.errors import did_you_mean
@@ -75,38 +77,80 @@ def declared(stages: Stages, name: str) -> Stage:
         raise ValueError(f"no stage {name!r} is declared; Study.stages has {known}") from None
 
 
+_PLACES = {
+    "config": ("config", "CONFIG"),
+    "plan": ("plan", "plan"),
+    "stages": ("stages", "STAGES"),
+    "report": ("report", "REPORT"),
+    "forms": ("prompts", "judge_forms"),
+    "paper": ("published", "PAPER"),
+    "commands": ("commands", "COMMANDS"),
+}
+"""Part of a study -> the module of its package that holds the part, and the name there."""
+
+
 @dataclass(frozen=True)
 class Study:
     """Everything that the engine, the command line and comparisons know of a study.
 
-    All studies are registered whenever a command starts. Fields are therefore functions where the
-    value takes long to import (pydantic, torch, pandas): only the study that is used is loaded.
+    A study is a package on the floor plan of `CONTRIBUTING.md`: its parts stand in modules of fixed
+    names under fixed names. All studies are registered whenever a command starts, so a part is
+    imported (pydantic, torch, pandas) only when it is asked for.
     """
 
     name: str
     """Value of `benchmark:` in the configs of this study."""
-    config: Callable[[], type[FolderConfig]]
-    """Returns the class of the study's configs."""
-    plan: Callable[[Any], Any]
-    """Maps a config to the plan of its run, an `engine.plan.RunPlan`: the items, the lines of a dry
-    run, and the worker that does the items."""
-    stages: Callable[[], Stages]
-    """Returns every stage that units of the study's runs can have."""
-    report: Callable[[], Any]
-    """Returns the study's `analysis.run.Report`: frames, tables, figures and page of a run."""
+    at: str
+    """Import path of the study's package, or of a single module that holds all parts."""
     unnamed: bool = False
     """Whether a config without the key `benchmark:` belongs to this study; true of one study."""
     reads_runs: bool = False
     """Whether runs of this study measure nothing and only read runs of other studies
     (`FolderConfig.made_of`)."""
-    forms: Callable[[], Mapping[str, Any]] = dict
-    """Returns judge forms that only this study has, by name (`faithscope list prompts`)."""
-    paper: Callable[[], Any] = lambda: None
-    """Returns the `analysis.published.Paper` of the study, whose printed tables stand beside runs
-    of this study or, where a table's config is of another one, of that; None without a paper."""
-    commands: Callable[[], Mapping[str, Any]] = dict
-    """Returns the commands that the study adds to `faithscope`: name of a group in `cli.GROUPS` ->
-    Typer whose commands are listed after that group."""
+
+    def config(self) -> type[FolderConfig]:
+        """The class of the study's configs: `config.CONFIG`."""
+        return self._part("config")
+
+    def plan(self, config: Any) -> Any:
+        """The plan of the run that a config asks for, an `engine.plan.RunPlan`: the items, the
+        lines of a dry run, and the worker that does the items. It is made by `plan.plan`."""
+        return self._part("plan")(config)
+
+    def stages(self) -> Stages:
+        """Every stage that units of the study's runs can have: `stages.STAGES`."""
+        return self._part("stages")
+
+    def report(self) -> Any:
+        """The study's `analysis.run.Report`, frames, tables, figures and page of a run:
+        `report.REPORT`."""
+        return self._part("report")
+
+    def forms(self) -> Mapping[str, Any]:
+        """Judge forms that only this study has, by name (`faithscope list prompts`): what
+        `prompts.judge_forms()` returns, or none."""
+        return self._part("forms", dict)()
+
+    def paper(self) -> Any:
+        """The `analysis.published.Paper` of the study, whose printed tables stand beside runs of
+        this study or, where a table's config is of another one, of that: `published.PAPER`, or
+        None."""
+        return self._part("paper", None)
+
+    def commands(self) -> Mapping[str, Any]:
+        """The commands that the study adds to `faithscope`: `commands.COMMANDS`, a mapping from the
+        name of a group in `cli.GROUPS` to a Typer whose commands are listed after that group, or
+        none."""
+        return self._part("commands", {})
+
+    def _part(self, part: str, *default: Any) -> Any:
+        module, name = _PLACES[part]
+        package = import_module(self.at)
+        if hasattr(package, "__path__"):
+            if find_spec(f"{self.at}.{module}") is None and default:
+                return default[0]
+            package = import_module(f"{self.at}.{module}")
+        return getattr(package, name, *default)
 
 
 STUDIES: dict[str, Study] = {}

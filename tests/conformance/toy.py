@@ -170,10 +170,5 @@ REPORT = Report(
     columns=COLUMNS,
     items=Items("words", items),
 )
-STUDY = Study(
-    "toy",
-    config=lambda: ToyConfig,
-    plan=plan,
-    stages=lambda: by_name(Stage("word"), Stage("length")),
-    report=lambda: REPORT,
-)
+CONFIG, STAGES = ToyConfig, by_name(Stage("word"), Stage("length"))
+STUDY = Study("toy", at=__name__)

@@ -217,3 +217,6 @@ class C2FaithConfig(FolderConfig):
             )
         asked = [*self.judge.model, *filter(None, [self.reference, self._writer])]
         return notes + self.judge.short_of_thought(asked)
+
+
+CONFIG = C2FaithConfig

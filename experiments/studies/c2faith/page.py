@@ -15,7 +15,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.models.judges import STAGES
-from faithscope.experiments.studies.c2faith import verdict
+from faithscope.experiments.studies.c2faith import words
 from faithscope.experiments.studies.c2faith.item_views import ask_card
 from faithscope.experiments.studies.c2faith.results import C2Results
 from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
@@ -110,7 +110,7 @@ def page(results: C2Results, drawn: Sequence[Picture]) -> Page:
         f"follow, {len(made_of.coverage)} with steps left out; {len(results.judged)} judgements "
         "(C2-Faith, arXiv 2603.05167).",
         [
-            verdict.section(results.tables),
+            words.section(results.tables),
             *(replace(s, text=s.text.format(mass=mass)) for s in SECTIONS),
             _judgements(results),
             _exclusions(results, "exclusions" in tables),
@@ -127,7 +127,7 @@ def page(results: C2Results, drawn: Sequence[Picture]) -> Page:
 
 def _few(n_chains: int) -> list[str]:
     """A warning if no figure of the page can say much."""
-    if n_chains >= verdict.ENOUGH:
+    if n_chains >= words.ENOUGH:
         return []
     chains = "chain" if n_chains == 1 else "chains"
     return [

@@ -66,3 +66,6 @@ def _view(
 
     server.view(opened(run))
     return 0
+
+
+COMMANDS = {"run": compare, "views": view}

@@ -291,3 +291,6 @@ class CompareConfig(FolderConfig):
         if source.run is not None:
             return Path(source.run).expanduser()
         return self.run_dir / FOLDER / source.title
+
+
+CONFIG = CompareConfig

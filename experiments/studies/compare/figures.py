@@ -27,7 +27,7 @@ from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import numbers, only, where
-from faithscope.experiments.studies.compare.words import UNITS, of_all
+from faithscope.experiments.studies.compare.words.prose import UNITS, of_all
 
 OF_FAMILY = {
     "behavioural": Style(BLUE, "o", "behavioural"),

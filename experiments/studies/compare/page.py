@@ -23,10 +23,10 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import only, rows, where
 from faithscope.experiments.studies.compare.columns import COLUMNS, OF_TABLES
-from faithscope.experiments.studies.compare.first_screen import first_screen
 from faithscope.experiments.studies.compare.results import Compared
-from faithscope.experiments.studies.compare.sentences import answers
-from faithscope.experiments.studies.compare.words import (
+from faithscope.experiments.studies.compare.words.conclusions import answers
+from faithscope.experiments.studies.compare.words.first_screen import first_screen
+from faithscope.experiments.studies.compare.words.prose import (
     best_rows,
     cautions,
     counted_words,

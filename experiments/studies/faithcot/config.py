@@ -128,3 +128,6 @@ class FaithCotConfig(TracesConfig):
             closed = [m for m in self.judge.model if m.startswith(API)]
             notes += self.judge.short_of_thought(closed)
         return notes
+
+
+CONFIG = FaithCotConfig

@@ -87,3 +87,6 @@ class JudgeStudyConfig(FolderConfig):
     @property
     def notes(self) -> list[str]:
         return self.judge.short_of_thought(self.judge.model)
+
+
+CONFIG = JudgeStudyConfig

@@ -249,3 +249,6 @@ class RFEvalConfig(FolderConfig):
     def apis(self) -> list[str]:
         """Judges that are behind an API."""
         return [name for name in self.judge.model if name.startswith(API)]
+
+
+CONFIG = RFEvalConfig

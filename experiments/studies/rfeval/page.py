@@ -33,14 +33,16 @@ from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.item_views import pair_view
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
-from faithscope.experiments.studies.rfeval.report.sections import (
+from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
+from faithscope.experiments.studies.rfeval.results import RfResults
+from faithscope.experiments.studies.rfeval.sections import (
     ABSENT,
     ALSO_LEFT_OUT,
     SECTIONS,
     TERMS,
 )
-from faithscope.experiments.studies.rfeval.report.verdict_text import (
+from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
+from faithscope.experiments.studies.rfeval.words import (
     FEW,
     WORDS,
     headline,
@@ -50,8 +52,6 @@ from faithscope.experiments.studies.rfeval.report.verdict_text import (
     verdicts,
     waterfall_sentences,
 )
-from faithscope.experiments.studies.rfeval.results import RfResults
-from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
 
 MOST_ROWS = 1000
 """Most rows of a table that the page shows; for a longer one it names the file."""

@@ -10,6 +10,7 @@ from typing import Any
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
 from faithscope.experiments.analysis.tables import OVERALL, Table
+from faithscope.experiments.studies.rfeval import printed as paper
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, texts
@@ -26,7 +27,6 @@ from faithscope.experiments.studies.rfeval.published_rows import (
     stance_words,
     token_lengths,
 )
-from faithscope.experiments.studies.rfeval.report import paper
 
 MODELS = {
     "Qwen3-8B": "Qwen/Qwen3-8B",

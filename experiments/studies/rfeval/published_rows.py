@@ -15,11 +15,11 @@ import pandas as pd
 from faithscope.experiments.analysis.published.paper import Tables
 from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, summed, where
+from faithscope.experiments.studies.rfeval import printed as paper
 from faithscope.experiments.studies.rfeval.counterfactuals.filtering import COUNTS, FILTERING
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, steps, texts
 from faithscope.experiments.studies.rfeval.metrics.reviews import CONSTANT, REVIEWS
-from faithscope.experiments.studies.rfeval.report import paper
 
 Rows = Callable[[Tables], pd.DataFrame | None]
 """Function from all tables of a run to our rows for a printed table; None where there are none."""

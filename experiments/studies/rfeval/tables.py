@@ -24,7 +24,7 @@ from faithscope.experiments.studies.rfeval.metrics import (
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READINGS, readings
-from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
+from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
 
 TESTS = Table(
     "rf_tests",

@@ -92,3 +92,6 @@ class RunConfig(TracesConfig):
             keys = "report.parameters, groups, pairs" if in_lists else "report.parameters"
             notes.append(f"{keys}: no models of this run: {', '.join(strangers)}")
         return notes
+
+
+CONFIG = RunConfig

@@ -31,7 +31,7 @@ from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.measures.slrc import branch_rows
 from faithscope.experiments.studies.slrc.tables.branches import OF_REMOVAL, necessary
 from faithscope.experiments.studies.slrc.tables.outcomes import measured
-from faithscope.experiments.studies.slrc.tables.verdict import LEADING
+from faithscope.experiments.studies.slrc.words import LEADING
 
 MEANINGS = {
     "all": "the answer changes",

@@ -37,14 +37,6 @@ from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.item_views import LEGEND, trace_of, typical
 from faithscope.experiments.studies.slrc.measure_report import Topic
-from faithscope.experiments.studies.slrc.tables.verdict import (
-    Check,
-    Verdict,
-    instrument_checks,
-    tell_apart,
-    unsound_chains,
-    verdicts,
-)
 from faithscope.experiments.studies.slrc.topics import (
     COMPARED_MODELS,
     INSTRUMENT,
@@ -55,6 +47,14 @@ from faithscope.experiments.studies.slrc.topics import (
     TRACES,
     UNITS,
     VERDICT_NOTE,
+)
+from faithscope.experiments.studies.slrc.words import (
+    Check,
+    Verdict,
+    instrument_checks,
+    tell_apart,
+    unsound_chains,
+    verdicts,
 )
 
 CUT_OFF = {"reasoning_unclosed", "empty_generation"}

@@ -12,7 +12,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
 from faithscope.experiments.studies.slrc.tables.pairs import PROMPT_INTERVENTIONS
 from faithscope.experiments.studies.slrc.tables.paper_sections import layers
 from faithscope.experiments.studies.slrc.tables.slrc import SLRC, SLRC_ORIGINAL, STEPS
-from faithscope.experiments.studies.slrc.tables.verdict import MATTERS
+from faithscope.experiments.studies.slrc.words import MATTERS
 
 ENDS = ("", "_low", "_high")
 """Endings of an estimate's columns."""

@@ -43,7 +43,7 @@ from faithscope.experiments.studies.slrc.tables.taxonomy import (
     TAXONOMY,
     THRESHOLD_SENSITIVITY,
 )
-from faithscope.experiments.studies.slrc.tables.verdict import IGNORED, MATTERS, WORDS
+from faithscope.experiments.studies.slrc.words import IGNORED, MATTERS, WORDS
 
 
 def _modes(settings: TaxonomyConfig) -> Section:

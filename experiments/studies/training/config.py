@@ -222,3 +222,6 @@ class TrainConfig(FolderConfig):
         if problems:
             raise ValueError("\n".join(problems))
         return self
+
+
+CONFIG = TrainConfig

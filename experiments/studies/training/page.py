@@ -25,16 +25,16 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import groups, only, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.training.config import METHODS, START
+from faithscope.experiments.studies.training.frames import Results
 from faithscope.experiments.studies.training.measuring import TRACE
-from faithscope.experiments.studies.training.outcomes import (
+from faithscope.experiments.studies.training.tables import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.training.words import (
     FEWEST_SEEDS,
     LEAST_RIGHT,
     how_to_read,
     listed,
     sentences,
 )
-from faithscope.experiments.studies.training.results import Results
-from faithscope.experiments.studies.training.tables import COLUMNS, OF_TABLES
 
 SECTIONS = (
     Section(

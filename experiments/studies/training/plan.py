@@ -20,7 +20,8 @@ from faithscope.experiments.engine.traces.plan import questions_of
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.training.config import START, TrainConfig
 from faithscope.experiments.studies.training.measuring import planned
-from faithscope.experiments.studies.training.units import BATTERY, MEASURING, TRAINING, Adapter
+from faithscope.experiments.studies.training.stages import BATTERY, MEASURING, TRAINING
+from faithscope.experiments.studies.training.units import Adapter
 from faithscope.interventions.segment import SEGMENTATION
 from faithscope.interventions.trace import Question
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from faithscope.experiments.config.study import Stage, by_name
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
+from faithscope.experiments.studies.training.stages import STAGES
 from faithscope.interventions.trace import Question
 
-TRAINING, BATTERY, MEASURING = "training", "battery", "measured"
-STAGES = by_name(
-    Stage(TRAINING), Stage(BATTERY, needs=(TRAINING,)), Stage(MEASURING, needs=(TRAINING,))
-)
-"""Stages of a training run: the training itself, the battery of edits of planted models, and the
-run that measures the model or its adapter."""
 ADAPTERS = "adapters"
 """Folder, below the run folder, of the finished adapters."""
 

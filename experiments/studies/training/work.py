@@ -19,7 +19,8 @@ from faithscope.experiments.studies.training.config import TrainConfig
 from faithscope.experiments.studies.training.loop import Training
 from faithscope.experiments.studies.training.measuring import records, run_of
 from faithscope.experiments.studies.training.objectives import OBJECTIVES
-from faithscope.experiments.studies.training.units import BATTERY, MEASURING, TRAINING, Adapter
+from faithscope.experiments.studies.training.stages import BATTERY, MEASURING, TRAINING
+from faithscope.experiments.studies.training.units import Adapter
 from faithscope.interp.errors import UserError
 from faithscope.probes.record import head
 

@@ -23,8 +23,8 @@ from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import sentence_tables
-from faithscope.experiments.studies.compare.sentences import Sentence, answers
-from faithscope.experiments.studies.compare.words import cautions
+from faithscope.experiments.studies.compare.words.conclusions import Sentence, answers
+from faithscope.experiments.studies.compare.words.prose import cautions
 
 HOW = Bootstrap(0, 100)
 

@@ -21,7 +21,7 @@ from faithscope.experiments.studies.slrc.frames import Results, tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.page import page
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
-from faithscope.experiments.studies.slrc.tables.verdict import instrument_checks, verdicts
+from faithscope.experiments.studies.slrc.words import instrument_checks, verdicts
 from faithscope.probes import PROBES
 
 ITEMS = 16

@@ -37,8 +37,8 @@ from faithscope.experiments.analysis.comparison.trust import (
 )
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.compare.sentences import answers
-from faithscope.experiments.studies.compare.words import cautions
+from faithscope.experiments.studies.compare.words.conclusions import answers
+from faithscope.experiments.studies.compare.words.prose import cautions
 from faithscope.interp.errors import UserError
 
 

@@ -39,7 +39,7 @@ from faithscope.experiments.studies.slrc.figures.maps import (
 from faithscope.experiments.studies.slrc.figures.models import models_picture
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
-from faithscope.experiments.studies.slrc.tables.verdict import MATTERS, primary
+from faithscope.experiments.studies.slrc.words import MATTERS, primary
 from faithscope.probes.framing import FRAMINGS
 
 EDIT_STYLES = {

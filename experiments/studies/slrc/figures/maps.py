@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.wording import (
     short,
 )
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES, ORDER
-from faithscope.experiments.studies.slrc.tables.verdict import primary
+from faithscope.experiments.studies.slrc.words import primary
 
 NAMES = {
     "necessity_generated": "necessity",

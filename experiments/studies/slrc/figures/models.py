@@ -17,7 +17,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
 from faithscope.experiments.analysis.wording import model_order, short_names
 from faithscope.experiments.studies.slrc.tables.models import FIGURE_3, LEAST, SCORES
-from faithscope.experiments.studies.slrc.tables.verdict import VARIANT_ORDER
+from faithscope.experiments.studies.slrc.words import VARIANT_ORDER
 
 PANELS = (*FIGURE_3, ("ris", "youden"))
 """Pairs of scores in the panels: the paper's three, and error detection less false alarms, which is

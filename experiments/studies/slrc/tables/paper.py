@@ -41,7 +41,7 @@ from faithscope.experiments.studies.slrc.tables.paper_sections import (
     prompts,
 )
 from faithscope.experiments.studies.slrc.tables.taxonomy import CLASSIFICATION
-from faithscope.experiments.studies.slrc.tables.verdict import MATTERS
+from faithscope.experiments.studies.slrc.words import MATTERS
 
 FIRST = ("sst2", "gsm8k", "sentiment")
 """Tasks of Table 1; `sentiment` has sentences like those that SST-2 labels."""

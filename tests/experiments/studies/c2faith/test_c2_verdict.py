@@ -11,7 +11,7 @@ import pytest
 from faithscope.experiments.analysis.html import Cell
 from faithscope.experiments.analysis.page import Grid
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.studies.c2faith.verdict import NOTE, WORDS, section, verdicts
+from faithscope.experiments.studies.c2faith.words import NOTE, WORDS, section, verdicts
 
 
 def detection(flagged: int, alarms: int, n: int, silent: int = 0) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from faithscope.experiments.analysis.page import Bullets, Heading
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.compare.config import CompareReport
-from faithscope.experiments.studies.compare.first_screen import first_screen
 from faithscope.experiments.studies.compare.results import MEASURES, sentence_tables
+from faithscope.experiments.studies.compare.words.first_screen import first_screen
 
 PRIMARIES = {
     "behaviour": Primary(("flips_{framing}",), True),

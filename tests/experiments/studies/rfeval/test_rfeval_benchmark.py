@@ -17,7 +17,7 @@ from test_rfeval_prompts import LOGIC, NUMBER, TABLE
 
 from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Naming
-from faithscope.experiments.studies.rfeval.report.paper import PAPER_TABLES
+from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
 from faithscope.experiments.studies.rfeval.results import item_frame
 
 REVIEW = {"component": "r_prime", "decision": "valid"}

@@ -34,13 +34,13 @@ from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.records import output_of_reply
-from faithscope.experiments.studies.rfeval.report.verdict_text import (
+from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
+from faithscope.experiments.studies.rfeval.subjects.subjects import CONTINUE, forced, multi_turn
+from faithscope.experiments.studies.rfeval.words import (
     framing_sentences,
     verdicts,
     waterfall_sentences,
 )
-from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
-from faithscope.experiments.studies.rfeval.subjects.subjects import CONTINUE, forced, multi_turn
 from faithscope.probes.judge.form import Reply, Usage
 
 NAME, JUDGE = "api:openai/gpt-4.1", "api:openai/gpt-4o"

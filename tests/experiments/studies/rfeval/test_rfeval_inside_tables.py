@@ -29,7 +29,7 @@ from faithscope.experiments.studies.rfeval.metrics.inside_signs import (
     auroc_within,
     rank_sum_p,
 )
-from faithscope.experiments.studies.rfeval.report.verdict_text import sign_sentences
+from faithscope.experiments.studies.rfeval.words import sign_sentences
 
 SOME = 30
 

@@ -28,8 +28,8 @@ from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, sco
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.page import page as page_of
 from faithscope.experiments.studies.rfeval.pairs import of_all_kinds
-from faithscope.experiments.studies.rfeval.report.sections import SECTIONS
-from faithscope.experiments.studies.rfeval.report.verdict_text import (
+from faithscope.experiments.studies.rfeval.sections import SECTIONS
+from faithscope.experiments.studies.rfeval.words import (
     headline,
     verdicts,
     waterfall_sentences,

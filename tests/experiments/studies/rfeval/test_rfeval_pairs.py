@@ -41,9 +41,9 @@ from faithscope.experiments.studies.rfeval.pairs import (
     output_ask,
     pair_row,
 )
-from faithscope.experiments.studies.rfeval.report.verdict_text import log_probs_sentences
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced
+from faithscope.experiments.studies.rfeval.words import log_probs_sentences
 from faithscope.probes.judge.parse import read
 
 BASELINE = {

@@ -19,7 +19,7 @@ from faithscope.experiments.studies.rfeval.metrics.texts import (
     STEP_REWARD,
     step_reward,
 )
-from faithscope.experiments.studies.rfeval.report.paper import (
+from faithscope.experiments.studies.rfeval.printed import (
     PAPER_TABLES,
     hours_of_devices,
     rewards_by_model,

@@ -16,8 +16,7 @@ from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import REGIMES as BY_REGIME
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import RFEVAL
-from faithscope.experiments.studies.rfeval.report.paper import by_regime
-from faithscope.experiments.studies.rfeval.report.verdict_text import regime_sentences
+from faithscope.experiments.studies.rfeval.printed import by_regime
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
     ModelFile,
@@ -26,6 +25,7 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
     regimes,
 )
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
+from faithscope.experiments.studies.rfeval.words import regime_sentences
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.formats import detect_format
 from faithscope.interp.model import Model

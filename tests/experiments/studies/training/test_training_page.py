@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from faithscope.experiments.studies.training.outcomes import (
+from faithscope.experiments.studies.training.words import (
     ALONE,
     LESS,
     LOST,

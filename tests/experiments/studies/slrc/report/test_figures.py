@@ -21,7 +21,7 @@ from faithscope.experiments.studies.slrc.figures import figures, maps
 from faithscope.experiments.studies.slrc.figures.figures import pictures, position_table
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.verdict import primary
+from faithscope.experiments.studies.slrc.words import primary
 
 RUN = sample_run()
 NAMES = {"edits", "forest", "position", "agreement", "contrasts", "by_task"}

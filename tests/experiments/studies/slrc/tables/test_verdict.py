@@ -20,7 +20,7 @@ from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.verdict import (
+from faithscope.experiments.studies.slrc.words import (
     Check,
     Verdict,
     _word,

@@ -14,6 +14,7 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.studies.training.config import METHODS, TrainConfig
+from faithscope.experiments.studies.training.stages import BATTERY, MEASURING, TRAINING
 from faithscope.experiments.studies.training.tables import (
     BESIDE,
     BOUND,
@@ -22,7 +23,7 @@ from faithscope.experiments.studies.training.tables import (
     STEP,
     TABLES,
 )
-from faithscope.experiments.studies.training.units import ADAPTERS, BATTERY, MEASURING, TRAINING
+from faithscope.experiments.studies.training.units import ADAPTERS
 
 _METHOD = {"method": "what the model was trained for; `start` is before training"}
 _SCORES = {"measure": "measures", "family": "families", "value": "values", "missing": "missing"}

@@ -23,8 +23,8 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Block, Bullets, Grid, Heading, Section
 from faithscope.experiments.analysis.tidy import count, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
-from faithscope.experiments.studies.compare.sentences import parting_sentences
-from faithscope.experiments.studies.compare.words import (
+from faithscope.experiments.studies.compare.words.conclusions import parting_sentences
+from faithscope.experiments.studies.compare.words.prose import (
     FEW_QUESTIONS,
     Tables,
     cost_in_words,

@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
 from faithscope.experiments.analysis.comparison.trust import AS_GOOD, LEVEL
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, keep, rows, where
-from faithscope.experiments.studies.compare.words import (
+from faithscope.experiments.studies.compare.words.prose import (
     UNITS,
     Tables,
     cost_in_words,

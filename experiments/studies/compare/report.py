@@ -1,0 +1,19 @@
+"""What a reader gets of a run of this study: frames, tables, figures, page, scores."""
+
+from __future__ import annotations
+
+from faithscope.experiments.analysis.run import Report
+from faithscope.experiments.studies.compare import columns, explore, frames, item_views, page
+from faithscope.experiments.studies.compare.figures import pictures
+from faithscope.experiments.studies.compare.results import Compared
+
+REPORT = Report(
+    results=Compared,
+    frames=frames.FRAMES,
+    figures=lambda compared: pictures(compared.tables),
+    page=page.page,
+    beside=explore.write_frames_and_explorer,
+    columns=columns.COLUMNS,
+    columns_of=columns.OF_TABLES,
+    items=item_views.ITEMS,
+)
