@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from einops import rearrange
 from torch import Tensor, nn
 
 from faithscope.interp.attention import is_eager, kernel
@@ -170,8 +171,8 @@ class Decode:
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
     ) -> Tensor:
         keys, values = self.layers[int(module.layer_idx)]  # pyright: ignore
-        q = query[0].transpose(0, 1)[:, :, None]
-        new = (x[0].transpose(0, 1)[:, :, None] for x in (key, value))
+        q = rearrange(query, "1 h b d -> b h 1 d")
+        new = (rearrange(x, "1 k b d -> b k 1 d") for x in (key, value))
         if keys.device.type != "cpu":
             at = self._clock(keys.device).at
             k, v = (x.index_copy_(2, at, y) for x, y in zip((keys, values), new, strict=True))
@@ -184,7 +185,7 @@ class Decode:
             out, _ = kernel(module)(module, q, k, v, mask, **kwargs)
         else:
             out, _ = one_query(module, q, k, v, mask, **kwargs)
-        return out.transpose(0, 1)
+        return rearrange(out, "b 1 h d -> 1 b h d")
 
     def _columns(self, device: torch.device) -> _Columns:
         if device.type != "cpu":
@@ -197,7 +198,7 @@ class Decode:
     @staticmethod
     def _of_rows(mask: Tensor) -> Tensor:
         """A (1, 1 or H, B, P) mask as (B, 1 or H, 1, P): each sequence has keys of its own."""
-        return mask[0].transpose(0, 1)[:, :, None]
+        return rearrange(mask, "1 h b p -> b h 1 p")
 
     def _mask(self, module: nn.Module, query: Tensor) -> Tensor | None:
         layer = int(module.layer_idx)  # pyright: ignore

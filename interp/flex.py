@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from einops import rearrange
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attention
@@ -253,6 +254,6 @@ def attend(
     else:
         out, aux = found
         # a sink takes its share of the softmax, and gives nothing
-        sink = s_aux.reshape(1, -1, 1).float()
+        sink = rearrange(s_aux, "h -> 1 h 1").float()
         out = (out * torch.sigmoid(aux.lse - sink)[..., None]).to(out.dtype)
-    return out.transpose(1, 2)
+    return rearrange(out, "1 h t d -> 1 t h d")

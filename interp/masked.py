@@ -13,6 +13,7 @@ import functools
 from typing import Any
 
 import torch
+from einops import rearrange, repeat
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -61,9 +62,9 @@ def mask_for(
         return seen
     heads = key.shape[1]
     if seen.shape[1] > 1:
-        seen = seen.reshape(1, heads, -1, seen.shape[-1])
+        seen = rearrange(seen, "1 (k g) n p -> 1 k (g n) p", k=heads)
     else:
-        seen = seen.repeat(1, 1, query.shape[1] // heads, 1)
+        seen = repeat(seen, "1 1 n p -> 1 1 (g n) p", g=query.shape[1] // heads)
     return as_additive(seen, query.dtype)
 
 
@@ -94,13 +95,14 @@ def masked(
     if odd or is_eager(module):
         return kernel(module)(module, query, key, value, mask, scaling=scaling, **kwargs)
     if query.device.type == "cpu":
-        return _on_cpu(query, key, value, mask, scaling).transpose(1, 2).contiguous(), None
-    q = query[0].unflatten(0, (key.shape[1], -1))
-    k, v = (x[0][:, None].expand(-1, q.shape[1], -1, -1) for x in (key, value))
+        out = _on_cpu(query, key, value, mask, scaling)
+        return rearrange(out, "1 h n d -> 1 n h d").contiguous(), None
+    q = rearrange(query, "1 (k g) n d -> k g n d", k=key.shape[1])
+    k, v = (repeat(x, "1 k p d -> k g p d", g=q.shape[1]) for x in (key, value))
     if mask.shape[1] > 1:
-        mask = mask[0].unflatten(0, q.shape[:2])
+        mask = rearrange(mask, "1 (k g) n p -> k g n p", k=key.shape[1])
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scaling)
-    return out.permute(2, 0, 1, 3).flatten(1, 2)[None], None
+    return rearrange(out, "k g n d -> 1 n (k g) d"), None
 
 
 def _unfolded(mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -120,13 +122,13 @@ def _on_cpu(
     if mask.dtype == torch.bool:
         shared = query.shape[1] != key.shape[1]
         return attention(query, key, value, attn_mask=mask, scale=scaling, enable_gqa=shared)
-    q = query.reshape(1, key.shape[1], -1, query.shape[-1])
+    q = rearrange(query, "1 (k g) n d -> 1 k (g n) d", k=key.shape[1])
     free = key.shape[2] - mask.shape[-1]
     if free:
         out = _joint(q, key, value, mask, free, scaling)
     else:
         out = attention(q, key, value, attn_mask=mask, scale=scaling)
-    return out.reshape(*query.shape[:-1], -1)
+    return rearrange(out, "1 k (g n) d -> 1 (k g) n d", n=query.shape[2])
 
 
 def _joint(
@@ -179,11 +181,9 @@ def one_query(
     """
     if kwargs.get("dropout") or kwargs.get("position_bias") is not None:
         return kernel(module)(module, query, keys, values, mask, scaling=scaling, **kwargs)  # pyright: ignore
-    b, h, _, d = query.shape
-    grouped = (b, keys.shape[1], h // keys.shape[1])
+    heads = keys.shape[1]
+    q = rearrange(query, "b (k g) 1 d -> b k g d", k=heads)
     if mask.shape[1] > 1:
-        mask = mask.reshape(*grouped, mask.shape[-1])
-    out = functional.scaled_dot_product_attention(
-        query.reshape(*grouped, d), keys, values, attn_mask=mask, scale=scaling
-    )
-    return out.reshape(b, 1, h, values.shape[-1]), None
+        mask = rearrange(mask, "b (k g) 1 p -> b k g p", k=heads)
+    out = functional.scaled_dot_product_attention(q, keys, values, attn_mask=mask, scale=scaling)
+    return rearrange(out, "b k g d -> b 1 (k g) d"), None
