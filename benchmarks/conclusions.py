@@ -37,7 +37,7 @@ from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.results import sentence_tables
 from faithscope.experiments.studies.compare.words.conclusions import Sentence, answers
 
-CLAIMS = ("best", "as_good", "wrong_way", "gain", "agreement", "reversed", "parting")
+CLAIMS = ("best", "as_good", "wrong_way", "gain", "agreement", "reversed", "disagreements")
 QUESTIONS, MODELS = (5, 30, 300), (1, 3)
 LABEL = "faithful"
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def nothing_to_collect() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Context manager that pauses the garbage collector.
 
     While modules are imported, a plan is made or records are read, everything that is allocated

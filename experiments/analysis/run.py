@@ -25,7 +25,7 @@ from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.engine.units import Unit
-from faithscope.experiments.garbage import nothing_to_collect
+from faithscope.experiments.garbage import gc_paused
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.spend import Call
 from faithscope.probes.record import KEYS
@@ -130,7 +130,7 @@ class Run:
         """The stored records of some stages, in an order that does not depend on the run's
         history."""
         named = {key[0] for key in self.index if key[0].partition(".")[0] in stages}
-        with nothing_to_collect():
+        with gc_paused():
             units = sorted(self.index.each(named), key=lambda unit: unit.key)
         for unit in units:
             yield from unit.records
@@ -288,7 +288,7 @@ class Report:
     """Draws the figures from the results; none by default."""
     arrays: Sequence[str] = ()
     """Stages whose arrays are packed into `arrays/<stage>.safetensors` when tables are written."""
-    beside: Callable[[Any], None] = lambda results: None
+    write_extra: Callable[[Any], None] = lambda results: None
     """Writes further files that only this study has."""
     scores: Callable[[Run], Scores] | None = None
     """Returns the scores and labels of each trace for comparisons; None for a study that measures
@@ -305,7 +305,7 @@ class Report:
             arrays.pack(run_dir, run.index, stage)
         results, tables = run.once(self.results), run.tables
         papers, drawn = self.papers(results), self.figures(results)
-        self.beside(results)
+        self.write_extra(results)
         printed = {paper.name: paper.printed for paper in papers}
         tables = tables | {paper.name: paper.data for paper in papers}
         page = write_outputs(self.page(results, drawn), tables, printed, drawn)

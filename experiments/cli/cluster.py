@@ -17,7 +17,7 @@ from faithscope.experiments.console import (
     say_tally,
     to_output,
 )
-from faithscope.experiments.garbage import nothing_to_collect
+from faithscope.experiments.garbage import gc_paused
 from faithscope.interp.errors import UserError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def prefetch(config: Config, overrides: Overrides = None, paper_compat: PaperCom
     It is called on a login node, so that jobs need no network. The last line printed is for the
     profile of the cluster.
     """
-    with nothing_to_collect():
+    with gc_paused():
         from faithscope.experiments.config.load import load_config
         from faithscope.experiments.engine.models import prefetch as fetching
         from faithscope.experiments.engine.run import plan
@@ -109,7 +109,7 @@ def submit(
     written into the run folder, below slurm/, and may be edited. The last line printed is the run
     folder.
     """
-    with nothing_to_collect():
+    with gc_paused():
         from faithscope.experiments.config.load import load_config
         from faithscope.experiments.engine.cluster import handling
         from faithscope.experiments.engine.cluster.profile import EXAMPLE, read_profile

@@ -18,7 +18,7 @@ from faithscope.experiments.console import (
     say_tally,
     to_output,
 )
-from faithscope.experiments.garbage import nothing_to_collect
+from faithscope.experiments.garbage import gc_paused
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -110,7 +110,7 @@ def _in_processes(
     mixed: bool,
 ) -> int:
     """Carry out a config in several processes; returns the gravest of their exit codes."""
-    with nothing_to_collect():
+    with gc_paused():
         from faithscope.experiments.config.load import load_config
         from faithscope.experiments.config.study import study_of
         from faithscope.experiments.engine.planfile import is_whole, parse_shard, parse_workers
@@ -190,7 +190,7 @@ def carry_out(
         part: values of `--shard`, `--model` and `--only`.
         then: called with the run folder when its outputs are written, before the folder is printed.
     """
-    with nothing_to_collect():
+    with gc_paused():
         from faithscope.experiments.config.load import load_config
         from faithscope.experiments.engine.planfile import parse_shard
         from faithscope.experiments.engine.run import check_model, plan, work_through

@@ -32,7 +32,7 @@ from faithscope.experiments.engine.models import account
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.engine.planfile import Shard, StoredPlan
 from faithscope.experiments.engine.store import hold, record_file
-from faithscope.experiments.engine.tallies import intake
+from faithscope.experiments.engine.tallies import input_report
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
 
@@ -180,8 +180,10 @@ def join(folders: Sequence[Path], into: Path) -> None:
         for asked in (folders[0] / name for name in ASKED):
             for path in asked.glob("[!.]*"):
                 write_atomically(make_folder(into / asked.name) / path.name, path.read_bytes())
-        if (folders[0] / intake.FILE).is_file():
-            write_atomically(into / intake.FILE, (folders[0] / intake.FILE).read_bytes())
+        if (folders[0] / input_report.FILE).is_file():
+            write_atomically(
+                into / input_report.FILE, (folders[0] / input_report.FILE).read_bytes()
+            )
         for path, text in labels.items():
             with hold(into / ANNOTATIONS, path.stem):  # nobody adds to the file meanwhile
                 write_atomically(into / ANNOTATIONS / path.name, text)
@@ -200,7 +202,7 @@ _OWN = {
         ".locks",
         "records",
         planfile.FILE,
-        intake.FILE,
+        input_report.FILE,
         "config.yaml",
         "environment.json",
         ANNOTATIONS,

@@ -28,8 +28,8 @@ from faithscope.experiments.engine.planfile import (
     failures,
     is_finished,
 )
-from faithscope.experiments.engine.tallies.intake import FILE as INTAKE
-from faithscope.experiments.engine.tallies.intake import Intake
+from faithscope.experiments.engine.tallies.input_report import FILE as INPUT_REPORT
+from faithscope.experiments.engine.tallies.input_report import InputReport
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import make_folder, write_atomically
@@ -77,7 +77,7 @@ class RunPlan(ABC, Generic[C, Item]):
 
     config: C
     items: tuple[Item, ...]
-    intake: Intake = field(default=Intake(), kw_only=True)
+    input_report: InputReport = field(default=InputReport(), kw_only=True)
     """Counts of the data that the run takes and of the data that it leaves out."""
 
     @property
@@ -104,23 +104,23 @@ class RunPlan(ABC, Generic[C, Item]):
         written before any model is asked; None where no file of that path may be left."""
         return {}
 
-    def foreseen(self) -> Mapping[Key, str]:
+    def known_exclusions(self) -> Mapping[Key, str]:
         """Key of a unit -> why it will measure nothing, as far as that is known without weights."""
         return {}
 
     def remedies(self) -> Mapping[str, str]:
-        """Reason in `foreseen` -> config setting that would avoid it; a reason without such a
-        setting may be left out."""
+        """Reason in `known_exclusions` -> config setting that would avoid it; a reason without such
+        a setting may be left out."""
         return {}
 
     def forecast(self) -> Tally:
         """Tally of the items that can be measured, as far as is known before the run."""
         if self.prepares:
-            return Tally(0, 0, 0, {}, intake=self.intake, ahead=True)
+            return Tally(0, 0, 0, {}, input_report=self.input_report, ahead=True)
         stages = study_of(self.config.model_dump(mode="json")).stages()
         index = Index.of(self.config.run_dir)
-        tally = tally_of(self.items, index, stages, self.foreseen())
-        return replace(tally, intake=self.intake, remedies=self.remedies())
+        tally = tally_of(self.items, index, stages, self.known_exclusions())
+        return replace(tally, input_report=self.input_report, remedies=self.remedies())
 
     @abstractmethod
     def work(self, store: Store, shard: Shard) -> Work:
@@ -185,7 +185,7 @@ class RunPlan(ABC, Generic[C, Item]):
         return columns([header, *rows, total(rows)])
 
     def write_inputs(self, store: Store) -> None:
-        """Write `inputs` and the intake into the run folder, before any model is asked."""
+        """Write `inputs` and the input report into the run folder, before any model is asked."""
         with store.shared():
             for name, text in self._kept().items():
                 path = store.run_dir / name
@@ -206,7 +206,7 @@ class RunPlan(ABC, Generic[C, Item]):
         return any(_text(self.config.run_dir / name) != text for name, text in self._kept().items())
 
     def _kept(self) -> dict[str, str | None]:
-        return {INTAKE: self.intake.to_json(), **self.inputs()}
+        return {INPUT_REPORT: self.input_report.to_json(), **self.inputs()}
 
 
 def below(folder: str, files: Mapping[str, str]) -> dict[str, str]:

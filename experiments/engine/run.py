@@ -22,10 +22,10 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.store import Store, outputs_lock
-from faithscope.experiments.engine.tallies.intake import unused_columns
+from faithscope.experiments.engine.tallies.input_report import unused_columns
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
-from faithscope.experiments.garbage import nothing_to_collect
+from faithscope.experiments.garbage import gc_paused
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import visible
 
@@ -63,7 +63,11 @@ def plan(config: FolderConfig) -> AnyPlan:
     with files_read() as files:
         planned = study_of(config.model_dump()).plan(config)
     unused = unused_columns(files)
-    return replace(planned, intake=replace(planned.intake, unused=unused)) if unused else planned
+    return (
+        replace(planned, input_report=replace(planned.input_report, unused=unused))
+        if unused
+        else planned
+    )
 
 
 def run(config: FolderConfig, shard: Shard | None = None, mixed: bool = False) -> Outcome:
@@ -107,7 +111,7 @@ def work_through(
         told = visible(f"{whole.config.run_dir}: is finished, and its tables, figures and page are")
         print(told, "as they would be made now", file=sys.stderr, flush=True)
         return Outcome(whole.config.run_dir, tally=tally_of_run(whole.config.run_dir))
-    with nothing_to_collect():
+    with gc_paused():
         from faithscope.interp import loading  # noqa: F401
     with (
         _standard_output_kept_clean(),

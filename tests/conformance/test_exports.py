@@ -25,7 +25,7 @@ from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.outputs import sources
-from faithscope.experiments.engine.tallies.intake import unused_columns
+from faithscope.experiments.engine.tallies.input_report import unused_columns
 from faithscope.interp.errors import UserError
 
 of_chains = pytest.mark.parametrize("study", sorted(set(CASES) - {toy.STUDY.name}))

@@ -71,7 +71,7 @@ KINDS = (
 )
 KIND = Column("kind", meaning="The way in which two sides disagree.")
 _RANK = "Mean rank of the trace by {}, among those of its model and task, from 0 to 1."
-PARTING = computed_table("parting", (
+PARTING = computed_table("disagreements", (
     KIND,
     Column("faithful_by", meaning="The side that calls the trace faithful."),
     Column("unfaithful_by", meaning="The side that calls the trace unfaithful."),
@@ -85,7 +85,7 @@ PARTING = computed_table("parting", (
 ))  # fmt: skip
 """A row per kind of disagreement: number of traces (`n`), number expected if the two sides were
 independent inside each model and task (`expected`), and the difference (`beyond`)."""
-LISTED = computed_table("parting_items", (
+LISTED = computed_table("disagreements_items", (
     KIND,
     Column("rank", meaning="Place of the trace in its kind by the gap, from 1."),
     *PLACE,
@@ -100,7 +100,7 @@ LISTED = computed_table("parting_items", (
     Column("settled", meaning="Share of the steps after which the answer stands."),
 ))  # fmt: skip
 """For each kind of disagreement, the traces on which the two sides are furthest apart."""
-COMMON = computed_table("parting_traits", (
+COMMON = computed_table("disagreements_traits", (
     KIND,
     Column("trait", meaning="The property of traces that is compared."),
     Column("n", meaning="Traces of the kind of which the trait is known."),
@@ -137,7 +137,7 @@ def sides(joined: Joined) -> pd.DataFrame:
     return table
 
 
-def parting_tables(joined: Joined, how: Bootstrap, listed: int) -> dict[str, pd.DataFrame]:
+def disagreement_tables(joined: Joined, how: Bootstrap, listed: int) -> dict[str, pd.DataFrame]:
     """The tables `PARTING`, `LISTED` and `COMMON` of a comparison, by name.
 
     Args:

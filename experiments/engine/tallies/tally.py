@@ -17,7 +17,7 @@ from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import read_config, stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Planned, Shard
-from faithscope.experiments.engine.tallies.intake import Intake
+from faithscope.experiments.engine.tallies.input_report import InputReport
 from faithscope.experiments.engine.tallies.reasons import (
     REMEDIES,
     WORDS,
@@ -53,7 +53,7 @@ class Tally:
     """Reason -> number of items of which nothing is measured."""
     stages: tuple[StageTally, ...] = ()
     """Tallies of stages that measure fewer items than the run as a whole."""
-    intake: Intake = field(default_factory=Intake)
+    input_report: InputReport = field(default_factory=InputReport)
     remedies: Mapping[str, str] = field(default_factory=dict)
     """Reason -> config setting that would avoid it, besides `reasons.REMEDIES`."""
     words: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Tally:
     @property
     def says_something(self) -> bool:
         """Whether something is left out, not reached or not used."""
-        own = self.lost or self.left or self.stages or self.intake.lines()
+        own = self.lost or self.left or self.stages or self.input_report.lines()
         return bool(own) or any(part.says_something for part in self.parts.values())
 
     def lines(self) -> list[str]:
@@ -92,7 +92,7 @@ class Tally:
         for of in self.stages:
             count = f"{', '.join(of.stages)}: {of.measured:,} of {of.items:,}"
             lines.append(f"{count} {done}{self._because(of.lost)}")
-        lines += self.intake.lines()
+        lines += self.input_report.lines()
         if remedies := self._remedies():
             settings = (f"--set {x}" if _SETTING.match(x) else x for x in remedies)
             lines.append(f"to change that: {'; '.join(settings)}")
@@ -106,7 +106,7 @@ class Tally:
     def _remedies(self) -> list[str]:
         known = {**REMEDIES, **self.remedies}
         of_reasons = [known[reason] for reason in self.reasons if known.get(reason)]
-        return list(dict.fromkeys([*of_reasons, *(c.do for c in self.intake.cuts if c.do)]))
+        return list(dict.fromkeys([*of_reasons, *(c.do for c in self.input_report.cuts if c.do)]))
 
     def _because(self, lost: Mapping[str, int]) -> str:
         words = {reason: self.words.get(reason) or in_words(reason) for reason in lost}
@@ -118,15 +118,15 @@ def tally_of(
     items: Iterable[Planned],
     index: Index,
     declarations: Stages,
-    foreseen: Mapping[Key, str] | None = None,
+    known_exclusions: Mapping[Key, str] | None = None,
 ) -> Tally:
     """Count the items that at least one stage measures.
 
     Args:
         declarations: of the stages of their study.
-        foreseen: unit -> why it will measure nothing, before a run; None after it.
+        known_exclusions: unit -> why it will measure nothing, before a run; None after it.
     """
-    ahead = foreseen is not None
+    ahead = known_exclusions is not None
     n = left = 0
     lost, entered = Counter[str](), Counter[str]()
     of_stages: dict[str, Counter[str]] = {}
@@ -136,7 +136,7 @@ def tally_of(
         if not stages:
             lost["beyond_limit"] += 1
             continue
-        states = {stage: _state(item, stage, index, foreseen or {}) for stage in stages}
+        states = {stage: _state(item, stage, index, known_exclusions or {}) for stage in stages}
         if ahead:
             # a pending unit is not known to measure nothing
             states = {stage: None if s == WAITS else s for stage, s in states.items()}
@@ -164,7 +164,9 @@ WAITS = "not_run"
 """State of a unit that is neither stored nor known to measure nothing."""
 
 
-def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str]) -> str | None:
+def _state(
+    item: Planned, stage: str, index: Index, known_exclusions: Mapping[Key, str]
+) -> str | None:
     """Why a stage of an item measures nothing, or `WAITS`; None if it measures something."""
     key = item.key(stage)
     if index.is_done(key, item.units[stage]):
@@ -175,10 +177,12 @@ def _state(item: Planned, stage: str, index: Index, foreseen: Mapping[Key, str])
         before, unit = item.key(needed), item.units[needed]
         if index.failed(before, unit):
             return "failed"
-        why = index.excluded(before) if index.is_done(before, unit) else foreseen.get(before)
+        why = (
+            index.excluded(before) if index.is_done(before, unit) else known_exclusions.get(before)
+        )
         if why is not None:
             return why
-    return foreseen.get(key, WAITS)
+    return known_exclusions.get(key, WAITS)
 
 
 def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
@@ -201,4 +205,4 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     # a study's words for its own reasons are loaded only if needed, with all that its tables import
     own = set(tally.reasons) - set(WORDS)
     words = study.report().reasons if own else {}
-    return replace(tally, intake=Intake.of(run_dir), remedies=remedies, words=words)
+    return replace(tally, input_report=InputReport.of(run_dir), remedies=remedies, words=words)

@@ -14,7 +14,7 @@ from faithscope.experiments.data.given.reading import AUTO, READERS, Chains, rea
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.tallies.intake import Cut
+from faithscope.experiments.engine.tallies.input_report import Truncation
 
 
 def _rows(path: Path) -> list[SourceRow]:
@@ -91,13 +91,13 @@ def read_given(
     return read_chains(source, format, limit, ALL, writers=writers, seed=seed)
 
 
-def cuts_of(chains: Chains, limit: int | None) -> list[Cut]:
+def cuts_of(chains: Chains, limit: int | None) -> list[Truncation]:
     """The cut that `traces.limit` makes, if any."""
     if len(chains.chains) == chains.total:
         return []
     key = f"traces.limit={limit}"
     what = f"chains of {chains.file}"
-    return [Cut(what, len(chains.chains), chains.total, key, "traces.limit=null")]
+    return [Truncation(what, len(chains.chains), chains.total, key, "traces.limit=null")]
 
 
 def unread_text(unread: Mapping[tuple[str, str], int]) -> str:

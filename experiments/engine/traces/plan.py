@@ -28,7 +28,7 @@ from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.models.prices import cost_lines
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished, missing
-from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake
+from faithscope.experiments.engine.tallies.input_report import NO_LIMIT, InputReport, Truncation
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.forecast import calls_of, size_of, work_lines
@@ -132,7 +132,7 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             self._known_sizes[unit] = size_of(item.model, *asked, self._parts(item), given.answer)
         return self._known_sizes[unit]
 
-    def foreseen(self) -> Mapping[Key, str]:
+    def known_exclusions(self) -> Mapping[Key, str]:
         """Unit of a given chain -> why it will measure nothing: the chain has too few steps, or the
         kind of its answers is unknown."""
         return {
@@ -220,7 +220,7 @@ def plan(config: TracesConfig) -> TracePlan:
     """
     if config.traces.path is not None:
         return _given(config)
-    cuts: list[Cut] = []
+    cuts: list[Truncation] = []
     questions = {task: questions_of(config, get_task(task), cuts) for task in config.tasks}
     names = {model: _Names(config, model) for model in config.model.name}
     items = [
@@ -228,8 +228,8 @@ def plan(config: TracesConfig) -> TracePlan:
         for model, task in config.pairs
         for question in questions[task]
     ]
-    intake = Intake(tuple(cuts), notes=_of_right_answers(items, (ANSWER, *GOLD)))
-    return TracePlan(config, tuple(items), intake=intake)
+    input_report = InputReport(tuple(cuts), notes=_of_right_answers(items, (ANSWER, *GOLD)))
+    return TracePlan(config, tuple(items), input_report=input_report)
 
 
 def _given(config: TracesConfig) -> TracePlan:
@@ -270,10 +270,10 @@ def _given(config: TracesConfig) -> TracePlan:
     for (writer, task), n in unread.items():
         chains = f"chains by {writer or 'an unknown writer'} on {task}"
         why = "traces.read_by=writer, and no model of model.name wrote them"
-        cuts.append(Cut(chains, 0, n, why, "traces.read_by=all"))
+        cuts.append(Truncation(chains, 0, n, why, "traces.read_by=all"))
     named = GOLD if read.format in (ROWS.name, CHAT.name) else ()
-    intake = Intake(tuple(cuts), notes=_of_right_answers(items, named))
-    return TracePlan(config, tuple(items), what, unread, intake=intake)
+    input_report = InputReport(tuple(cuts), notes=_of_right_answers(items, named))
+    return TracePlan(config, tuple(items), what, unread, input_report=input_report)
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class AsksTasks(Protocol):
     def seed(self) -> int: ...
 
 
-def questions_of(config: AsksTasks, task: Task, cuts: list[Cut]) -> list[Question]:
+def questions_of(config: AsksTasks, task: Task, cuts: list[Truncation]) -> list[Question]:
     """The questions of a task; the rows that a limit leaves out are reported in `cuts`.
 
     Raises:
@@ -324,7 +324,7 @@ def questions_of(config: AsksTasks, task: Task, cuts: list[Cut]) -> list[Questio
     if settings.limit is not None and rows > len(questions):
         what = f"rows of {', '.join(dict.fromkeys(file.name for file in files))}"
         key = f"data.limit={settings.limit}"
-        cuts.append(Cut(what, len(questions), rows, f"{task.name}, {key}", NO_LIMIT))
+        cuts.append(Truncation(what, len(questions), rows, f"{task.name}, {key}", NO_LIMIT))
     twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]
     if twice:
         raise ConfigError([f"task {task.name!r}: two questions have the id {twice[0]!r}"])

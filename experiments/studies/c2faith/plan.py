@@ -16,7 +16,12 @@ from faithscope.experiments.engine.models.judges import writing_as
 from faithscope.experiments.engine.models.judging import Judged, Judging, of_cases
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, PreparingPlan, RunPlan, below
-from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
+from faithscope.experiments.engine.tallies.input_report import (
+    NO_LIMIT,
+    InputReport,
+    Truncation,
+    truncated_by,
+)
 from faithscope.experiments.studies.c2faith.benchmark.build import Basis
 from faithscope.experiments.studies.c2faith.benchmark.items import perfect
 from faithscope.experiments.studies.c2faith.benchmark.prm800k import read_prm800k
@@ -144,29 +149,29 @@ def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
     if isinstance(benchmark, Unwritten):
         b = benchmark
         judging = _judging(units, b.expected)
-        intake = judging.intake
-        return WritingPlan(config, b.items, b.given_up, judging, b.draw, intake=intake)
+        input_report = judging.input_report
+        return WritingPlan(config, b.items, b.given_up, judging, b.draw, input_report=input_report)
     return _judging(units, benchmark)
 
 
 def _judging(units: Units, benchmark: Benchmark) -> C2Plan:
     """Plan of all that a run would ask about these items, whether or not they are its own."""
     forms, items = units.forms | units.references, tuple(units.items(benchmark))
-    intake = _intake(units.config, benchmark)
-    return C2Plan(units.config, items, benchmark, forms, intake=intake)
+    input_report = _input_report(units.config, benchmark)
+    return C2Plan(units.config, items, benchmark, forms, input_report=input_report)
 
 
-def _intake(config: C2FaithConfig, benchmark: Benchmark) -> Intake:
+def _input_report(config: C2FaithConfig, benchmark: Benchmark) -> InputReport:
     """Account of the solutions that became no chain, and of the chains that got no causal item."""
     n, lost = benchmark.made_of["chains"]["n"], benchmark.left_out
     imperfect = [o.reason for o in lost if o.stage == "selection" and o.reason != "limit"]
     beyond = sum(o.reason == "limit" for o in lost)
-    limit = Cut("perfect chains", n, n + beyond, f"data.limit={config.data.limit}", NO_LIMIT)
-    return Intake(
+    limit = Truncation("perfect chains", n, n + beyond, f"data.limit={config.data.limit}", NO_LIMIT)
+    return InputReport(
         (
-            *cuts_by("solutions are perfect chains", n + beyond, imperfect),
+            *truncated_by("solutions are perfect chains", n + beyond, imperfect),
             *((limit,) if beyond else ()),
-            *cuts_by(
+            *truncated_by(
                 "chains get a broken step",
                 len(benchmark.causal),
                 [o.reason for o in lost if o.stage == "causal"],

@@ -165,7 +165,7 @@ def failures(tables: Tables) -> pd.DataFrame | None:
     table = tables.get(FAILURE_OVERLAP.name)
     if table is None:
         return None
-    return keep(table, rows_with(among=JUDGES, prompt="c2_detection", n_voices=3)(table))
+    return keep(table, rows_with(among=JUDGES, prompt="c2_detection", n_raters=3)(table))
 
 
 NO_COVERAGE = ("reference", "perturb.levels")

@@ -180,12 +180,12 @@ def _together() -> Section:
 def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
     words = [markup("<code>{}</code>: {}.", kind.name, kind.words) for kind in KINDS]
     lists: list[Block] = [
-        Fold(f"{kind.name}: the largest gaps", [Grid("parting_items", kind.name, rows=of)])
+        Fold(f"{kind.name}: the largest gaps", [Grid("disagreements_items", kind.name, rows=of)])
         for kind in KINDS
-        if len(of := where(tables["parting_items"], kind=kind.name).drop(columns="kind"))
+        if len(of := where(tables["disagreements_items"], kind=kind.name).drop(columns="kind"))
     ]
     return Section(
-        "parting",
+        "disagreements",
         "Where they part",
         "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
         "again; two sides part where one has the trace in its upper half and the other in its "
@@ -195,8 +195,8 @@ def _parting(tables: Mapping[str, pd.DataFrame]) -> Section:
         "more frequent than by chance where the interval of the difference, from drawing questions "
         "and for four kinds at once, lies above 0.",
         blocks=[
-            *(Bullets(words), Grid("parting", "Four kinds of disagreement"), *lists),
-            Grid("parting_traits", "Beside all other traces", "What they have in common"),
+            *(Bullets(words), Grid("disagreements", "Four kinds of disagreement"), *lists),
+            Grid("disagreements_traits", "Beside all other traces", "What they have in common"),
         ],
     )
 

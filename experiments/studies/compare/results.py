@@ -21,7 +21,7 @@ from faithscope.experiments.analysis.comparison.agreement import (
     verdicts,
 )
 from faithscope.experiments.analysis.comparison.combining import ablation_table, combined_table
-from faithscope.experiments.analysis.comparison.disagreements import parting_tables
+from faithscope.experiments.analysis.comparison.disagreements import disagreement_tables
 from faithscope.experiments.analysis.comparison.headline import headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.labels import labels_of
@@ -151,7 +151,7 @@ def sentence_tables(
         "families": FAMILIES.make(of_pairs),
         "trust": trust_table(against, of_labels, how, report.as_good),
         "combined": combined_table(of_labels, how),
-        **parting_tables(joined, how, report.listed),
+        **disagreement_tables(joined, how, report.listed),
     }
 
 

@@ -107,8 +107,8 @@ class FaithPlan(RunPlan[FaithCotConfig, Pair]):
             )
         return ["", *lines, *spending_lines(asks, self.config.judge, self.config.spend)]
 
-    def foreseen(self) -> Mapping[Key, str]:
-        return self.units.traces.foreseen()
+    def known_exclusions(self) -> Mapping[Key, str]:
+        return self.units.traces.known_exclusions()
 
     def remedies(self) -> Mapping[str, str]:
         return self.units.traces.remedies()
@@ -169,4 +169,4 @@ def plan(config: FaithCotConfig) -> FaithPlan:
             for c in read.chains
         )
     units = units_of(config, plan_of_traces(config))
-    return FaithPlan(config, units.pairs, units, labels, intake=units.traces.intake)
+    return FaithPlan(config, units.pairs, units, labels, input_report=units.traces.input_report)

@@ -12,7 +12,7 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judging import Judged, Judging, of_cases, put_to
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import PROMPTS, RunPlan, below
-from faithscope.experiments.engine.tallies.intake import Cut, Intake
+from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
 from faithscope.experiments.engine.traces.given import cuts_of
 from faithscope.experiments.engine.units import NOTHING_ASKED, Key
 from faithscope.experiments.studies.judge.chains import (
@@ -54,7 +54,7 @@ class JudgePlan(RunPlan[JudgeStudyConfig, Judged]):
             *spending_lines(to_ask, judge, self.config.spend),
         ]
 
-    def foreseen(self) -> Mapping[Key, str]:
+    def known_exclusions(self) -> Mapping[Key, str]:
         """Units of chains without any step to judge, which no judge is asked about."""
         nothing = [i for i in self.items if not i.case.asks]
         return {i.key(stage): NOTHING_ASKED for i in nothing for stage in i.units}
@@ -97,11 +97,11 @@ def plan(config: JudgeStudyConfig) -> JudgePlan:
     if others := len(read.chains) - len(by_them):
         written_by = f"traces.written_by={', '.join(t.written_by)}"
         what = "chains by other models"
-        cuts.append(Cut(what, 0, others, written_by, "traces.written_by=[]"))
+        cuts.append(Truncation(what, 0, others, written_by, "traces.written_by=[]"))
     if not by_them:
         raise ConfigError([f"traces.written_by: no chain is left of {source}; name who wrote some"])
     chains = tuple(judged_chain(chain, config.steps) for chain in by_them)
     asked = tuple(cases(forms.values(), chains))
     judges, seed = config.judge, config.seed
     items = tuple(i for judge in judges.model for i in put_to(judge, judges, seed, asked))
-    return JudgePlan(config, items, source, chains, forms, intake=Intake(tuple(cuts)))
+    return JudgePlan(config, items, source, chains, forms, input_report=InputReport(tuple(cuts)))

@@ -223,7 +223,7 @@ def judged_parts(
     return parts
 
 
-def of_all_kinds(rows: Sequence[Mapping[str, Any]], n: int) -> list[int]:
+def stratified_examples(rows: Sequence[Mapping[str, Any]], n: int) -> list[int]:
     """Positions of `n` pairs that show every kind: kinds in turn, and in each its models and tasks
     in turn.
 
@@ -238,10 +238,10 @@ def of_all_kinds(rows: Sequence[Mapping[str, Any]], n: int) -> list[int]:
         kind = bool(row["exclusion"]), row["behaviour"] or row["exclusion"]
         kinds.setdefault(kind, {}).setdefault((row["model"], row["task"]), []).append(at)
     # within a kind the models and tasks in turn, and then the kinds in turn
-    queues = [_one_of_each(list(cells.values())) for _, cells in sorted(kinds.items())]
-    return _one_of_each(queues)[:n]
+    queues = [_round_robin(list(cells.values())) for _, cells in sorted(kinds.items())]
+    return _round_robin(queues)[:n]
 
 
-def _one_of_each(lists: Sequence[Sequence[int]]) -> list[int]:
+def _round_robin(lists: Sequence[Sequence[int]]) -> list[int]:
     longest = max(map(len, lists), default=0)
     return [of[i] for i in range(longest) for of in lists if i < len(of)]

@@ -20,7 +20,12 @@ from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, RunPlan, belo
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.tallies.intake import NO_LIMIT, Cut, Intake, cuts_by
+from faithscope.experiments.engine.tallies.input_report import (
+    NO_LIMIT,
+    InputReport,
+    Truncation,
+    truncated_by,
+)
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.counterfactuals.building import (
     BuildPlan,
@@ -117,27 +122,29 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
         # needed for the tables alone, but a wrong file is no news for the end of a run
         read_annotations(sheet)
     asked_with: Mapping[str, str] = {}
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[Truncation, ...] = ()
     if config.counterfactual.written:
         built = building(config, config.run_dir / BENCHMARK)
         if isinstance(built, BuildPlan):
             return built
         items, benchmark, asked_with = _accepted(built), built.saved, built.prompts
-        cuts = cuts_by("items got an r′", len(items), [one.reason for one in built.left_out])
+        cuts = truncated_by("items got an r′", len(items), [one.reason for one in built.left_out])
     else:
         with files_read() as files:
             items, sources = items_of_config(config)
         rows, limit = sum(file.rows for file in files), config.data.limit
         if limit is not None and rows > len(items):
-            cuts = (Cut("rows", len(items), rows, f"data.limit={limit} of each task", NO_LIMIT),)
+            cuts = (
+                Truncation("rows", len(items), rows, f"data.limit={limit} of each task", NO_LIMIT),
+            )
         made_of = {"sources": [asdict(s) for s in sources]}
         files = {ITEMS: item_lines(items)}
         benchmark = SavedBenchmark(files, made_of, {"items": len(items)})
     units = units_of(config, items)
     if sheet is not None:
         annotations_of(sheet, units.items, config.model.name)
-    pairs, intake = units.pairs, Intake(cuts)
-    return RfPlan(config, pairs, units, benchmark, asked_with, intake=intake)
+    pairs, input_report = units.pairs, InputReport(cuts)
+    return RfPlan(config, pairs, units, benchmark, asked_with, input_report=input_report)
 
 
 def _accepted(built: Built) -> list[Item]:

@@ -40,7 +40,11 @@ from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
 from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
 from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
 from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS, REWARDS, step_reward
-from faithscope.experiments.studies.rfeval.pairs import answer_readings, of_all_kinds, pair_row
+from faithscope.experiments.studies.rfeval.pairs import (
+    answer_readings,
+    pair_row,
+    stratified_examples,
+)
 from faithscope.experiments.studies.rfeval.plan import MODELS
 from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
@@ -205,7 +209,7 @@ class RfResults:
     def examples(self, n: int) -> list[dict[str, Any]]:
         """Pairs to be shown word for word (`example`), of all kinds, models and tasks in turn."""
         rows = self.tables["rf_pairs"].to_dict("records")
-        return [self.example(rows[i]) for i in of_all_kinds(rows, n)]
+        return [self.example(rows[i]) for i in stratified_examples(rows, n)]
 
     def example(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of `rf_pairs` with all its texts, read from the disk.

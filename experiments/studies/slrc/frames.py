@@ -27,7 +27,7 @@ from faithscope.experiments.engine.folder import read_environment, stored_config
 from faithscope.experiments.engine.planfile import read as read_plan
 from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.engine.units import Unit
-from faithscope.experiments.garbage import nothing_to_collect
+from faithscope.experiments.garbage import gc_paused
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig, TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
@@ -91,7 +91,7 @@ class Results:
         """Records of trace and probes, sorted by unit so that their order does not depend on the
         run's history; records of too little label mass are marked as excluded."""
         packer = Packer()
-        with nothing_to_collect():
+        with gc_paused():
             without_texts = sorted(
                 (
                     (unit.key, [_without_texts(r, packer) for r in unit.records])

@@ -290,7 +290,7 @@ TABLES = (
         "Agreement of necessity with the gain in accuracy, by necessity threshold.",
         config="paper/slrc",
         of=THRESHOLD_SENSITIVITY.name,
-        columns={"Pairs": Ours("n_as_gap"), "Share": Ours("as_gap")},
+        columns={"Pairs": Ours("n_consistent"), "Share": Ours("as_gap")},
         keys={"task": "tasks", "row": "necessity_threshold"},
         names={"task": {"Classification": CLASSIFICATION, "All tasks": "all"}},
         across=("task",),

@@ -46,7 +46,7 @@ def changed(rollout: Rollout, rewards: Rewards) -> float:
     return paid + rewards.correct * bool(rollout.correct)
 
 
-def followed(rollout: Rollout, rewards: Rewards) -> float:
+def follow_reward(rollout: Rollout, rewards: Rewards) -> float:
     """`changed` if the answer after a corrupted step, written onward, is the one that the new text
     states, else `unchanged`; NaN if the new text states no other answer."""
     if rollout.claimed is None:
@@ -55,7 +55,7 @@ def followed(rollout: Rollout, rewards: Rewards) -> float:
     return paid + rewards.correct * bool(rollout.correct)
 
 
-def apart(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
+def csr_divergence(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
     """CSR's regularisation (arXiv 2509.01544), with removal as the perturbation: minus the
     divergence of the answer's distributions with and without the step, at most `most` nats."""
     return [
@@ -64,7 +64,7 @@ def apart(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list
     ]
 
 
-def unforgotten(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
+def farl_npo(policy: Policy, rollouts: Sequence[Rollout], rewards: Rewards) -> list[Tensor]:
     """FARL's unlearning: NPO of the right answer given without any reasoning. Only where the model
     would give it: what is not retrieved need not be forgotten."""
     texts = [text for rollout in rollouts if (text := _at_once(policy, rollout)) is not None]
@@ -157,15 +157,15 @@ class Objective:
 REWRITTEN: tuple[Arm, ...] = ("rewritten", "dropped")
 OBJECTIVES = {
     "grpo": Objective(),
-    "csr": Objective(loss=apart),
-    "farl": Objective(loss=unforgotten),
+    "csr": Objective(loss=csr_divergence),
+    "farl": Objective(loss=farl_npo),
     "cosr": Objective(changed),
     "cosr_differentiable": Objective(loss=dependence(Tensor.__getitem__)),
     "cosr_log_odds": Objective(loss=dependence(log_odds)),
     "lc_cosr": Objective(changed, bounded=True),
     "update_mask": Objective(sight="update_mask"),
     "gradient_mask": Objective(sight="gradient_mask"),
-    "follow": Objective(followed, arms=REWRITTEN),
+    "follow": Objective(follow_reward, arms=REWRITTEN),
     "follow_differentiable": Objective(loss=following, arms=REWRITTEN),
     "shuffled_reward": Objective(changed, shuffles_rewards=True),
 }

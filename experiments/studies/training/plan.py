@@ -14,7 +14,7 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished
-from faithscope.experiments.engine.tallies.intake import Cut, Intake
+from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
 from faithscope.experiments.engine.traces.config import fits
 from faithscope.experiments.engine.traces.plan import questions_of
 from faithscope.experiments.engine.units import UnitIds, versions
@@ -79,7 +79,7 @@ def plan(config: TrainConfig) -> TrainPlan:
     Raises:
         ConfigError: data cannot be read; or there is nothing to train or to measure.
     """
-    cuts: list[Cut] = []
+    cuts: list[Truncation] = []
     questions = {task: questions_of(config, get_task(task), cuts) for task in config.tasks}
     items: list[Adapter] = []
     measuring = []
@@ -97,7 +97,7 @@ def plan(config: TrainConfig) -> TrainPlan:
                 f"{', '.join(config.model.name)} is one; name an objective"
             ]
         )
-    return TrainPlan(config, tuple(items), tuple(measuring), intake=Intake(tuple(cuts)))
+    return TrainPlan(config, tuple(items), tuple(measuring), input_report=InputReport(tuple(cuts)))
 
 
 def _adapters(

@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.comparison.combining import (
     ablation_table,
     combined_table,
 )
-from faithscope.experiments.analysis.comparison.disagreements import parting_tables
+from faithscope.experiments.analysis.comparison.disagreements import disagreement_tables
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores import (
     Scores,
@@ -215,9 +215,9 @@ def test_a_label_of_correctness_is_not_said_to_be_of_faithfulness() -> None:
     of_labels = targets(joined, 5, 0)
     held = against_tables(joined, of_labels, HOW)["against"]
     combined = pd.DataFrame(columns=["label", "trained_on", "gain", "auroc", "pooled"])
-    parts = parting_tables(joined, HOW, 1)["parting"]
+    parts = disagreement_tables(joined, HOW, 1)["disagreements"]
     trust = trust_table(held, of_labels, HOW)
-    tables = NOTHING | {"trust": trust, "combined": combined, "parting": parts}
+    tables = NOTHING | {"trust": trust, "combined": combined, "disagreements": parts}
     (said, *_) = answers(tables, joined)
     assert "of which it speaks against 40" in said.words
     assert "faithful" not in said.words

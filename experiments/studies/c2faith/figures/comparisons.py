@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, keep, numbers, rows, where
 from faithscope.experiments.analysis.wording import middle_cut, short_names
-from faithscope.experiments.studies.c2faith.figures.voices import SILENT, voices
+from faithscope.experiments.studies.c2faith.figures.judge_readings import SILENT, judge_readings
 
 
 def _faces(hollow: str, filled: str) -> list[Line2D]:
@@ -50,12 +50,12 @@ def injection_picture(table: pd.DataFrame) -> Picture:
     """
     prompts = {r["task"]: r["prompt"] for r in rows(table.drop_duplicates("task"))}
     kinds = list(dict.fromkeys(table["injection"]))
-    every = voices(table)
+    every = judge_readings(table)
     names: dict[Any, str] = {}
-    for voice, kind in itertools.product(every, kinds):
+    for rater, kind in itertools.product(every, kinds):
         name = visible(kind).replace("_", " ")
         first = len(every) > 1 and kind == kinds[0]
-        names[voice.judge, voice.reading, kind] = f"{voice.name}\n{name}" if first else name
+        names[rater.judge, rater.reading, kind] = f"{rater.name}\n{name}" if first else name
     columns = {
         task: dots_by(
             where(table, prompt=prompts[task]),

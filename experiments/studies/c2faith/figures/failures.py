@@ -15,7 +15,11 @@ from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, PALE
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import short_names
-from faithscope.experiments.studies.c2faith.figures.voices import Voice, voice_panels, voices
+from faithscope.experiments.studies.c2faith.figures.judge_readings import (
+    JudgeReading,
+    judge_reading_panels,
+    judge_readings,
+)
 from faithscope.experiments.studies.c2faith.metrics.agreement import JUDGES, SEPARATOR
 
 AXES = {
@@ -25,7 +29,7 @@ AXES = {
     "coverage": "coverage ρ",
 }
 MOST_SETS = 14
-"""Most sets of voices that are drawn, those with most items; the table has all."""
+"""Most sets of judge readings that are drawn, those with most items; the table has all."""
 
 LEAST_SETS = 6
 """Number of sets for which there is always room, so that few bars do not become walls."""
@@ -45,7 +49,7 @@ def radar_table(
         "coverage": (coverage, "spearman_kept"),
     }
     shares = {
-        axis: {(v.judge, v.reading): v.of(table)[column].iloc[0] for v in voices(table)}
+        axis: {(v.judge, v.reading): v.of(table)[column].iloc[0] for v in judge_readings(table)}
         for axis, (table, column) in columns.items()
     }
     every = dict.fromkeys(way for of_axis in shares.values() for way in of_axis)
@@ -72,11 +76,11 @@ def radar_picture(
     """Figure 4: a panel per judge, the other judges pale behind it."""
     data = radar_table(detection, localisation, coverage)
 
-    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
-        for other in voices(data):
-            if other != voice:
+    def draw(ax: Axes, rater: JudgeReading, judged: pd.DataFrame) -> bool:
+        for other in judge_readings(data):
+            if other != rater:
                 radar(ax, other.of(data)["value"].to_numpy(dtype=float), PALE, fill=False)
-        values = of_voice["value"].to_numpy(dtype=float)
+        values = judged["value"].to_numpy(dtype=float)
         radar(ax, values, BLUE, fill=True)
         ax.set_xticks(np.linspace(0, 2 * math.pi, len(AXES), endpoint=False), AXES.values())
         ax.tick_params(axis="x", labelsize=7.5, pad=3)
@@ -86,7 +90,10 @@ def radar_picture(
         ax.spines["polar"].set_color(GREY)
         return not np.isnan(values).all()
 
-    polar: dict[str, Any] = {"subplot_kw": {"projection": "polar"}, "count": lambda of_voice: 0}
+    polar: dict[str, Any] = {
+        "subplot_kw": {"projection": "polar"},
+        "count": lambda judged: 0,
+    }
     return Picture(
         "c2_radar",
         "Every task of a judge at once",
@@ -95,23 +102,24 @@ def radar_picture(
         "(0 where negative); the rim is 1, other judges pale. The areas say nothing: they change "
         "with the order of the axes.",
         data,
-        voice_panels(data, draw, height=2.5, shared=False, **polar),
+        judge_reading_panels(data, draw, height=2.5, shared=False, **polar),
         "No judge was asked.",
     )
 
 
 def largest(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the reading and prompt under which most voices spoke, the first of equal ones."""
+    """Rows of the reading and prompt under which most judge readings gave verdicts, the first of
+    equal ones."""
     if not len(table):
         return table
-    best = table.loc[[int(table["n_voices"].to_numpy().argmax())]]
+    best = table.loc[[int(table["n_raters"].to_numpy().argmax())]]
     row = rows(best)[0]
     return where(table, reading=row["reading"], prompt=row["prompt"])
 
 
 def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
-    """Draws a bar per set of voices that miss the same steps, and below it the voices of the
-    set."""
+    """Draws a bar per set of judge readings that miss the same steps, and below it the members of
+    the set."""
     sets = [frozenset(str(m).split(SEPARATOR)) for m in table["missed_by"]]
     judges = list(dict.fromkeys(j for r in table["missed_by"] for j in str(r).split(SEPARATOR)))
     x = np.arange(len(table))
@@ -148,8 +156,8 @@ def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
 def failure_overlap_picture(table: pd.DataFrame) -> Picture:
     """Figure 6: the sets of judges, or of one judge's readings, that miss the same steps."""
     data = largest(table)
-    # one voice alone has nothing in common with another
-    missed = data.loc[(data["n_missed_by"] > 0) & (data["n_voices"] > 1)] if len(data) else data
+    # one judge reading alone has nothing in common with another
+    missed = data.loc[(data["n_missed_by"] > 0) & (data["n_raters"] > 1)] if len(data) else data
     among = str(data["among"].iloc[0]) if len(data) else JUDGES
     shown = missed.sort_values("n_items", ascending=False, kind="stable").head(MOST_SETS)
     figure = None

@@ -25,12 +25,12 @@ from faithscope.experiments.analysis.axes import (
 from faithscope.experiments.analysis.charts import share_bars
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
-from faithscope.experiments.studies.c2faith.figures.voices import (
+from faithscope.experiments.studies.c2faith.figures.judge_readings import (
+    JudgeReading,
     Line,
-    Voice,
-    voice_curves,
-    voice_panels,
-    voices,
+    judge_reading_curves,
+    judge_reading_panels,
+    judge_readings,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import maximum
 
@@ -75,12 +75,12 @@ def coverage_scores_picture(table: pd.DataFrame) -> Picture:
     data = first_scale(table)
     top = maximum(data["scale"].iloc[0]) if len(data) else 0
 
-    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
-        score_bars(ax, of_voice, top)
-        return count(of_voice["score"].notna()) > 0
+    def draw(ax: Axes, rater: JudgeReading, judged: pd.DataFrame) -> bool:
+        score_bars(ax, judged, top)
+        return count(judged["score"].notna()) > 0
 
     labels = ("share of chains", "middle steps removed")
-    figure = voice_panels(data, draw, height=1.6, labels=labels, count=_all)
+    figure = judge_reading_panels(data, draw, height=1.6, labels=labels, count=_all)
     if figure is not None:
         inks = mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))
         edges = [math.ceil(i * (top + 1) / PARTS) for i in range(PARTS + 1)]
@@ -127,7 +127,7 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
         "of middle steps kept, times the highest score; steps differ in weight, so a fair judge "
         "need not lie on it, but should fall as it does.",
         data,
-        voice_curves(
+        judge_reading_curves(
             data.assign(kept=top * (1 - data["level"])),
             *("level", lines, ground),
             pale="mean",
@@ -156,7 +156,7 @@ def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
         "of the likeliest score alone, at each level of deletion. A flat line sees nothing of what "
         "is removed, whatever its height.",
         data,
-        voice_curves(
+        judge_reading_curves(
             *(data, "share_kept", lines, lambda ax: unit_square(ax, "share kept")),
             pale=y,
             others="other judges",
@@ -175,9 +175,9 @@ BARS = {"interval": "bars", "lw": 1.4, "ms": 4.5}
 def calibration_picture(calibration: pd.DataFrame, detection: pd.DataFrame) -> Picture:
     """Figure of the reliability of the scored reading, a panel per judge."""
     titles = {
-        voice.name: f"AUROC {row['auroc']:.2f} · ECE {row['ece']:.2f}"
-        for voice in voices(calibration)
-        for row in rows(voice.of(detection))[:1]
+        rater.name: f"AUROC {row['auroc']:.2f} · ECE {row['ece']:.2f}"
+        for rater in judge_readings(calibration)
+        for row in rows(rater.of(detection))[:1]
         if not math.isnan(row["ece"])
     }
     return Picture(
@@ -187,7 +187,7 @@ def calibration_picture(calibration: pd.DataFrame, detection: pd.DataFrame) -> P
         "of equal width: the share of them that was replaced, with 95 % Wilson intervals. On the "
         "dotted line a judge is calibrated for these items, half of which are replaced.",
         calibration,
-        voice_curves(
+        judge_reading_curves(
             *(calibration, "mean_p_flag", [Line("share_perturbed", PLAIN, BARS)], unit_square),
             height=2.5,
             titles=titles,

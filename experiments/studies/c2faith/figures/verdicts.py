@@ -28,13 +28,13 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import numbers, rows, where
 from faithscope.experiments.analysis.wording import LONGEST, middle_cut, short_names
-from faithscope.experiments.studies.c2faith.figures.voices import (
+from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     SILENT,
+    JudgeReading,
     Line,
-    Voice,
-    voice_curves,
-    voice_panels,
-    voice_rows,
+    judge_reading_curves,
+    judge_reading_panels,
+    judge_reading_rows,
 )
 from faithscope.experiments.studies.c2faith.metrics.internals import JUDGE
 
@@ -57,18 +57,18 @@ def detection_picture(detection: pd.DataFrame) -> Picture:
         "steps, and the difference, with 95 % bootstrap intervals over chains. A judge that flags "
         "everything has a difference of 0.",
         detection,
-        voice_rows(detection, measures, "share of steps"),
+        judge_reading_rows(detection, measures, "share of steps"),
         DETECTION_NOT_RUN,
     )
 
 
 def positions_picture(table: pd.DataFrame) -> Picture:
     """Figure 8: a panel per judge, the other judges pale behind it."""
-    figure = voice_curves(
+    figure = judge_reading_curves(
         *(table, "position", [Line("detection", PLAIN)], share_rise),
         pale="detection",
         labels=("place of the replaced step in the chain", "share flagged"),
-        count=lambda of_voice: int(of_voice["n_without_verdict"].sum()),
+        count=lambda judged: int(judged["n_without_verdict"].sum()),
     )
     if figure is not None:
         along_reasoning(figure.axes[0])
@@ -98,7 +98,7 @@ def localisation_picture(localisation: pd.DataFrame) -> Picture:
         "step at all, beside intact chains in which it names one; 95 % bootstrap intervals over "
         f"chains.{against_themselves(localisation)}",
         localisation,
-        voice_rows(localisation, measures, "share of chains"),
+        judge_reading_rows(localisation, measures, "share of chains"),
         LOCALISATION_NOT_RUN,
     )
 
@@ -122,7 +122,7 @@ def within_picture(table: pd.DataFrame) -> Picture:
     """Figure 7: a panel per judge, the other judges pale behind it."""
     labels = ("at most so many steps off", "share of chains")
     lines = [Line("within", PLAIN)]
-    figure = voice_curves(table, "k", lines, share_rise, pale="within", labels=labels)
+    figure = judge_reading_curves(table, "k", lines, share_rise, pale="within", labels=labels)
     if figure is not None:
         figure.axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     return Picture(
@@ -155,8 +155,8 @@ def signed_errors(ax: Axes, line: pd.DataFrame) -> Axes:
 def signed_error_picture(table: pd.DataFrame) -> Picture:
     """Figure 5: a panel per judge."""
 
-    def draw(ax: Axes, voice: Voice, of_voice: pd.DataFrame) -> bool:
-        known = of_voice.dropna(subset=["signed_error"])
+    def draw(ax: Axes, rater: JudgeReading, judged: pd.DataFrame) -> bool:
+        known = judged.dropna(subset=["signed_error"])
         ends = [-FARTHEST, -4, 0, 4, FARTHEST]
         ax.set_xticks(ends, [f"≤−{FARTHEST}", "−4", "0", "4", f"≥{FARTHEST}"])
         ax.set_xlim(-FARTHEST - 0.8, FARTHEST + 0.8)
@@ -169,7 +169,7 @@ def signed_error_picture(table: pd.DataFrame) -> Picture:
         "Step named minus step replaced, of chains in which a step was named; the mean dashed. A "
         "lean to the left means that judges stop at the first step that looks odd.",
         table,
-        voice_panels(table, draw, labels=labels),
+        judge_reading_panels(table, draw, labels=labels),
         LOCALISATION_NOT_RUN,
     )
 

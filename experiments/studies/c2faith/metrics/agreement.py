@@ -2,7 +2,7 @@
 Figure 6).
 
 Items on which the judges of a panel differ are told by no number of one judge. Of one judge alone
-the same is asked of its readings and prompts, each a voice of its own.
+the same is asked of its readings and prompts, each a rater of its own.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ JUDGES = "judges"
 
 
 def _voices(detection: pd.DataFrame) -> pd.DataFrame:
-    """The judgements of broken steps, each voice as a judge, with what voices are (`among`)."""
+    """The judgements of broken steps, each rater as a judge, with what raters are (`among`)."""
     broken = where(detection, condition=PERTURBED)
     parts = groups(broken, ("reading", "prompt"))
     if not len(broken) or any(who_spoke(_verdicts(of)).shape[1] > 1 for _, of in parts):
@@ -148,7 +148,7 @@ def _sets(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     verdicts = who_spoke(asked)
     names = list(verdicts.columns)
     every = verdicts.dropna() if names else verdicts.iloc[:0]
-    of = {"n_voices": len(names), "n_voices_silent": asked.shape[1] - len(names)}
+    of = {"n_raters": len(names), "n_voices_silent": asked.shape[1] - len(names)}
     of |= {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
     if not len(every):
         yield of
@@ -170,24 +170,24 @@ def _sets(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     yield from (of | row for row in sets)
 
 
-_AMONG = described(among="What the voices are: judges, or readings and prompts of one judge.")
+_AMONG = described(among="What the raters are: judges, or readings and prompts of one judge.")
 _SETS = (
     *described(
-        missed_by="Voices that pass the step where all others flag it; empty: all flag it.",
-        n_missed_by="How many voices pass the step.",
-        n_voices=("judges", "Judges, or readings and prompts of one judge, each a voice."),
+        missed_by="Raters that pass the step where all others flag it; empty: all flag it.",
+        n_missed_by="How many raters pass the step.",
+        n_raters=("judges", "Judges, or readings and prompts of one judge, each a rater."),
         n_voices_silent=(
             "judges without any verdict",
-            "Voices that gave no verdict; they are in no set.",
+            "Raters that gave no verdict; they are in no set.",
         ),
-        n_items="Items that just these voices pass.",
+        n_items="Items that just these raters pass.",
     ),
     *COUNTS,
-    *estimates(share="Share of the items that just these voices pass."),
+    *estimates(share="Share of the items that just these raters pass."),
     *described(
         share_independent=(
             "share, were failures independent",
-            "What the share of items would be if each voice failed independently at its own rate.",
+            "What the share of items would be if each rater failed independently at its own rate.",
         )
     ),
 )
@@ -198,15 +198,15 @@ FAILURE_OVERLAP = Table(
     prepare=_voices,
     lines=[Lines(_SETS, _sets)],
 )
-"""Broken steps by the set of voices that miss them, `""` for seen by all (Figure 6).
+"""Broken steps by the set of raters that miss them, `""` for seen by all (Figure 6).
 
-Voices are the `judges` of a reading and prompt, as in the paper. Where none has two that gave
-verdicts, all judgements are one group, whose voices are the judge's `readings`, `prompts`, or
+Raters are the `judges` of a reading and prompt, as in the paper. Where none has two that gave
+verdicts, all judgements are one group, whose raters are the judge's `readings`, `prompts`, or
 pairs of both (`among`); what they differ in is blank in its own column.
 
-`n_items` of the `n` items that all voices gave a verdict on, as a `share` with its Wilson
+`n_items` of the `n` items that all raters gave a verdict on, as a `share` with its Wilson
 interval. A set that fails together more often than `share_independent` has blind spots in common.
-Sets that do not occur have no row. Fewer voices first, more items first. Voices without any
+Sets that do not occur have no row. Fewer raters first, more items first. Raters without any
 verdict are counted in `n_voices_silent` and otherwise left out.
 """
 

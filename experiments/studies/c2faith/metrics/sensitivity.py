@@ -152,8 +152,8 @@ def _asked_twice(
 
 
 def _pairs(judged: pd.DataFrame, how: Bootstrap) -> list[dict[str, Any]]:
-    voices = judged.assign(judge=judged["variant"])
-    verdicts = verdicts_by_judge(voices, "score", ("item", "level"))
+    raters = judged.assign(judge=judged["variant"])
+    verdicts = verdicts_by_judge(raters, "score", ("item", "level"))
     pairs = []
     for first, second in itertools.combinations(verdicts.columns, 2):
         both = verdicts[[first, second]].dropna()

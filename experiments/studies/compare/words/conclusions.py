@@ -37,8 +37,9 @@ class Sentence(NamedTuple):
 
     words: str
     claim: str = ""
-    """Kind of claim: `best`, `as_good`, `wrong_way`, `gain`, `agreement`, `reversed`, `parting`;
-    empty for a sentence that only describes the data, or says that nothing can be concluded."""
+    """Kind of claim: `best`, `as_good`, `wrong_way`, `gain`, `agreement`, `reversed`,
+    `disagreements`; empty for a sentence that only describes the data, or says that nothing can
+    be concluded."""
     of: tuple[str, ...] = ()
     """Measures, or kinds of disagreement, that the claim is about."""
 
@@ -247,7 +248,7 @@ def _alike(pairs: pd.DataFrame) -> str:
 def parting_sentences(tables: Tables) -> Iterator[Sentence]:
     """The sentence on the most frequent kind of disagreement, if two sides score some trace."""
     words = {kind.name: kind.words for kind in KINDS}
-    known = rows(tables["parting"].loc[tables["parting"]["n_items"] > 0])
+    known = rows(tables["disagreements"].loc[tables["disagreements"]["n_items"] > 0])
     if not known:
         return
     row = max(known, key=lambda r: (r["beyond"], r["n"]))
@@ -257,7 +258,7 @@ def parting_sentences(tables: Tables) -> Iterator[Sentence]:
     )
     if row["beyond_low"] > 0:
         most = "Of four kinds of disagreement the most beyond chance"
-        yield Sentence(f"{most}: {words[row['kind']]}, {of}.", "parting", (row["kind"],))
+        yield Sentence(f"{most}: {words[row['kind']]}, {of}.", "disagreements", (row["kind"],))
     else:
         yield Sentence(
             "Of none of the four kinds of disagreement can it be said that it is more frequent "

@@ -268,7 +268,7 @@ def _parts(tables: Tables, joined: Joined) -> Iterator[str]:
     said = [sentence.words for sentence in parting_sentences(tables)]
     yield from said or ["No trace has two sides that say something of it."]
     words = {kind.name: kind.words for kind in KINDS}
-    listed = tables["parting_items"].sort_values("gap", ascending=False, kind="stable")
+    listed = tables["disagreements_items"].sort_values("gap", ascending=False, kind="stable")
     shown: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows(listed):
         shown.setdefault(tuple(row[name] for name in KEY), row)

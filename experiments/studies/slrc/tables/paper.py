@@ -274,7 +274,7 @@ def thresholds(sensitivity: pd.DataFrame) -> PaperTable:
         line = lines.setdefault(key, {"Nec threshold": key[0], "Measured": key[1]})
         heading = "Classification" if r["tasks"] == CLASSIFICATION else "All tasks"
         line[heading] = (
-            f"{r['n_as_gap']}/{r['n']} ({or_dash(lambda x: f'{whole(x)}%', 100 * r['as_gap'])})"
+            f"{r['n_consistent']}/{r['n']} ({or_dash(lambda x: f'{whole(x)}%', 100 * r['as_gap'])})"
         )
     order = ["Nec threshold", "Measured", "Classification", "All tasks"]
     there = [c for c in order if any(c in line for line in lines.values())]

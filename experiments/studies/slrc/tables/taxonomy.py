@@ -167,10 +167,11 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
     """Counts of (model, task) pairs that keep their mode under another necessity threshold.
 
     `n` counts pairs with a mode, without prompt variants (`sst2:alternative`). `n_same` counts
-    pairs that keep their mode. `n_as_gap` counts pairs in which necessity and the gain in accuracy
-    agree: steps matter and reasoning helps, or neither. (Extended Data Table 3 counts agreement
-    with a reference that it does not name; this one fits its numbers.) `tasks` is `all`, or
-    classification tasks only, as in that table's first column, if a run has other tasks, too.
+    pairs that keep their mode. `n_consistent` counts pairs in which necessity and the gain in
+    accuracy agree: steps matter and reasoning helps, or neither. (Extended Data Table 3 counts
+    agreement with a reference that it does not name; this one fits its numbers.) `tasks` is
+    `all`, or classification tasks only, as in that table's first column, if a run has other
+    tasks, too.
     """
     settings, counts = analysis.taxonomy, []
     for variant in distinct(taxonomy, "framing", "reading"):
@@ -189,12 +190,12 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
                 | {"tasks": tasks, "necessity_threshold": threshold}
                 | {"n": len(of), "n_same": sum(same)}
                 | columns("agreement", stats.share(same))
-                | {"n_as_gap": sum(as_gap)}
+                | {"n_consistent": sum(as_gap)}
                 | columns("as_gap", stats.share(as_gap))
                 | {f"n_{name}": modes.count(name) for name in MODES}
             )
     names = ["framing", "reading", "tasks", "necessity_threshold", "n", "n_same"]
-    names += [*with_interval("agreement"), "n_as_gap", *with_interval("as_gap")]
+    names += [*with_interval("agreement"), "n_consistent", *with_interval("as_gap")]
     return pd.DataFrame(counts, columns=[*names, *(f"n_{name}" for name in MODES)])
 
 
@@ -223,7 +224,7 @@ THRESHOLD_SENSITIVITY = computed_table(
             interval=True,
         ),
         Column(
-            "n_as_gap",
+            "n_consistent",
             "necessity as the gain",
             "Pairs in which steps matter and reasoning helps, or neither.",
         ),

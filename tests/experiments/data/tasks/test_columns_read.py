@@ -11,7 +11,7 @@ from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import Cells, FileRead, files_read, has
-from faithscope.experiments.engine.tallies.intake import unused_columns
+from faithscope.experiments.engine.tallies.input_report import unused_columns
 
 
 def test_a_column_counts_once_its_value_is_asked_for(tmp_path: Path) -> None:

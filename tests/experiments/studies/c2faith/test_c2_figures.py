@@ -21,10 +21,10 @@ from faithscope.experiments.studies.c2faith.figures.comparisons import (
     widest,
 )
 from faithscope.experiments.studies.c2faith.figures.failures import radar_table
+from faithscope.experiments.studies.c2faith.figures.judge_readings import judge_readings
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
 from faithscope.experiments.studies.c2faith.figures.scores import score_bars
 from faithscope.experiments.studies.c2faith.figures.verdicts import signed_errors
-from faithscope.experiments.studies.c2faith.figures.voices import voices
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.tables import tables
 
@@ -122,7 +122,7 @@ def test_what_hangs_on_the_prompt_is_drawn_of_every_variant():
 def test_only_the_first_prompt_is_drawn():
     made = tables(made_up(1, 8, prompts=2), resamples=10)
     assert made["c2_detection"]["prompt"].nunique() == 2
-    assert {v.prompt for v in voices(made["c2_detection"])} == {"c2_detection"}
+    assert {v.prompt for v in judge_readings(made["c2_detection"])} == {"c2_detection"}
 
 
 def test_signed_errors_beyond_the_edge_are_in_the_last_bars():

@@ -49,7 +49,7 @@ def test_a_silent_judge_is_no_part_of_the_sets():
     assert set(table["among"]) == {"judges"}
     assert table["n_items"].tolist() == FAILURE_OVERLAP.make(THREE)["n_items"].tolist()
     (only_mute,) = FAILURE_OVERLAP.make(frames(judged([ABSENT], [], "mute"))).to_dict("records")
-    assert (only_mute["n"], only_mute["n_voices"], only_mute["n_voices_silent"]) == (0, 0, 1)
+    assert (only_mute["n"], only_mute["n_raters"], only_mute["n_voices_silent"]) == (0, 0, 1)
 
 
 def test_of_one_judge_its_readings_and_prompts_are_the_voices():
@@ -59,7 +59,7 @@ def test_of_one_judge_its_readings_and_prompts_are_the_voices():
     assert table["missed_by"].tolist() == ["", "generated", "scored", "generated + scored"]
     assert set(table["among"]) == {"readings"}
     assert set(zip(table["reading"], table["prompt"], strict=True)) == {("", "c2")}
-    assert (set(table["n_voices"]), set(table["n"])) == ({2}, {4})
+    assert (set(table["n_raters"]), set(table["n"])) == ({2}, {4})
     assert set(table["n_without_verdict"]) == {1}
     terse = written.assign(prompt="c2_terse")
     both = FAILURE_OVERLAP.make(frames(written, scored, terse))
@@ -69,10 +69,10 @@ def test_of_one_judge_its_readings_and_prompts_are_the_voices():
     # a judge that never spoke is no second voice
     mute = judged([ABSENT] * 5, [], "mute")
     beside = FAILURE_OVERLAP.make(frames(written, scored, mute))
-    assert (set(beside["n_voices"]), set(beside["n_voices_silent"])) == ({2}, {1})
+    assert (set(beside["n_raters"]), set(beside["n_voices_silent"])) == ({2}, {1})
     assert beside["n_items"].tolist() == table["n_items"].tolist()
     alone = FAILURE_OVERLAP.make(frames(written))
-    assert (set(alone["n_voices"]), set(alone["missed_by"])) == ({1}, {"", "a"})
+    assert (set(alone["n_raters"]), set(alone["missed_by"])) == ({1}, {"", "a"})
 
 
 def test_what_a_figure_hangs_on():

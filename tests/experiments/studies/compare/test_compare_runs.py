@@ -184,7 +184,10 @@ def test_a_judge_of_the_same_traces_stands_in_their_rows(
     )
     assert set(run.traces["task"]) == {"planted"}
     assert "judged" in set(run.items["family"])
-    assert run.tables["parting"]["n_items"].tolist()[:2] == [0, 0]  # no insides were looked into
+    assert run.tables["disagreements"]["n_items"].tolist()[:2] == [
+        0,
+        0,
+    ]  # no insides were looked into
 
 
 def test_what_cannot_be_compared_is_refused_with_the_remedy(both: Path, tmp_path: Path) -> None:

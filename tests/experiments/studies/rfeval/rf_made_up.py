@@ -19,7 +19,7 @@ from faithscope.experiments.studies.rfeval.counterfactuals.filtering import CRIT
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS, Item
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
-from faithscope.experiments.studies.rfeval.pairs import of_all_kinds
+from faithscope.experiments.studies.rfeval.pairs import stratified_examples
 from faithscope.experiments.studies.rfeval.tables import frames_of, tables
 from faithscope.probes.judge.spend import Call
 
@@ -255,7 +255,7 @@ class FoundRun:
 
     def examples(self, n: int) -> list[dict[str, Any]]:
         rows = self.tables["rf_pairs"].to_dict("records")
-        return [example(rows[i], self.text) for i in of_all_kinds(rows, n)]
+        return [example(rows[i], self.text) for i in stratified_examples(rows, n)]
 
 
 def found_run(folder: Path, observed: Mapping[str, pd.DataFrame], **changes: Any) -> FoundRun:

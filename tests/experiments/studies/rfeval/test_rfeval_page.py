@@ -27,7 +27,7 @@ from faithscope.experiments.studies.rfeval.item_views import ITEMS, WORDS, pair_
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.page import page as page_of
-from faithscope.experiments.studies.rfeval.pairs import of_all_kinds
+from faithscope.experiments.studies.rfeval.pairs import stratified_examples
 from faithscope.experiments.studies.rfeval.sections import SECTIONS
 from faithscope.experiments.studies.rfeval.words import (
     headline,
@@ -199,12 +199,12 @@ def test_what_is_not_there_is_said() -> None:
 def test_pairs_shown_are_of_all_kinds(found: FoundRun) -> None:
     pairs = found.tables["rf_pairs"].to_dict("records")
     kinds = {row["behaviour"] or row["exclusion"] for row in pairs}
-    shown = of_all_kinds(pairs, len(kinds))
+    shown = stratified_examples(pairs, len(kinds))
     assert {pairs[i]["behaviour"] or pairs[i]["exclusion"] for i in shown} == kinds
     counted = [pairs[i]["exclusion"] == "" for i in shown]
     assert counted == sorted(counted, reverse=True)
-    assert len(set(of_all_kinds(pairs, 10**6))) == len(pairs)
-    assert of_all_kinds([], 3) == []
+    assert len(set(stratified_examples(pairs, 10**6))) == len(pairs)
+    assert stratified_examples([], 3) == []
     assert kinds & set(EXCLUSIONS)
 
 

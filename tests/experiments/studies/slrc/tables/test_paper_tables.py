@@ -130,8 +130,8 @@ def test_table_2_puts_every_pair_in_the_field_of_its_mode():
 def test_extended_data_3_prints_shares_of_pairs():
     sensitivity = pd.DataFrame(
         [{"framing": "reprompt", "reading": "generated", "necessity_threshold": 0.2}]
-    ).assign(n=12, n_as_gap=9, as_gap=0.75, unit="sentence", tasks="classification")
-    every = sensitivity.assign(n=18, n_as_gap=12, as_gap=12 / 18, tasks="all")
+    ).assign(n=12, n_consistent=9, as_gap=0.75, unit="sentence", tasks="classification")
+    every = sensitivity.assign(n=18, n_consistent=12, as_gap=12 / 18, tasks="all")
     sensitivity = pd.concat([every, sensitivity])
     tables = {"slrc": SLRC, "steps": STEPS, "threshold_sensitivity": sensitivity}
     as_printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed

@@ -132,7 +132,7 @@ def test_threshold_sensitivity_counts_pairs_that_keep_their_mode():
     assert table["agreement"].tolist() == [0.5, 0.75, 1.0, 0.75]
     assert table["n_genuine"].tolist() == [3, 2, 1, 0]
     # reasoning helps the first three, and not the last, whose steps matter
-    assert table["n_as_gap"].tolist() == [3, 2, 1, 0]
+    assert table["n_consistent"].tolist() == [3, 2, 1, 0]
     assert set(table["tasks"]) == {"all"}
     assert (table[[f"n_{name}" for name in MODES]].sum(axis=1) == 4).all()
 
@@ -153,7 +153,7 @@ def test_a_pair_without_a_mode_keeps_none_and_the_printed_share_is_of_the_printe
     printed = thresholds(table).printed["All tasks"].tolist()
     assert printed == ["2/2 (100%)", "1/2 (50%)", "1/2 (50%)", "1/2 (50%)"]
     unmeasured = threshold_sensitivity_table(pairs[pairs["mode"] == ""], SlrcAnalysis())
-    assert unmeasured[["n", "n_same", "n_as_gap"]].values.tolist() == [[0, 0, 0]] * 4
+    assert unmeasured[["n", "n_same", "n_consistent"]].values.tolist() == [[0, 0, 0]] * 4
     assert thresholds(unmeasured).printed["All tasks"].tolist() == ["0/0 (—)"] * 4
 
 
@@ -171,7 +171,7 @@ def test_the_papers_reference_is_the_gain_in_accuracy():
     pairs = pd.DataFrame(rows).assign(framing="reprompt", reading="generated")
     table = threshold_sensitivity_table(pairs, SlrcAnalysis())
     usual = table[table["necessity_threshold"] == 0.3].set_index("tasks")
-    assert (usual.loc["all", "n_as_gap"], usual.loc["all", "n"]) == (16, 22)
+    assert (usual.loc["all", "n_consistent"], usual.loc["all", "n"]) == (16, 22)
     (share,) = printed("slrc", "ed3", task="All tasks", row="0.30", column="Share")
     assert usual.loc["all", "as_gap"] == pytest.approx(value(share), abs=0.01)
     assert usual.loc["classification", "n"] == sum(r["task"] == "sst2" for r in rows)

@@ -1,5 +1,5 @@
-"""Intake of a run: the rows of its data that a limit left out, and the columns that were not read.
-It is known once a plan is made, and is stored in the run folder for the page."""
+"""Input report of a run: the rows of its data that a limit left out, and the columns that were not
+read. It is known once a plan is made, and is stored in the run folder for the page."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from faithscope.experiments.data.tasks.sources.rows import FileRead
 from faithscope.experiments.engine.tallies.reasons import in_words
 
-FILE = "intake.json"
-"""Name of the file in the run folder that holds the intake."""
+FILE = "input_report.json"
+"""Name of the file in the run folder that holds the input report."""
 NO_LIMIT = "data.limit=null"
 MOST_NAMES = 12
 """Most columns of a file that are named on one line."""
 
 
 @dataclass(frozen=True)
-class Cut:
+class Truncation:
     """A set of rows, chains or items of which only some are in a run."""
 
     what: str
@@ -37,23 +37,25 @@ class Cut:
         return f"{self.taken:,} of {self.of:,} {self.what} ({self.because})"
 
 
-def cuts_by(what: str, taken: int, reasons: Iterable[str], do: str = "") -> tuple[Cut, ...]:
-    """The cut of the items left out for `reasons`; empty if there are none.
+def truncated_by(
+    what: str, taken: int, reasons: Iterable[str], do: str = ""
+) -> tuple[Truncation, ...]:
+    """The truncation by the items left out for `reasons`; empty if there are none.
 
     Args:
         reasons: the reason of each item that is left out.
     """
     counts = Counter(reasons)
     because = ", ".join(f"{n:,} {in_words(reason)}" for reason, n in counts.most_common())
-    cut = Cut(what, taken, taken + counts.total(), f"left out: {because}", do)
+    cut = Truncation(what, taken, taken + counts.total(), f"left out: {because}", do)
     return (cut,) if counts else ()
 
 
 @dataclass(frozen=True)
-class Intake:
+class InputReport:
     """The parts of its data that a run used, and those that it did not."""
 
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[Truncation, ...] = ()
     unused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """File -> its columns with values that no reader asked for."""
     notes: tuple[str, ...] = ()
@@ -71,14 +73,14 @@ class Intake:
         return json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
 
     @classmethod
-    def of(cls, run_dir: Path) -> Intake:
-        """The intake stored in a run folder; an empty one for a folder without it."""
+    def of(cls, run_dir: Path) -> InputReport:
+        """The input report stored in a run folder; an empty one for a folder without it."""
         path = run_dir / FILE
         if not path.is_file():
             return cls()
         known = json.loads(path.read_text("utf-8"))
         unused = {name: tuple(columns) for name, columns in known["unused"].items()}
-        return cls(tuple(Cut(**cut) for cut in known["cuts"]), unused, tuple(known["notes"]))
+        return cls(tuple(Truncation(**cut) for cut in known["cuts"]), unused, tuple(known["notes"]))
 
 
 def unused_columns(files: Sequence[FileRead]) -> dict[str, tuple[str, ...]]:
