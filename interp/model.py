@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faithscope.interp import answer, doors, generate, lens, likelihood, read
+from faithscope.interp import answer, generate, interop, lens, likelihood, read
 from faithscope.interp.loaded import LoadedModel
 
 
@@ -14,5 +14,5 @@ class Model(LoadedModel):
     ask = answer.ask
     generate = generate.generate
     lens = lens.lens
-    to_transformer_lens = doors.to_transformer_lens
-    to_nnsight = doors.to_nnsight
+    to_transformer_lens = interop.to_transformer_lens
+    to_nnsight = interop.to_nnsight

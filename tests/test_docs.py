@@ -69,7 +69,7 @@ def test_the_readme_shows_what_its_examples_print(
     assert f"```\nedit {table}```" in readme.read_text()
 
 
-@pytest.mark.parametrize("page", ["doors.md"])
+@pytest.mark.parametrize("page", ["interop.md"])
 def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     left = runpy.run_path(str(code_of(ROOT / "docs" / page, tmp_path)))
     ours = left["model"].run([Branch(tuple(left["ids"]))], rows=True, residuals=True).branches[0]

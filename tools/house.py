@@ -29,7 +29,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 13_400,
     "experiments/studies/slrc": 11_250,
     "experiments/studies/training": 2_850,
-    "tests": 60_650,
+    "tests": 60_700,
 }
 """Room -> most lines; every room has one."""
 FILES_IN_A_FOLDER = 22

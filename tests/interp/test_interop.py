@@ -1,4 +1,5 @@
-"""Both doors open on the same numbers as ours, and leave our model as it was.
+"""The adapters to TransformerLens and nnsight give the same numbers as ours, and leave our model
+as it was.
 
 Tolerance, float32: 1e-5 for logits and residual streams (of size about 10), 1e-6 for attention.
 Ours run packed under sdpa, theirs one by one: the orders of summation differ.
@@ -18,8 +19,8 @@ from tiny_models import CONFIGS, NO_TREE, tiny
 from torch import Tensor, nn
 
 from faithscope.interp import Branch, Knockout, Model, Patch, Read, UserError
-from faithscope.interp.doors import twin
 from faithscope.interp.edits import SITES, Edit, Site
+from faithscope.interp.interop import twin
 
 FAMILIES = ["llama", "qwen3", "gpt2"]
 WITHOUT_AN_ADAPTER = {"minimax", "doge"}
@@ -204,7 +205,7 @@ def test_tied_weights_stay_tied() -> None:
     assert other.lm_head.weight.data_ptr() == model.hf.lm_head.weight.data_ptr()
 
 
-def test_a_model_that_accelerate_placed_has_doors_too(model: Model) -> None:
+def test_a_model_that_accelerate_placed_has_adapters_too(model: Model) -> None:
     placed = tiny(model.name.removeprefix("tiny:"))
     where = {name: "cpu" for name, _ in placed.hf.named_children()}
     dispatch_model(placed.hf, where, main_device="cpu", force_hooks=True)
@@ -220,7 +221,7 @@ def test_a_model_that_accelerate_placed_has_doors_too(model: Model) -> None:
 
 @pytest.mark.in_time(10)
 @pytest.mark.parametrize("family", [f for f in [*CONFIGS, *NO_TREE] if f not in FAMILIES])
-def test_both_doors_open_on_every_family(family: str) -> None:
+def test_both_adapters_serve_every_family(family: str) -> None:
     model = tiny(family)
     here = ours(model, rows=False)
     if family in WITHOUT_AN_ADAPTER:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def to_transformer_lens(model: LoadedModel, **options: Any) -> TransformerBridge:
-    """A TransformerLens bridge over the weights of `model`; see `faithscope docs doors`.
+    """A TransformerLens bridge over the weights of `model`; see `faithscope docs interop`.
 
     The bridge is raw: no norm is folded and nothing is centred, so its activations are the
     model's own. `enable_compatibility_mode()` on it folds and centres copies of the weights.
@@ -67,7 +67,7 @@ def to_transformer_lens(model: LoadedModel, **options: Any) -> TransformerBridge
 def to_nnsight(
     model: LoadedModel, *, attention: Literal["sdpa", "eager"] | None = None, **options: Any
 ) -> TransformersModel:
-    """An nnsight model over the weights of `model`; see `faithscope docs doors`.
+    """An nnsight model over the weights of `model`; see `faithscope docs interop`.
 
     It runs in this process, unless its `trace(..., remote=True)` is called, which goes to nnsight's
     client under the hub id that the weights were loaded by.
@@ -113,7 +113,7 @@ def _twin_of(model: LoadedModel) -> Any:
     if is_offloaded(model.hf):
         raise UserError(
             f"{model.name}: some weights are offloaded to CPU or disk by device_map, where a "
-            "second module tree cannot share them; load it without offload to open a door"
+            "second module tree cannot share them; load it without offload to convert it"
         )
     return twin(model.hf)
 
