@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+)
 
 from faithscope.experiments.config.base import Section
+from faithscope.probes.judge.secrets import address_problem, redact
 
 API = "api:"
 """Prefix in the name of a model that is asked over the network; any other model runs here."""
@@ -20,35 +30,22 @@ DECIDES_API = ("base_url", "reasoning_effort", "reasoning_tokens", "extra_body")
 `DECIDES` also change the replies of a judge whose weights are here."""
 
 
-_SECRET = re.compile(
-    r"authorization$|(api|access|auth|secret|bearer)[_-]?(keys?|token)$|secret$|password$|"
-    r"^(key|token)$",
+_NAMED_AS_KEY = re.compile(
+    r'"([^"]*(authorization|(api|access|auth|secret|bearer)[_-]?(keys?|token)|secret|password)|'
+    r'key|token)": ',
     re.I,
 )
-"""Pattern of names under which a key or password stands; such an entry must not be written into
-the run folder and its page."""
+"""Name in JSON under which a key or password stands; such an entry must not be written into the run
+folder and its page."""
 
 
-def _names(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield str(name)
-            yield from _names(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _names(inner)
-
-
-def _no_key_in(url: str) -> str:
-    # imported here because it imports torch, which most configs need not wait for
-    from faithscope.probes.judge.providers import secret_in_address
-
-    if secret := secret_in_address(url):
-        raise ValueError(f"holds {secret}; keys come from the environment only")
+def _usable(url: str) -> str:
+    if problem := address_problem(url):
+        raise ValueError(problem)
     return url
 
 
-Address = Annotated[StrictStr, AfterValidator(_no_key_in)]
+Address = Annotated[StrictStr, AfterValidator(_usable)]
 """Address of a server. An address that may hold a key is refused, since the run folder keeps it."""
 
 
@@ -111,9 +108,9 @@ class ApiSection(Section):
     """How often a call is repeated after rate limits, server errors and lost connections."""
     timeout: StrictInt = Field(default=300, ge=1)
     """Seconds until a call without an answer is made again; a provider may bill both calls."""
-    cache: StrictStr | None = None
-    """Folder in which API replies are kept for reuse, also by other runs. They lie in its
-    subfolder `faithscope-replies`, which only its owner can read."""
+    cache: StrictBool = False
+    """Whether API replies are kept in Inspect's cache and taken from it, also by other runs; it
+    lies in INSPECT_CACHE_DIR, or among the user's caches."""
     extra_body: dict[str, Any] | None = None
     """Further fields of the request to an OpenAI-compatible server."""
 
@@ -122,20 +119,24 @@ class ApiSection(Section):
     def _no_key_in_the_body(cls, body: dict[str, Any] | None) -> dict[str, Any] | None:
         if body is None:
             return None
-        # imported here because it imports torch, which most configs need not wait for
-        from faithscope.probes.judge.providers import redact
-
         if redact(str(body)) != str(body):
             raise ValueError(
                 "holds the value of an environment variable that is a key, and the run folder "
                 "would keep it; take it out: keys are read from the environment"
             )
-        if named := next((n for n in _names(body) if _SECRET.search(n)), None):
+        if named := _NAMED_AS_KEY.search(json.dumps(body)):
             raise ValueError(
-                f"{named!r} is named like a key, which the run folder would keep; keys come from "
-                "the environment only"
+                f"{named[1]!r} is named like a key, which the run folder would keep; keys come "
+                "from the environment only"
             )
         return body
+
+    def generate_config(self) -> dict[str, Any]:
+        """The settings of a call as fields of Inspect's `GenerateConfig`."""
+        names = ("temperature", "max_tokens", "reasoning_effort", "reasoning_tokens", "max_retries")
+        values = {name: getattr(self, name) for name in (*names, "extra_body")}
+        top_p = self.top_p if self.top_p < 1 else None
+        return values | {"top_p": top_p, "attempt_timeout": self.timeout}
 
 
 class SubjectConfig(ApiSection):

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from faithscope.probes.judge.replies import one_line
+from faithscope.probes.judge.secrets import one_line
 from faithscope.probes.record import ARRAYS, KEYS
 
 Key = tuple[str, str, str, str]

@@ -19,7 +19,6 @@ import torch
 from faithscope import interp
 from faithscope.experiments.config.api import API, ApiSection, SpendConfig
 from faithscope.experiments.engine.memory_kills import n_kills
-from faithscope.experiments.engine.models.account import budget_of
 from faithscope.experiments.engine.models.judges import checked_apis
 from faithscope.experiments.engine.models.loading import Weights, WeightSettings, load_for_run
 from faithscope.experiments.engine.planfile import Planned, failures, is_finished, missing
@@ -149,7 +148,7 @@ class Worker(ABC, Generic[Item]):
                 except BudgetSpent as spent:
                     # models here cost nothing, so the loop goes on
                     self.stopped += f"{'; ' if self.stopped else ''}{spent}"
-                    self.store.note(f"{spent} (unanswered: {spent.unanswered})")
+                    self.store.note(str(spent))
                 except UserError as error:
                     # a model that cannot be used must not end a long run of the others
                     if len(models) == 1:
@@ -167,9 +166,7 @@ class Worker(ABC, Generic[Item]):
         Raises:
             UserError: a model lacks its key, package, address or price; one line per model.
         """
-        asked = self.asked()
-        self.budget = budget_of(self.spend, self.store, asked)
-        self.apis = checked_apis(asked, self.budget)
+        self.apis = checked_apis(self.asked(), self.spend, self.store)
 
     def announce(self) -> None:
         """Announce all pending units to the meter; later calls do nothing."""

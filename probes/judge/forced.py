@@ -19,7 +19,7 @@ from math import exp, inf
 from typing import TYPE_CHECKING, Any
 
 from faithscope.probes.graded import log_distribution, top
-from faithscope.probes.judge.form import Ask, Field, OnReply, Reply, Usage, Verdict
+from faithscope.probes.judge.form import Ask, Field, OnReply, Reply, Usage, VerdictValue
 from faithscope.probes.judge.open_model import GeneratingSettings, overflow, seed_of
 from faithscope.probes.label_tokens import LabelTokens
 from faithscope.probes.messages import Message, message_ids
@@ -74,7 +74,7 @@ class ForcedJudge:
         self.settings = settings or GeneratingSettings()
         self._label_tokens = LabelTokens(model)
 
-    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
+    def ask_all(self, asks: Sequence[Ask], on_reply: OnReply) -> None:
         """Give every ask one reply, batch by batch; `Reply.seconds` is its share of the batch's
         time.
 
@@ -126,7 +126,7 @@ class ForcedJudge:
                 n += max(map(len, self._labels(f, values)))
         return n
 
-    def _labels(self, f: Field, values: Sequence[Verdict | None]) -> list[tuple[int, ...]]:
+    def _labels(self, f: Field, values: Sequence[VerdictValue | None]) -> list[tuple[int, ...]]:
         """Ids of each of `values` as written after the lead, the same in all asks of a form."""
         before = tuple(self.model.encode(":"))
         return [self._label_tokens.after(before, f" {_written(f, v)}") for v in values]
@@ -257,7 +257,7 @@ def lead_of(f: Field, before: Field | None) -> str:
     return f"{text}{opened}{json.dumps(f.path[-1])}:"
 
 
-def _written(f: Field, value: Verdict | None) -> str:
+def _written(f: Field, value: VerdictValue | None) -> str:
     """A value in JSON; for a text its opening quote alone."""
     return '"' if f.kind == "text" and value == "" else json.dumps(value, ensure_ascii=False)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
+from typing import Any, Literal, Protocol
 
-Verdict = int | str | bool
+VerdictValue = int | str | bool
 """The value of a verdict: a number, a label, or true or false."""
 
 
@@ -107,6 +107,11 @@ class Ask:
     """The labels that this item allows, if the form leaves them open."""
 
     @property
+    def name(self) -> str:
+        """Name of the ask, different for every ask and every writing of a run."""
+        return f"{self.form.name}/{self.id}"
+
+    @property
     def prompt(self) -> str:
         return self.form.template.format(**self.values)
 
@@ -126,7 +131,7 @@ class Ask:
             )
         return range(f.low, high + 1)
 
-    def choices(self, of: Field | None = None) -> tuple[Verdict, ...]:
+    def choices(self, of: Field | None = None) -> tuple[VerdictValue, ...]:
         """Every value that the field `of` (by default the verdict) may have in this ask, in order.
 
         Raises:
@@ -164,6 +169,11 @@ class Writing:
     """Number of the draw of a reply to one prompt, from 1; each draw is cached separately."""
 
     @property
+    def name(self) -> str:
+        """Name of the writing, different for every ask and every writing of a run."""
+        return self.id
+
+    @property
     def turns(self) -> list[dict[str, str]]:
         """The conversation without its system message, the prompt last."""
         messages = [*self.before, ("user", self.prompt)]
@@ -196,6 +206,9 @@ class Usage:
     """Output tokens, including those of the reasoning."""
     reasoning_tokens: int = 0
     cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -234,34 +247,18 @@ def no_reply(reply: Reply) -> str:
     return reply.problem if broken or reply.outcome == "failed" else ""
 
 
-class OnReply(Protocol):
-    """A function that takes each reply as soon as it is there, so that it can be stored."""
-
-    def __call__(self, ask: Ask, reply: Reply, /) -> None: ...
-
-
-class OnText(Protocol):
-    """A function that takes each written reply as soon as it is there."""
-
-    def __call__(self, writing: Writing, reply: Reply, /) -> None: ...
-
-
-@runtime_checkable
-class Writer(Protocol):
-    """Anything that can write a text: all judges but those that score."""
-
-    name: str
-
-    def write_all(self, writings: list[Writing], on_text: OnText) -> None:
-        """Give every writing exactly one reply, in any order, on the caller's thread."""
-        ...
+OnReply = Callable[[Any, Reply], None]
+"""A function that takes each ask with its reply as soon as the reply is there, to store it."""
 
 
 class Judge(Protocol):
-    """Anything that can answer asks: an API model, an open model, its log-probs."""
+    """Anything that can answer asks: an API model, an open model, its log-probs.
+
+    All take writings, too, but those that choose among values (`ScoringJudge`, `ForcedJudge`).
+    """
 
     name: str
 
-    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
-        """Give every ask exactly one reply, in any order, on the caller's thread."""
+    def ask_all(self, asks: Sequence[Ask], on_reply: OnReply) -> None:
+        """Give every ask exactly one reply, in any order; `on_reply` takes one at a time."""
         ...

@@ -1,15 +1,50 @@
-"""Messages and settings in Inspect's form for an ask or a writing of an API model."""
+"""Asks and replies in Inspect AI's form: conversations and schemas on the way to an API model,
+outputs and errors on the way back, with each kind of missing verdict."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from faithscope.probes.judge import parse
-from faithscope.probes.judge.form import Ask, Writing
+from faithscope.probes.judge.form import Ask, Outcome, Reply, Usage, Writing
+from faithscope.probes.judge.secrets import one_line, redact
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, GenerateConfig
+    from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
+
+FATAL = {
+    401: "the key was refused",
+    402: "the account has nothing left",
+    404: "there is no such model, or no such address",
+    "insufficient_quota": "the account has nothing left",
+}
+"""Statuses and codes that every other ask would get, too."""
+
+_FILTERED = re.compile(
+    r"inappropriate content|data_inspection|content.{0,9}(filter|polic|management)|sensitive|"
+    r"moderation|safety",
+    re.I,
+)
+"""Words by which some services say, in a refused request, that their filter stopped it."""
+
+_OVERFLOW = re.compile(
+    r"context.{0,9}(length|window)|(prompt|input).{0,20}too (long|large)|too many (input )?tokens",
+    re.I,
+)
+
+_UNREACHED = re.compile(r"Connect(Error|Timeout)|ConnectorError|ConnectionRefused")
+"""Errors of clients that did not reach the server, which has billed nothing then."""
+
+_NO_REPLY = (ValueError, TypeError, AttributeError, LookupError, AssertionError, RecursionError)
+"""Errors by which a client, or Inspect, fails at a body that the server sent with success."""
+
+UNREADABLE = "the server's reply cannot be read"
+"""Beginning of `Reply.problem` for a reply of success whose body has an unknown form."""
+
+MOST_TOKENS = 10**8
+"""Greatest plausible token count of one call; the longest contexts have ten million."""
 
 
 def messages(ask: Ask | Writing, requested: str) -> list[ChatMessage]:
@@ -41,3 +76,117 @@ def held_to(ask: Ask, model: str) -> GenerateConfig:
     return GenerateConfig(
         response_schema=ResponseSchema(name=name, json_schema=schema, strict=strict)
     )
+
+
+class Failure(NamedTuple):
+    """A call that ended in an error."""
+
+    reply: Reply
+    """The reply that says why there is no verdict."""
+    is_fatal: bool
+    """Whether every other ask would meet the same error."""
+    may_be_billed: bool
+    """Whether the server may have written a reply, which it bills though nobody can read it."""
+
+
+def from_error(error: BaseException) -> Failure:
+    """The failure that an error of Inspect, or of a provider's client, says."""
+    from tenacity import RetryError
+
+    if isinstance(error, RetryError):
+        error = error.last_attempt.exception() or error
+    code = getattr(error, "code", None)
+    status = getattr(error, "status_code", None) or code
+    why_fatal = next((why for key, why in FATAL.items() if key in (status, code)), "")
+    # Inspect's own message holds the whole request; the provider's message says what is wrong.
+    message = getattr(error, "provider_message", None) or str(error) or repr(error)
+    source = error.__cause__ or error
+    problem = f"{type(source).__name__}: {message}"
+    outcome: Outcome = "failed"
+    refused = isinstance(status, int) and status >= 400
+    if status in (400, 413) and _OVERFLOW.search(message):
+        outcome = "overflow"
+    elif status == 400 and _FILTERED.search(message):
+        outcome = "filtered"
+    elif not refused and isinstance(error, _NO_REPLY):
+        # counts as a malformed reply, which is asked for again
+        outcome, problem = "unparsed", f"{UNREADABLE}: {problem}"
+    elif why_fatal:
+        problem = f"{why_fatal}: {problem}"
+    reply = Reply(outcome, problem=one_line(problem), usage=Usage(calls=1))
+    return Failure(reply, bool(why_fatal), not (refused or _UNREACHED.search(repr(source))))
+
+
+def from_output(ask: Ask | Writing, output: ModelOutput) -> Reply:
+    """The reply in Inspect's output: the judge's verdict, or the kind of missing verdict."""
+    return replace(_read(ask, output), served=redact(output.model or ""))
+
+
+def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
+    usage = usage_of(output)
+    if output.empty:
+        return Reply("unparsed", problem="the server's reply holds no choice", usage=usage)
+    content = output.message.content
+    parts = [] if isinstance(content, str) else content
+    text = content if isinstance(content, str) else ""
+    thinking = []
+    refused = False
+    for part in parts:
+        if part.type == "reasoning":
+            thinking.append(part.summary or "" if part.redacted else part.reasoning)
+        elif part.type == "text":
+            text += part.text
+            refused = refused or bool(part.refusal)
+    text = _whole(redact(text))
+    given = _whole(redact("\n".join(thinking)))
+    stop, details = output.stop_reason, output.choices[0].stop_details
+    # Claude's word for a refusal; Inspect uses it also for prompts filtered unread and unbilled
+    if details and details.type == "refusal" and output.usage:
+        refused = True
+    if refused or stop in ("content_filter", "model_length"):
+        outcome: Outcome = "refused" if refused else "filtered"
+        why = details and (details.explanation or details.category)
+        problem = why or output.error or text
+        if stop == "model_length":
+            outcome = "overflow"
+        return Reply(outcome, text=text, thinking=given, problem=one_line(problem), usage=usage)
+    # a server ends the thinking at a mark, which the judge may only have quoted
+    thought = bool(given.strip())
+    reading = parse.read(ask, text, cut=stop == "max_tokens", after_thinking=thought)
+    return Reply(
+        reading.outcome,
+        reading.values,
+        text=reading.answer,
+        # If all of a reply is thinking, Inspect leaves it in the text as well.
+        thinking=given or reading.thinking,
+        problem=reading.problem,
+        extra_fields=reading.n_extra_fields,
+        usage=usage,
+    )
+
+
+def _whole(text: str) -> str:
+    """`text` with lone surrogates replaced, which no file can hold and no API accepts."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def usage_of(output: ModelOutput) -> Usage:
+    """Usage of one call as the provider reports it; one call without tokens if it reports nothing.
+
+    A count below zero or above `MOST_TOKENS` is implausible, and all counts beside it are dropped,
+    too. If more tokens are cached than were read, Inspect's count of the others is below zero.
+    """
+    used = output.usage
+    if used is None:
+        return Usage(calls=1)
+    cached, reasoning = used.input_tokens_cache_read or 0, used.reasoning_tokens or 0
+    parts = (used.input_tokens, cached, used.input_tokens_cache_write or 0)
+    counts = (*parts, used.output_tokens, reasoning, used.total_tokens)
+    if not all(0 <= count <= MOST_TOKENS for count in counts):
+        return Usage(calls=1)
+    read, written = sum(parts), used.output_tokens
+    # xAI counts reasoning apart from the completion, and only its total shows it; so does any
+    # service that reports more reasoning than completion
+    if used.total_tokens == read + written + reasoning or reasoning > written:
+        written += reasoning
+    return Usage(1, read, written, reasoning, cached)

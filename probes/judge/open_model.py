@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from faithscope.interp.generation import Generation, Sampling
-from faithscope.probes.judge.form import Ask, OnReply, OnText, Reply, Usage, Writing
+from faithscope.probes.judge.form import Ask, OnReply, Reply, Usage, Writing
 from faithscope.probes.judge.parse import read, requested, sent
 
 if TYPE_CHECKING:
     from faithscope.interp.backends import Backend, BackendError
     from faithscope.interp.language import Speaks
     from faithscope.interp.prompts import Prompt
-
-
-Put = Callable[[Any, Reply], None]
-"""A function that takes an ask or a writing, and its reply."""
 
 
 @dataclass(frozen=True)
@@ -95,24 +91,13 @@ class GeneratingJudge:
         self.settings = settings or GeneratingSettings()
         self._backend = backend
 
-    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
-        """Give every ask one reply, as soon as its text has ended.
+    def ask_all(self, asks: Sequence[Ask | Writing], on_reply: OnReply) -> None:
+        """Give every ask or writing one reply, as soon as its text has ended.
 
         Raises:
             FloatingPointError: the model's logits are not finite.
             UserError: the backend is closed or lost.
         """
-        self._all(asks, on_reply)
-
-    def write_all(self, writings: list[Writing], on_text: OnText) -> None:
-        """Give every writing one reply, as soon as its text has ended.
-
-        Raises:
-            FloatingPointError, UserError: as `ask_all`.
-        """
-        self._all(writings, on_text)
-
-    def _all(self, asks: Sequence[Ask | Writing], on_reply: Put) -> None:
         backend = self._backend or self._here()
         waiting, attempt = list(self._prompted(asks, backend.max_positions, on_reply)), 0
         while waiting:
@@ -128,7 +113,7 @@ class GeneratingJudge:
         return Here(self.model, self.settings.batch_size)
 
     def _prompted(
-        self, asks: Sequence[Ask | Writing], positions: int | None, on_reply: Put
+        self, asks: Sequence[Ask | Writing], positions: int | None, on_reply: OnReply
     ) -> Iterator[_Put]:
         """The asks whose prompts leave room for a reply; the others get an `overflow`."""
         for ask in asks:
@@ -143,7 +128,9 @@ class GeneratingJudge:
             else:
                 yield _Put(ask, prompt, room)
 
-    def _once(self, backend: Backend, batch: list[_Put], attempt: int, on_reply: Put) -> list[_Put]:
+    def _once(
+        self, backend: Backend, batch: list[_Put], attempt: int, on_reply: OnReply
+    ) -> list[_Put]:
         """Write a reply to every ask once; returns those to be drawn anew."""
         again: dict[int, _Put] = {}
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from faithscope.probes.graded import label_mass, log_distribution, top
-from faithscope.probes.judge.form import Ask, OnReply, Reply, Usage, Verdict
+from faithscope.probes.judge.form import Ask, OnReply, Reply, Usage, VerdictValue
 from faithscope.probes.judge.open_model import overflow
 from faithscope.probes.label_tokens import LabelTokens
 from faithscope.probes.messages import Message, message_ids
@@ -57,7 +57,7 @@ class ScoringJudge:
         self.settings = settings or ScoringSettings()
         self._label_tokens = LabelTokens(model)
 
-    def ask_all(self, asks: list[Ask], on_reply: OnReply) -> None:
+    def ask_all(self, asks: Sequence[Ask], on_reply: OnReply) -> None:
         """Give every ask one reply, call by call; `Reply.seconds` is its share of the call's time.
 
         Raises:
@@ -127,7 +127,7 @@ class ScoringJudge:
         ]
 
 
-def _written(verdict: Verdict, before_it: str) -> str:
+def _written(verdict: VerdictValue, before_it: str) -> str:
     """The verdict in JSON, without the quote that the cue has opened."""
     text = json.dumps(verdict, ensure_ascii=False)
     quoted = isinstance(verdict, str) and before_it.rstrip().endswith('"')

@@ -10,50 +10,59 @@ import pytest
 import yaml
 
 from faithscope.experiments.config.api import ApiSection, SpendConfig
-from faithscope.experiments.engine.models.prices import prices_of, read_prices, spending_lines
-from faithscope.interp.errors import UserError
-from faithscope.probes.judge.form import Ask, Field, Form
-from faithscope.probes.judge.parse import request
-from faithscope.probes.judge.spend import (
-    CHARACTERS_PER_TOKEN,
-    MESSAGE_TOKENS,
+from faithscope.experiments.engine.models.prices import (
     Price,
-    dated_note,
-    most_used,
+    cost_lines,
     price_of,
+    prices_of,
+    read_prices,
+    spending_lines,
 )
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.form import Ask, Field, Form, Usage
+from faithscope.probes.judge.parse import request
+from faithscope.probes.judge.spend import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, most_used
 
 SHIPPED = Path(__file__).parents[2] / "configs" / "prices.yaml"
 
 
-def test_the_judges_of_the_papers_are_there_or_said_to_be_missing():
+def price(read: float, written: float, cached: float | None = None) -> Price:
+    return Price(input=read, output=written, cached=cached, source="a test")
+
+
+def test_a_price_by_hand():
+    usage = Usage(1, input_tokens=1_000_000, output_tokens=500_000, cached_tokens=400_000)
+    assert price(2, 8, cached=0.5).of(usage) == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 0.5 * 8)
+    assert price(1, 1).of(usage) == pytest.approx(1.5)
+    assert usage + Usage(1, 1, 2, 3, 4) == Usage(2, 1_000_001, 500_002, 3, 400_004)
+
+
+def test_the_judges_of_the_papers_are_there():
     table = read_prices(SHIPPED)
     judges = {"gpt-4.1", "deepseek-v3.1", "together/deepseek-ai/DeepSeek-V3.1", "o3", "gpt-5"}
-    assert judges | {"o4-mini"} <= set(table.prices)
+    assert judges | {"o4-mini"} <= set(table.models)
     subjects = {"gpt-4o-mini", "gemini-2.5-flash"}
-    assert subjects <= set(table.prices)
-    slrc = len(set(table.prices) - judges - subjects) + len(table.unknown)
-    assert slrc == 16
-    assert not set(table.prices) & set(table.unknown)
-    for price in table.prices.values():
-        assert 0 < (price.cached or price.input) <= price.input < price.output
-    assert all(entry.source for entry in table.models.values())
+    assert subjects <= set(table.models)
+    assert len(set(table.models) - judges - subjects) == 16
+    for entry in table.models.values():
+        assert 0 < (entry.cached or entry.input) <= entry.input < entry.output
+        assert entry.source
 
 
 def test_a_judge_is_found_by_its_whole_name_first():
-    prices = {"azure/m": Price(1, 1), "m": Price(2, 2)}
-    assert price_of("openai/azure/m", prices) == Price(2, 2)
-    assert price_of("azure/m", prices) == Price(1, 1)
+    prices = {"azure/m": price(1, 1), "m": price(2, 2)}
+    assert price_of("openai/azure/m", prices) == price(2, 2)
+    assert price_of("azure/m", prices) == price(1, 1)
     assert price_of("openai/other", prices) is None
 
 
 def test_a_name_is_found_in_whatever_case_it_is_spelt():
-    prices = {"deepseek-v3.1": Price(1, 1), "M": Price(2, 2), "m": Price(3, 3)}
-    assert price_of("together/deepseek-ai/DeepSeek-V3.1", prices) == Price(1, 1)
-    assert price_of("DEEPSEEK-V3.1", prices) == Price(1, 1)
-    assert [price_of(name, prices) for name in ("x/M", "x/m")] == [Price(2, 2), Price(3, 3)]
-    of_reseller = prices | {"together/deepseek-ai/DeepSeek-V3.1": Price(4, 4)}
-    assert price_of("Together/deepseek-ai/deepseek-v3.1", of_reseller) == Price(4, 4)
+    prices = {"deepseek-v3.1": price(1, 1), "M": price(2, 2), "m": price(3, 3)}
+    assert price_of("together/deepseek-ai/DeepSeek-V3.1", prices) == price(1, 1)
+    assert price_of("DEEPSEEK-V3.1", prices) == price(1, 1)
+    assert [price_of(name, prices) for name in ("x/M", "x/m")] == [price(2, 2), price(3, 3)]
+    of_reseller = prices | {"together/deepseek-ai/DeepSeek-V3.1": price(4, 4)}
+    assert price_of("Together/deepseek-ai/deepseek-v3.1", of_reseller) == price(4, 4)
 
 
 def named() -> list[tuple[str, str]]:
@@ -67,7 +76,7 @@ def named() -> list[tuple[str, str]]:
 
 
 def test_every_model_that_a_shipped_config_names_has_a_price():
-    prices = read_prices(SHIPPED).prices
+    prices = read_prices(SHIPPED).models
     assert ("c2faith.yaml", "together/deepseek-ai/DeepSeek-V3.1") in named()
     assert [pair for pair in named() if price_of(pair[1], prices) is None] == []
 
@@ -92,40 +101,27 @@ def test_a_table_that_is_none_is_told_why(tmp_path, text, message):
     assert str(path) in str(error.value)
 
 
-def test_prices_that_are_not_there_are_told_where_and_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(SHIPPED.parents[1])
-    assert prices_of(SpendConfig(prices="shipped:prices.yaml")) == read_prices(SHIPPED).prices
-    shipped = SpendConfig(prices="configs/prices.yaml")
-    assert prices_of(shipped) == read_prices(SHIPPED).prices
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as error:
-        prices_of(shipped)
-    told = str(error.value)
-    assert told.startswith("spend.prices: configs/prices.yaml: no such file")
-    assert f"looked for from {tmp_path}" in told
-    assert "--set spend.prices=PATH" in told
-    assert "the shipped one is shipped:prices.yaml" in told
-    with pytest.raises(UserError, match=r"^spend.prices: /.*no such file") as error:
-        prices_of(SpendConfig(prices=str(tmp_path / "none.yaml")))
-    assert "looked for" not in str(error.value)
-    # what is there but is no table is told as it is
-    (tmp_path / "bad.yaml").write_text("models: {}")
-    with pytest.raises(UserError, match=r"^bad.yaml: as_of: missing"):
-        prices_of(SpendConfig(prices="bad.yaml"))
-    assert prices_of(SpendConfig(prices=str(SHIPPED))) == read_prices(SHIPPED).prices
+def test_prices_are_read_where_the_config_says(tmp_path: Path) -> None:
+    shipped = read_prices(SHIPPED).models
+    for named in ("shipped:prices.yaml", str(SHIPPED)):
+        assert prices_of(SpendConfig(prices=named)) == shipped
     assert prices_of(SpendConfig()) == {}
+    with pytest.raises(UserError, match=r"none.yaml: no such file"):
+        prices_of(SpendConfig(prices=str(tmp_path / "none.yaml")))
 
 
 def test_a_dated_name_is_priced_by_its_base_and_says_so():
-    prices = {"o3": Price(2, 8), "gpt-5-2025-08-07": Price(9, 9), "gpt-5": Price(1, 10)}
-    assert price_of("openai/o3-2025-04-16", prices) == Price(2, 8)
-    assert price_of("openai/o3-20250416", prices) == Price(2, 8)
-    assert price_of("openai/gpt-5-2025-08-07", prices) == Price(9, 9)
+    prices = {"o3": price(2, 8), "gpt-5-2025-08-07": price(9, 9), "gpt-5": price(1, 10)}
+    assert price_of("openai/o3-2025-04-16", prices) == price(2, 8)
+    assert price_of("openai/o3-20250416", prices) == price(2, 8)
+    assert price_of("openai/gpt-5-2025-08-07", prices) == price(9, 9)
     assert price_of("openai/o3-pro", prices) is None
-    assert dated_note("openai/o3-2025-04-16", prices) == ["openai/o3-2025-04-16 is priced as o3"]
-    assert dated_note("openai/o3", prices) == dated_note("openai/gpt-5-2025-08-07", prices) == []
+
+
+def test_a_dry_run_says_by_which_name_a_model_is_priced() -> None:
+    usage = dict.fromkeys(("api:openai/o3-2025-04-16", "api:openai/o3", "api:x/O3"), Usage(1, 1))
+    lines = cost_lines(usage, SpendConfig(prices=str(SHIPPED)), ("judge", "", "", "", ""), "a note")
+    assert lines[-2:] == ["a note", "openai/o3-2025-04-16 is priced as o3"]
 
 
 def test_a_dry_run_multiplies(tmp_path):

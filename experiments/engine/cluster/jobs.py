@@ -9,7 +9,6 @@ RUN/slurm/logs/           what each task printed
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import shlex
 import time
@@ -32,6 +31,7 @@ from faithscope.experiments.engine.models.at_hand import models_of, settings_of
 from faithscope.experiments.engine.run import AnyPlan
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.interp.errors import UserError
+from faithscope.probes.judge.connection import is_here
 
 JOBS = "jobs.jsonl"
 
@@ -174,7 +174,7 @@ def _server(config: FolderConfig, subject: str) -> Server | None:
     """The server on the job's own node that a config asks; None if it asks none there."""
     values = settings_of(config)
     for key, value in values:
-        if key[-1] not in ("endpoints", "base_url") or not value or not _is_here(str(value)):
+        if key[-1] not in ("endpoints", "base_url") or not value or not is_here(str(value)):
             continue
         own = [str(v) for k, v in values if k == (*key[:-1], "model")]
         model = own[0] if own else subject
@@ -183,14 +183,6 @@ def _server(config: FolderConfig, subject: str) -> Server | None:
         name = ".".join(key) if key[-1] == "endpoints" else ""
         return Server(model, name, urlsplit(str(value)).port or 80)
     return None
-
-
-def _is_here(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def write_files(whole: AnyPlan, jobs: Sequence[Job], profile: Profile) -> Path:

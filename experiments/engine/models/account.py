@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.engine.append import Appender, damaged, whole_lines
-from faithscope.experiments.engine.models.prices import prices_of
+from faithscope.experiments.engine.models.prices import price_of, prices_of
 from faithscope.experiments.files import write_atomically
+from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.form import Usage
-from faithscope.probes.judge.spend import Budget, Call
-
-if TYPE_CHECKING:
-    from faithscope.experiments.engine.store import Store
+from faithscope.probes.judge.spend import Account, Call
 
 MERGED = "merged"
+REFRESH = 2.0
+"""Seconds after which the spending of other workers is read again."""
 _USAGE = tuple(f.name for f in fields(Usage))
 
 
@@ -33,54 +34,89 @@ def spend_file(worker: str) -> str:
     return f"spend.{worker}.jsonl"
 
 
-class Account(Budget):
-    """The budget of one worker: it stores its own calls in the run folder and counts all workers'.
+class RunAccount(Account):
+    """The account of one worker of a run: it stores its own calls and counts those of all workers.
+
+    No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in flight
+    may finish and are stored, so that one worker can pass `max_cost` by as many calls as a judge
+    has connections; it passes `max_calls` only if calls in flight time out and are made again.
+    Workers see each other's calls once these have ended and `REFRESH` seconds are over: together
+    they can pass either limit by the calls that the others have in flight and end within that time.
+
+    A server may bill a call that timed out: each such attempt counts, once the call that it was
+    made for has ended, and so does a stopped one. Both, and calls whose reply tells no usage or
+    cannot be read, count as the most that they may have used (`most_used`). Not counted are repeats
+    after an error that the server sent, which nobody bills, and repeats that a provider's client
+    makes by itself, unseen, after a lost connection or after its own time limit (ten minutes for
+    most) if `timeout` is longer: a provider may bill these.
 
     Raises:
         UserError: the prices cannot be read.
         StoreError: a line is damaged; the message has file, line and remedy.
     """
 
-    def __init__(self, spend: SpendConfig, store: Store) -> None:
-        super().__init__(spend.max_cost, spend.max_calls, prices_of(spend))
-        self.run_dir = store.run_dir
-        self.path = store.run_dir / spend_file(store.worker)
+    def __init__(self, spend: SpendConfig, run_dir: Path, worker: str) -> None:
+        self.spend, self.prices = spend, prices_of(spend)
+        self.run_dir, self.path = run_dir, run_dir / spend_file(worker)
+        self.calls = 0
+        self.cost = 0.0
+        """Dollars spent so far, without the calls of judges that have no price."""
         self._offsets: dict[Path, int] = {}
         self._seen: set[str] = set()
-        for call in self.of_others():
-            self.count(call)
+        self._count_others()
 
-    def keep(self, call: Call) -> None:
-        """Store a call; it is on the disk when this returns.
+    def check(self, model: str) -> None:
+        limit = self.spend.max_cost
+        if limit is not None and price_of(model, self.prices) is None:
+            guess = did_you_mean(model, self.prices) or "; add it to the prices, or limit max_calls"
+            raise UserError(
+                f"max_cost={self.spend.max_cost:g}: model {model!r} has no price{guess}"
+            )
 
-        Raises:
-            StoreError: the call cannot be written, as on a full disk.
-        """
-        self._seen.add(call.id)
+    def admit(self) -> bool:
+        if time.monotonic() - self._looked >= REFRESH:
+            self._count_others()
+        most_calls, most_cost = self.spend.max_calls, self.spend.max_cost
+        if most_calls is not None and self.calls + self.in_flight >= most_calls:
+            return False
+        if most_cost is not None and self.cost >= most_cost:
+            return False
+        return super().admit()
+
+    def settle(self, calls: Sequence[Call]) -> None:
+        """Record the end of a call; it is on the disk when this returns."""
+        super().settle(calls)
+        priced = [replace(call, cost=self._cost(call)) for call in calls]
+        for call in priced:
+            self._count(call)
         with Appender(sync=True) as files:
-            files.add(self.path, _to_line(call))
+            for call in priced:
+                files.add(self.path, _to_line(call))
 
-    def of_others(self) -> Iterator[Call]:
-        """Calls in the files of all workers that this account has not seen yet."""
+    def __str__(self) -> str:
+        limits = {"max_calls": self.spend.max_calls, "max_cost": self.spend.max_cost}
+        most = ", ".join(f"{name}={limit:g}" for name, limit in limits.items() if limit is not None)
+        return f"{self.calls} calls, ${self.cost:.4g} of {most}"
+
+    def _cost(self, call: Call) -> float | None:
+        """Dollars of a call; one that had no price when it was made counts at the current price."""
+        price = price_of(call.model, self.prices)
+        return call.cost if call.cost is not None or price is None else price.of(call.usage)
+
+    def _count(self, call: Call) -> None:
+        self._seen.add(call.id)
+        self.calls += call.usage.calls
+        self.cost += self._cost(call) or 0.0
+
+    def _count_others(self) -> None:
+        """Count the calls in the files of all workers that this account has not seen yet."""
+        self._looked = time.monotonic()
         # opened anew each time, so that a network file system asks the server for the file's length
         for path in _files(self.run_dir):
             for end, call in _calls(path, self._offsets.get(path, 0)):
                 self._offsets[path] = end
                 if call.id not in self._seen:
-                    self._seen.add(call.id)
-                    yield call
-
-
-def budget_of(spend: SpendConfig, store: Store, models: Iterable[str]) -> Budget:
-    """The budget of a run: an `Account` if one of `models` (those still to be asked) is an API
-    model; else a plain budget, for which no prices are read.
-
-    Raises:
-        UserError, StoreError: as for `Account`.
-    """
-    if any(name.startswith(API) for name in models):
-        return Account(spend, store)
-    return Budget(spend.max_cost, spend.max_calls)
+                    self._count(call)
 
 
 def calls_of(run_dir: Path) -> list[Call]:

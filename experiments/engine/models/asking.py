@@ -21,7 +21,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import API_REPLIES, Key, storable
 from faithscope.experiments.engine.worker import Worker
-from faithscope.probes.judge.form import Ask, Judge, Reply, Usage, Writer, Writing, no_reply
+from faithscope.probes.judge.form import Judge, Reply, Usage, no_reply
 from faithscope.probes.record import Record, head
 
 _AT_ONCE = 512
@@ -38,11 +38,6 @@ class AskingConfig(Protocol):
     def spend(self) -> SpendConfig: ...
     @property
     def token_budget(self) -> int | None: ...
-
-
-def _name(ask: Ask | Writing) -> tuple[str, str]:
-    """Key of an ask, different for every ask of a run."""
-    return ("" if isinstance(ask, Writing) else ask.form.name, ask.id)
 
 
 def _to_reply(record: dict[str, Any]) -> Reply:
@@ -188,13 +183,13 @@ class Asker(Worker[Item]):
         return (API_REPLIES, model, item.task, f"{item.units[stage]}.{place}")
 
     def _ask(self, judge: Judge, model: str, stage: str, items: Sequence[Item]) -> None:
-        by_ask: dict[tuple[str, str], tuple[Item, int]] = {}
+        by_ask: dict[str, tuple[Item, int]] = {}
         replies: dict[int, dict[int, Reply]] = {id(i): {} for i in items}
         asks_of = {id(i): self.judging.asks(self.index, i, model) for i in items}
-        everything: list[Ask | Writing] = []
+        everything: list[Any] = []
         for item in items:
             for place, one in enumerate(asks_of[id(item)]):
-                by_ask[_name(one.ask)] = (item, place)
+                by_ask[one.ask.name] = (item, place)
                 key = self._key_of_reply(model, stage, item, place)
                 if self.index.is_done(key, key[-1]):
                     replies[id(item)][place] = _to_reply(self.index.records(key)[0]["reply"])
@@ -204,7 +199,7 @@ class Asker(Worker[Item]):
                 self.keep(item, stage, [])
 
         def keep(ask: Any, reply: Reply) -> None:
-            item, place = by_ask[_name(ask)]
+            item, place = by_ask[ask.name]
             so_far, asks = replies[id(item)], asks_of[id(item)]
             so_far[place] = reply
             whole = len(so_far) == len(asks)
@@ -223,8 +218,5 @@ class Asker(Worker[Item]):
             records = [self.record(item, p, model, stage, so_far[i]) for i, p in enumerate(asks)]
             self.keep(item, stage, storable(records))
 
-        if writings := [a for a in everything if isinstance(a, Writing)]:
-            assert isinstance(judge, Writer), judge.name
-            judge.write_all(writings, keep)
-        if judged := [a for a in everything if isinstance(a, Ask)]:
-            judge.ask_all(judged, keep)
+        if everything:
+            judge.ask_all(everything, keep)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection
-from faithscope.experiments.config.base import ConfigError, expanded
+from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection, SpendConfig
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.engine.models.account import RunAccount
 from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.planfile import as_file_name
 from faithscope.experiments.engine.units import versions
@@ -17,15 +18,16 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.number_ends import NUMBER_ENDS
 from faithscope.probes.judge.form import Ask
 from faithscope.probes.judge.parse import REPLIES, sent
+from faithscope.probes.judge.spend import Account
 
 if TYPE_CHECKING:
+    from faithscope.experiments.engine.store import Store
     from faithscope.interp.backends import Backend
     from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
     from faithscope.probes.judge.api import ApiJudge
     from faithscope.probes.judge.form import Judge, Reply, Writing
     from faithscope.probes.judge.open_model import GeneratingJudge, GeneratingSettings
-    from faithscope.probes.judge.spend import Budget
 
 STAGES: dict[Reading, str] = {"generated": "judge_generated", "scored": "judge_scored"}
 """Reading -> stage of its verdicts, in studies where all judges share a stage."""
@@ -115,46 +117,35 @@ def as_sent(record: Mapping[str, Any]) -> str:
     return sent(record["asked"], record["requested"])
 
 
-def api_judge(name: str, c: ApiSection, budget: Budget) -> ApiJudge:
-    """An API model, as judge or writer.
-
-    Raises:
-        UserError: the model's provider, package, key or address is missing; raised before any call.
-    """
-    from faithscope.probes.judge.api import ApiJudge
-
-    return ApiJudge(
-        name.removeprefix(API),
-        base_url=c.base_url,
-        temperature=c.temperature,
-        top_p=c.top_p if c.top_p < 1 else None,
-        max_tokens=c.max_tokens,
-        reasoning_effort=c.reasoning_effort,
-        reasoning_tokens=c.reasoning_tokens,
-        structured=c.structured if isinstance(c, JudgeConfig) else "prompt",
-        attempts=c.attempts,
-        max_connections=c.max_connections,
-        max_retries=c.max_retries,
-        timeout=c.timeout,
-        cache=expanded(c.cache),
-        extra_body=c.extra_body,
-        budget=budget,
-    )
-
-
-def checked_apis(models: Mapping[str, ApiSection], budget: Budget) -> dict[str, ApiJudge]:
-    """Name -> judge for the API models among `models`, each checked to be ready for asking.
+def checked_apis(
+    models: Mapping[str, ApiSection], spend: SpendConfig, store: Store
+) -> dict[str, ApiJudge]:
+    """Name -> judge for the API models among `models`, each checked to be ready for asking. They
+    share an account of the run's spending, for which prices are read if there are any.
 
     Raises:
         UserError: keys, packages, addresses or prices are missing; a line for each model.
+        StoreError: the account is damaged.
     """
+    from faithscope.probes.judge.api import ApiJudge
+
+    asked = {name: how for name, how in models.items() if name.startswith(API)}
+    account = RunAccount(spend, store.run_dir, store.worker) if asked else Account()
     judges, problems = {}, []
-    for name, how in models.items():
-        if name.startswith(API):
-            try:
-                judges[name] = api_judge(name, how, budget)
-            except UserError as error:
-                problems.append(str(error))
+    for name, how in asked.items():
+        try:
+            judges[name] = ApiJudge(
+                name.removeprefix(API),
+                how.generate_config(),
+                base_url=how.base_url,
+                structured=how.structured if isinstance(how, JudgeConfig) else "prompt",
+                attempts=how.attempts,
+                max_connections=how.max_connections,
+                cache=how.cache,
+                account=account,
+            )
+        except UserError as error:
+            problems.append(str(error))
     if problems:
         raise UserError("\n".join(problems))
     return judges

@@ -68,10 +68,10 @@ def _of_hub(config: FolderConfig) -> bool:
 
 def _of_service(name: str) -> str:
     # imported only for models behind APIs, like the extra that they need
-    from faithscope.probes.judge.providers import service
+    from faithscope.probes.judge.connection import connect
 
     try:
-        service(name, None)
+        connect(name)
     except UserError as error:
         return str(error)
     return ""

@@ -1,10 +1,10 @@
-"""Costs of API calls: the file of prices, and an estimate made before a run."""
+"""Prices of API models: the file of prices, and an estimate of costs made before a run."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,35 +17,45 @@ from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.listing import columns
 from faithscope.interp.errors import UserError
-from faithscope.probes.judge import spend as costs
+from faithscope.probes.judge.form import Usage
+from faithscope.probes.judge.spend import CHARACTERS_PER_TOKEN, most_used
 
 if TYPE_CHECKING:
-    from faithscope.probes.judge.form import Ask, Usage, Writing
+    from faithscope.probes.judge.form import Ask, Writing
 
 
-class PriceEntry(Section):
+class Price(Section):
+    """Prices of a model in US dollars per million tokens."""
+
     input: float = Field(ge=0)
-    """Price of input tokens in US dollars per million."""
     cached: float | None = Field(default=None, ge=0)
+    """Price of input tokens in the provider's prompt cache; null for the price of input."""
     output: float = Field(ge=0)
+    """Price of output tokens; reasoning tokens are billed as output."""
     source: str
     """Source of the prices: the price list of a provider."""
 
+    def of(self, usage: Usage) -> float:
+        """Dollars that `usage` costs. `Usage.input_tokens` includes cached tokens."""
+        cached = self.input if self.cached is None else self.cached
+        fresh = usage.input_tokens - usage.cached_tokens
+        dollars = fresh * self.input + usage.cached_tokens * cached
+        return (dollars + usage.output_tokens * self.output) / 1e6
+
+
+Prices = Mapping[str, Price]
+"""Model name -> its price."""
+
 
 class PriceFile(Section):
-    as_of: date
-    models: dict[str, PriceEntry]
-    unknown: dict[str, str] = Field(default_factory=dict)
-    """Model whose price was not found -> the reason."""
+    """Schema of a file of prices."""
 
-    @property
-    def prices(self) -> dict[str, costs.Price]:
-        """Model name -> its price."""
-        return {name: costs.Price(e.input, e.output, e.cached) for name, e in self.models.items()}
+    as_of: date
+    models: dict[str, Price]
 
 
 def read_prices(path: Path) -> PriceFile:
-    """The price table in a YAML file.
+    """The prices in a YAML file.
 
     Raises:
         UserError: the file is missing, is no YAML, or does not fit the schema; one line per
@@ -58,26 +68,37 @@ def read_prices(path: Path) -> PriceFile:
         raise UserError("\n".join(explain(tree, error, PriceFile))) from None
 
 
-def prices_of(spend: SpendConfig) -> dict[str, costs.Price]:
+def prices_of(spend: SpendConfig) -> Prices:
     """The prices of a run; none if its config names no file.
 
     Raises:
-        UserError: the prices cannot be read; for a missing file, the message says where it was
-            looked for.
+        UserError: the prices cannot be read.
     """
-    if spend.prices is None:
-        return {}
-    path = located(spend.prices)
-    try:
-        return read_prices(path).prices
-    except UserError as error:
-        if path.exists():
-            raise
-        where = "" if path.is_absolute() else f", looked for from {Path.cwd()}"
-        raise UserError(
-            f"spend.prices: {error}{where}; say where it is: --set spend.prices=PATH (the shipped "
-            "one is shipped:prices.yaml)"
-        ) from error
+    return {} if spend.prices is None else read_prices(located(spend.prices)).models
+
+
+_DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+
+def priced_as(name: str, prices: Prices) -> str | None:
+    """The name under which a model has a price: its whole name, its last part, or one of these
+    without the date at its end (`o3-2025-04-16` as `o3`).
+
+    Each is looked up as written, then in any case: services spell one model in different ways.
+    """
+    folded = {known.casefold(): known for known in prices}
+    names = (name, name.rpartition("/")[2])
+    for wanted in (*names, *(_DATED.sub("", n) for n in names)):
+        known = wanted if wanted in prices else folded.get(wanted.casefold())
+        if known is not None:
+            return known
+    return None
+
+
+def price_of(name: str, prices: Prices) -> Price | None:
+    """The price of a model, under the name that `priced_as` finds."""
+    known = priced_as(name, prices)
+    return None if known is None else prices[known]
 
 
 def spending_lines(
@@ -94,11 +115,11 @@ def spending_lines(
         who: role of the models, at the head of the table.
     """
     usage = {
-        model: reduce(costs.add, (costs.most_used(ask, judge.max_tokens) for ask in of_model))
+        model: sum((most_used(ask, judge.max_tokens) for ask in of_model), Usage())
         for model, of_model in asks.items()
         if model.startswith(API) and of_model
     }
-    method = f"tokens counted as characters / {costs.CHARACTERS_PER_TOKEN:g}, without a tokenizer"
+    method = f"tokens counted as characters / {CHARACTERS_PER_TOKEN:g}, without a tokenizer"
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")
     return cost_lines(usage, spend, header, method)
 
@@ -111,11 +132,13 @@ def cost_lines(
     Args:
         note: line below the table, on how the numbers were found.
     """
-    table, notes, prices = [header], [], prices_of(spend) if usage else {}
+    table, notes, prices = [header], [note], prices_of(spend) if usage else {}
     for model, used in usage.items():
-        price = costs.price_of(model.removeprefix(API), prices)
-        cost = "no price" if price is None else f"{price.of(used):.2f}"
+        name = model.removeprefix(API)
+        known = priced_as(name, prices)
+        cost = "no price" if known is None else f"{prices[known].of(used):.2f}"
         counts = (used.calls, used.input_tokens, used.output_tokens)
         table.append((model, *(f"{n:,}" for n in counts), cost))
-        notes += costs.dated_note(model.removeprefix(API), prices)
-    return ["", *columns(table), note, *notes] if usage else []
+        if known is not None and not name.casefold().endswith(known.casefold()):
+            notes.append(f"{name} is priced as {known}")
+    return ["", *columns(table), *notes] if usage else []

@@ -260,7 +260,7 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
         """Write the missing texts of an API model.
 
         Raises:
-            BudgetSpent, UserError: as for `ApiJudge.write_all`; replies so far are stored.
+            BudgetSpent, UserError: as for `ApiJudge.ask_all`; replies so far are stored.
         """
         assert model.startswith(API), model
         lacking = self.lacking_texts(items)
@@ -280,4 +280,4 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
                     result = error
                 self.keep(item, stage, result)
 
-            self.apis[model].write_all([self.conversation(unit) for unit in part], keep)
+            self.apis[model].ask_all([self.conversation(unit) for unit in part], keep)

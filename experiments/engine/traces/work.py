@@ -302,7 +302,7 @@ class ApiProbes:
         """Call `write` and then `take`, for a few items at a time.
 
         Raises:
-            BudgetSpent, UserError: as for `ApiJudge.write_all`; replies so far are stored.
+            BudgetSpent, UserError: as for `ApiJudge.ask_all`; replies so far are stored.
         """
         at_once = AT_ONCE * self.config.api.max_connections
         for start in range(0, len(items), at_once):
@@ -314,7 +314,7 @@ class ApiProbes:
         """Take all probes whose replies are there, ask for the messages of the others, and repeat.
 
         Raises:
-            BudgetSpent, UserError: as for `ApiJudge.write_all`; replies so far are stored.
+            BudgetSpent, UserError: as for `ApiJudge.ask_all`; replies so far are stored.
         """
         share = 0.0
         while True:
@@ -345,7 +345,7 @@ class ApiProbes:
             self.work.meter.tick()
 
         asked = [(unit, wanted[unit][1]) for unit in _mixed({u: i for u, (i, _) in wanted.items()})]
-        self.writer.write_all([Writing(unit, m.user, m.system) for unit, m in asked], keep)
+        self.writer.ask_all([Writing(unit, m.user, m.system) for unit, m in asked], keep)
 
     def _take_ready(
         self, items: Sequence[Item], share: float

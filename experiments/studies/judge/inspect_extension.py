@@ -55,9 +55,8 @@ from faithscope.experiments.studies.judge.units import asks_of
 from faithscope.experiments.studies.judge.verdicts import wrong
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
-from faithscope.probes.judge.messages import messages
+from faithscope.probes.judge.messages import from_output, messages
 from faithscope.probes.judge.parse import requested
-from faithscope.probes.judge.replies import from_output
 from faithscope.probes.record import is_right
 
 ATTEMPTS = 3

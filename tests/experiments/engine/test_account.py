@@ -13,9 +13,9 @@ import pytest
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.config.api import SpendConfig
 from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.engine.models import account as accounts
 from faithscope.experiments.engine.models.account import (
-    Account,
-    budget_of,
+    RunAccount,
     calls_of,
     in_words,
     join,
@@ -23,7 +23,7 @@ from faithscope.experiments.engine.models.account import (
 )
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.files import StoreError
-from faithscope.probes.judge import spend
+from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import Call
 
@@ -35,11 +35,11 @@ ONE = Usage(1, 100, 20, 5, 40)
 @contextmanager
 def at_work(folder: Path, worker: str = "main", limits: SpendConfig | None = None):
     with Store(FolderConfig(name="t", out=str(folder)), {}, worker) as store:
-        yield Account(limits or SpendConfig(), store)
+        yield RunAccount(limits or SpendConfig(), store.run_dir, store.worker)
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> Iterator[tuple[Account, Account]]:
+def two(tmp_path: Path) -> Iterator[tuple[RunAccount, RunAccount]]:
     with at_work(tmp_path, "1of2") as one, at_work(tmp_path, "2of2") as other:
         yield one, other
 
@@ -51,27 +51,27 @@ def call(n: int = 0, cost: float | None = None, outcome: str = "parsed", **more:
 def test_a_call_is_read_back_as_it_was_kept(tmp_path: Path) -> None:
     kept = call(cost=0.25)
     with at_work(tmp_path) as account:
-        account.keep(kept)
+        account.settle([kept])
     assert calls_of(tmp_path / "t") == [kept]
     assert kept.time.endswith("+00:00")
 
 
 def test_a_torn_last_line_costs_that_line_and_no_other(tmp_path: Path) -> None:
     with at_work(tmp_path) as account:
-        account.keep(call())
+        account.settle([call()])
     path = tmp_path / "t" / spend_file("main")
     path.write_bytes(path.read_bytes() + path.read_bytes()[:40])
     assert len(calls_of(tmp_path / "t")) == 1
     with at_work(tmp_path) as account:
         assert account.calls == 1
         # the torn line is gone, so that this one does not go on from it
-        account.keep(call(1))
+        account.settle([call(1)])
     assert len(calls_of(tmp_path / "t")) == 2
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     with at_work(tmp_path) as account:
-        account.keep(call())
+        account.settle([call()])
     path = tmp_path / "t" / spend_file("main")
     path.write_bytes(path.read_bytes() + b"{}\n")
     with pytest.raises(
@@ -80,34 +80,41 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
         calls_of(tmp_path / "t")
 
 
-def test_workers_see_each_others_calls_once(tmp_path: Path, two: tuple[Account, Account]) -> None:
+def test_workers_see_each_others_calls_once(
+    tmp_path: Path, two: tuple[RunAccount, RunAccount], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "REFRESH", 0.0)
     here, there = two
-    here.keep(call(1))
-    assert [c.ask for c in there.of_others()] == ["c2_detection/1"]
-    assert list(there.of_others()) == []
-    there.keep(call(2))
-    here.keep(call(3))
-    assert [c.ask for c in there.of_others()] == ["c2_detection/3"]
-    assert [c.ask for c in here.of_others()] == ["c2_detection/2"]
+
+    def seen(account: RunAccount) -> int:
+        assert account.admit()
+        account.settle([])
+        return account.calls
+
+    here.settle([call(1)])
+    assert [seen(there), seen(there)] == [1, 1]
+    there.settle([call(2)])
+    here.settle([call(3)])
+    assert [seen(there), seen(here)] == [3, 3]
     assert sorted(c.ask[-1] for c in calls_of(tmp_path / "t")) == ["1", "2", "3"]
     # a line that is not whole yet
     path = tmp_path / "t" / spend_file("1of2")
     whole = path.read_bytes()
-    here.keep(call(4))
+    here.settle([call(4)])
     more = path.read_bytes()
     path.write_bytes(more[: len(whole) + 30])
-    assert list(there.of_others()) == []
+    assert seen(there) == 3
     path.write_bytes(more)
-    assert [c.ask for c in there.of_others()] == ["c2_detection/4"]
+    assert seen(there) == 4
 
 
 def test_a_limit_holds_for_all_workers_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spend, "REFRESH", 0.0)
+    monkeypatch.setattr(accounts, "REFRESH", 0.0)
     limits = SpendConfig(max_calls=5)
     with at_work(tmp_path, "1of2", limits) as one, at_work(tmp_path, "2of2", limits) as other:
-        while any([a.admit() and (a.settle(call()) or True) for a in (one, other)]):
+        while any([a.admit() and (a.settle([call()]) or True) for a in (one, other)]):
             pass
         assert [one.calls, other.calls] == [5, 5]
     assert len(calls_of(tmp_path / "t")) == 5
@@ -115,30 +122,40 @@ def test_a_limit_holds_for_all_workers_together(
         assert not account.admit()
 
 
-def test_who_asks_no_api_reads_no_prices_and_keeps_no_calls(tmp_path: Path) -> None:
-    limits = SpendConfig(max_calls=1, prices="no/such/prices.yaml")
-    with Store(FolderConfig(name="t", out=str(tmp_path)), {}) as store:
-        budget = budget_of(limits, store, ["planted:faithful"])
-        assert not isinstance(budget, Account)
-        assert isinstance(budget_of(SpendConfig(), store, ["planted:faithful", MODEL]), Account)
+def test_calls_in_flight_count(tmp_path: Path) -> None:
+    with at_work(tmp_path, limits=SpendConfig(max_calls=3)) as account:
+        assert [account.admit() for _ in range(4)] == [True, True, True, False]
+        # a reply from the cache
+        account.settle([])
+        assert account.admit()
+        # an attempt that timed out counts beside the call, and ends no call
+        account.settle([call(outcome="timed_out"), call()])
+        assert (account.calls, account.in_flight, account.admit()) == (2, 2, False)
 
 
-def test_cached_replies_are_not_written_down(tmp_path: Path) -> None:
+def test_no_call_begins_once_the_cost_is_spent(tmp_path: Path) -> None:
+    with at_work(tmp_path, limits=SpendConfig(max_cost=4.0)) as account:
+        account.settle([call(cost=2.0)])
+        assert account.admit()
+        account.settle([call(cost=2.0)])
+        assert not account.admit()
+        assert str(account) == "2 calls, $4 of max_cost=4"
     with at_work(tmp_path) as account:
         assert account.admit()
-        account.settle(Call(NAME, "", "parsed", Usage()))
-    assert calls_of(tmp_path / "t") == []
+        with pytest.raises(UserError, match=r"has no price"):
+            RunAccount(SpendConfig(max_cost=0), account.run_dir, "main").check(NAME)
+        RunAccount(SpendConfig(max_calls=0), account.run_dir, "main").check(NAME)
 
 
 def test_a_merge_counts_every_call_once_however_often_it_is_done(tmp_path: Path) -> None:
     for part, n in (("a", 2), ("b", 1)):
         with at_work(tmp_path / part) as account:
             for i in range(n):
-                account.keep(call(i))
+                account.settle([call(i)])
     # a copy of a part that was gone on with
     shutil.copytree(tmp_path / "a", tmp_path / "copy")
     with at_work(tmp_path / "copy") as account:
-        account.keep(call(9))
+        account.settle([call(9)])
     folders = [tmp_path / part / "t" for part in ("a", "b", "copy")]
     into = tmp_path / "joined/t"
     into.mkdir(parents=True)
@@ -146,7 +163,7 @@ def test_a_merge_counts_every_call_once_however_often_it_is_done(tmp_path: Path)
         join(folders, into)
         assert len(calls_of(into)) == 2 + 1 + 1
     with at_work(tmp_path / "joined") as account:
-        account.keep(call(10))
+        account.settle([call(10)])
     join(folders, into)
     assert len(calls_of(into)) == 5
     join([into, tmp_path / "a/t"], tmp_path)
@@ -155,8 +172,8 @@ def test_a_merge_counts_every_call_once_however_often_it_is_done(tmp_path: Path)
 
 def test_what_a_call_cost_then_is_what_it_cost(tmp_path: Path) -> None:
     with at_work(tmp_path) as account:
-        account.keep(call(cost=0.5))
-        account.keep(call())
+        account.settle([call(cost=0.5)])
+        account.settle([call()])
     prices = tmp_path / "prices.yaml"
     entry = {"input": 10000.0, "output": 0.0, "source": "a test"}
     prices.write_text(json.dumps({"as_of": "2026-01-01", "models": {"gpt-4.1": entry}}))
@@ -167,9 +184,9 @@ def test_what_a_call_cost_then_is_what_it_cost(tmp_path: Path) -> None:
 
 def test_estimates_are_told_from_what_the_server_said(tmp_path: Path) -> None:
     with at_work(tmp_path) as account:
-        account.keep(call(cost=0.25))
-        account.write_down(call(outcome="timed_out", estimated=True))
-        account.keep(call(cost=0.5, outcome="stopped", estimated=True))
+        account.settle([call(cost=0.25)])
+        account.settle([call(outcome="timed_out", estimated=True)])
+        account.settle([call(cost=0.5, outcome="stopped", estimated=True)])
     calls = calls_of(tmp_path / "t")
     assert [(c.outcome, c.estimated) for c in calls] == [
         ("parsed", False),
@@ -189,5 +206,5 @@ def test_a_call_that_cannot_be_written_down_is_an_error(tmp_path: Path) -> None:
         account.path.mkdir()
         assert account.admit()
         with pytest.raises(StoreError, match=r"spend\.main\.jsonl: cannot be written"):
-            account.settle(call())
+            account.settle([call()])
         assert (account.calls, account.in_flight) == (1, 0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from fault_server import KEY
-
-from faithscope.probes.judge import providers
 
 
 @pytest.fixture
@@ -18,9 +17,8 @@ def home(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    for names in (p.keys for p in providers.PROVIDERS.values()):
-        for name in names:
-            monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.chdir(home)
     return home

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from fault_judge import NAME, ONE, InMemory, ask_all, asks, judge
+from fault_judge import NAME, ONE, PRICE, account, ask_all, asks, judge
 from fault_server import (
     GOOD,
     KEY,
@@ -27,10 +27,11 @@ from fault_server import (
     waits,
 )
 
+from faithscope.experiments.engine.models.account import calls_of, spend_file
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.form import Usage, Writing
-from faithscope.probes.judge.spend import Budget, BudgetSpent, Call, Price, most_used
+from faithscope.probes.judge.spend import BudgetSpent, most_used
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -98,19 +99,19 @@ def test_usage_is_counted_once(server):
     }
 
 
-def test_nothing_lost_and_nothing_doubled(server):
+def test_nothing_lost_and_nothing_doubled(server, tmp_path):
     faults = [fails(500, **SOON), fails(429, **SOON), cut_off, hangs_up]
     for i in range(40):
         server.plan[str(i)] = [faults[i % 4]] * (i % 3) + [
             waits(0.5 if i < 8 else 0.02, says(GOOD))
         ]
-    me = judge(server, max_connections=8)
+    me = judge(server, max_connections=8, account=account(tmp_path))
     replies = ask_all(me, range(40))
     assert Counter(reply.outcome for reply in replies.values()) == {"parsed": 40}
     assert all(reply.usage == ONE for reply in replies.values())
     assert server.seen == {str(i): i % 3 + 1 for i in range(40)}
     assert 1 < server.most <= 8
-    assert me.budget.calls == 40
+    assert len(calls_of(tmp_path)) == 40
 
 
 def test_the_server_says_how_long_to_wait(server):
@@ -122,19 +123,20 @@ def test_the_server_says_how_long_to_wait(server):
 
 def test_a_call_without_an_answer_is_given_up(server):
     server.plan["a"] = [waits(4, says(GOOD))]
-    reply = ask_all(judge(server, timeout=1), "ab")
+    reply = ask_all(judge(server, attempt_timeout=1), "ab")
     assert reply["b"].outcome == "parsed"
     assert reply["a"].outcome == "failed"
     assert reply["a"].seconds < 4
     assert "Timeout" in reply["a"].problem
 
 
-def test_a_model_that_thinks_is_sent_nothing_but_what_is_asked(server):
-    account = InMemory()
-    thinks = ApiJudge("openai/o3-mini", base_url=server.url, max_retries=0, budget=account)
+def test_a_model_that_thinks_is_sent_nothing_but_what_is_asked(server, tmp_path):
+    thinks = ApiJudge(
+        "openai/o3-mini", {"max_retries": 0}, base_url=server.url, account=account(tmp_path)
+    )
     replies = ask_all(thinks, ["a", "b"])
     assert {r.outcome for r in replies.values()} == {"parsed"}
-    assert len(server.bodies) == len(account.kept) == 2
+    assert len(server.bodies) == len(calls_of(tmp_path)) == 2
 
 
 def test_what_is_sent(server):
@@ -160,14 +162,20 @@ def test_what_is_sent(server):
     assert ApiJudge("openai-api/own/m", base_url=server.url).structured == "prompt"
 
 
-def test_replies_come_to_the_callers_thread_also_where_a_loop_runs(server):
-    threads = set()
+def test_replies_come_one_at_a_time_also_where_a_loop_runs(server):
+    threads, at_work = set(), threading.Lock()
+
+    def keep(ask, reply):
+        assert at_work.acquire(blocking=False)
+        threads.add(threading.get_ident())
+        time.sleep(0.02)
+        at_work.release()
 
     async def notebook():
-        judge(server).ask_all(asks("abc"), lambda *_: threads.add(threading.get_ident()))
+        judge(server).ask_all(asks("abc"), keep)
 
     asyncio.run(notebook())
-    assert threads == {threading.get_ident()}
+    assert len(threads) == 1
 
 
 def test_what_is_not_taken_yet_holds_its_connection(server):
@@ -204,7 +212,7 @@ def interruptible():
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interruption_keeps_what_was_answered(server):
+def test_an_interruption_keeps_what_was_answered(server, tmp_path):
     server.plan["never"] = [waits(20, says(GOOD))]
     kept = []
     main = threading.get_ident()
@@ -215,26 +223,24 @@ def test_an_interruption_keeps_what_was_answered(server):
             threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT)).start()
 
     began = time.perf_counter()
-    account = InMemory()
-    me = judge(server, budget=account)
+    me = judge(server, max_tokens=99, account=account(tmp_path))
     with pytest.raises(KeyboardInterrupt):
         me.ask_all(asks(["never", *"abcde"]), keep)
     assert sorted(kept) == list("abcde")
     assert time.perf_counter() - began < 15
     # what was on its way may be billed
     parsed = {(f"coverage/{name}", "parsed", ONE) for name in "abcde"}
-    most = most_used(asks(["never"])[0], me.max_tokens)
+    most = most_used(asks(["never"])[0], 99)
     stopped = ("coverage/never", "stopped", most)
-    assert {(s.ask, s.outcome, s.usage) for s in account.kept} == parsed | {stopped}
+    assert {(s.ask, s.outcome, s.usage) for s in calls_of(tmp_path)} == parsed | {stopped}
 
 
-def test_every_call_is_written_down_whatever_becomes_of_it(server):
+def test_every_call_is_written_down_whatever_becomes_of_it(server, tmp_path):
     server.plan |= {"bad": [fails(400)], "hm": [says("hm")], "again": [says("hm"), says(GOOD)]}
-    prices = {"gpt-4.1": Price(input=10, cached=5, output=30)}
-    account = InMemory(prices=prices)
-    me = judge(server, attempts=2, budget=account)
+    me = judge(server, attempts=2, account=account(tmp_path))
     ask_all(me, ["good", "bad", "hm", "again"])
-    told = Counter((s.ask.removeprefix("coverage/"), s.outcome) for s in account.kept)
+    calls = calls_of(tmp_path)
+    told = Counter((s.ask.removeprefix("coverage/"), s.outcome) for s in calls)
     assert told == {
         ("good", "parsed"): 1,
         ("bad", "failed"): 1,
@@ -242,17 +248,23 @@ def test_every_call_is_written_down_whatever_becomes_of_it(server):
         ("again", "unparsed"): 1,
         ("again", "parsed"): 1,
     }
-    each = prices["gpt-4.1"].of(ONE)
-    assert [s.cost for s in account.kept if s.usage == ONE] == [each] * 5
-    assert me.budget.cost == pytest.approx(5 * each)
+    assert [s.cost for s in calls if s.usage == ONE] == [PRICE.of(ONE)] * 5
+    assert account(tmp_path).cost == pytest.approx(5 * PRICE.of(ONE))
 
 
-def test_what_cannot_be_written_down_is_not_spent_on(server):
+def test_what_cannot_be_written_down_is_not_spent_on(server, tmp_path):
     server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
-    me = judge(server, budget=InMemory(most=3), max_connections=2)
-    kept = []
-    with pytest.raises(UserError, match="the account is full"):
-        me.ask_all(asks(range(20)), lambda ask, reply: kept.append(reply.outcome))
+    of_run, kept = account(tmp_path), []
+
+    def keep(ask, reply):
+        kept.append(reply.outcome)
+        if len(kept) == 3:
+            of_run.path.unlink()
+            (tmp_path / spend_file("main")).mkdir()
+
+    me = judge(server, account=of_run, max_connections=2)
+    with pytest.raises(UserError, match="cannot be written"):
+        me.ask_all(asks(range(20)), keep)
     assert 4 <= len(kept) <= 6
     assert sum(server.seen.values()) <= 6
 
@@ -263,41 +275,37 @@ def test_two_asks_of_one_id_are_refused(server):
     assert not server.seen
 
 
-def test_calls_are_limited_and_the_rest_goes_on_later(server):
+def test_calls_are_limited_and_the_rest_goes_on_later(server, tmp_path):
     server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
     kept = {}
-    me = judge(server, budget=Budget(max_calls=7))
-    with pytest.raises(BudgetSpent, match=r"7 calls.*max_calls=7.*13 of 20 asks are left") as spent:
+    me = judge(server, account=account(tmp_path, max_calls=7))
+    with pytest.raises(BudgetSpent, match=r"7 calls.*max_calls=7.*13 of 20 asks are left"):
         me.ask_all(asks(range(20)), lambda ask, reply: kept.setdefault(ask.id, reply))
-    assert len(kept) == sum(server.seen.values()) == me.budget.calls == 7
-    assert spent.value.unanswered == Usage()
+    assert len(kept) == sum(server.seen.values()) == len(calls_of(tmp_path)) == 7
     left = [i for i in range(20) if str(i) not in kept]
-    resumed = Budget(max_calls=20)
-    for reply in kept.values():
-        resumed.count(Call(NAME, "", reply.outcome, reply.usage))
-    kept |= ask_all(judge(server, budget=resumed), left)
-    assert len(kept) == sum(server.seen.values()) == resumed.calls == 20
+    kept |= ask_all(judge(server, account=account(tmp_path, max_calls=20)), left)
+    assert len(kept) == sum(server.seen.values()) == len(calls_of(tmp_path)) == 20
 
 
-def test_cost_is_limited(server):
+def test_cost_is_limited(server, tmp_path):
     server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
-    prices = {"gpt-4.1": Price(input=10, cached=5, output=30)}
     each = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
-    budget = Budget(max_cost=4.5 * each, prices=prices)
+    of_run = account(tmp_path, max_cost=4.5 * each)
     kept = []
     with pytest.raises(BudgetSpent, match="max_cost="):
-        judge(server, budget=budget, max_connections=2).ask_all(
+        judge(server, account=of_run, max_connections=2).ask_all(
             asks(range(20)), lambda ask, reply: kept.append(reply)
         )
     assert len(kept) in (5, 6), "calls in flight finish and are kept"
-    assert budget.cost == pytest.approx(each * len(kept))
+    assert of_run.cost == pytest.approx(each * len(kept))
 
 
-def test_an_ask_that_the_budget_stops_between_two_attempts_is_left_for_later(server):
+def test_an_ask_that_the_budget_stops_between_two_attempts_is_left_for_later(server, tmp_path):
     server.plan["a"] = [says("hm")]
-    with pytest.raises(BudgetSpent) as spent:
-        ask_all(judge(server, budget=Budget(max_calls=2), max_connections=1), "ab")
-    assert spent.value.unanswered == Usage(2, 200, 40, 10, 80)
+    of_run = account(tmp_path, max_calls=2)
+    with pytest.raises(BudgetSpent, match="2 of 2 asks are left"):
+        ask_all(judge(server, account=of_run, max_connections=1), "ab")
+    assert [call.usage for call in calls_of(tmp_path)] == [ONE, ONE]
     assert server.seen == {"a": 2}
 
 
@@ -340,7 +348,7 @@ def test_a_server_that_answers_nothing_is_left_alone(server):
     assert 10 <= kept.count("failed") <= 11
 
 
-def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capfd):
+def test_no_key_in_anything_that_comes_back(server, home, caplog, capfd):
     server.plan = {
         "error": [echoes_key(400)],
         "down": [echoes_key(500)],
@@ -352,16 +360,13 @@ def test_no_key_in_anything_that_comes_back(server, tmp_path, home, caplog, capf
         "filter": [fails(400, f"blocked {KEY}", "content_filter")],
     }
     caplog.set_level(logging.DEBUG)
-    me = judge(server, cache=tmp_path / "cache")
+    me = judge(server)
     replies = ask_all(me, [*server.plan, "good"])
     assert len(replies) == 9
     assert replies["served"].served == "[OPENAI_API_KEY]"
     for name in ("value", "escaped"):
         assert replies[name].values["rationale"] == "[OPENAI_API_KEY]"
-    files = [f for f in (tmp_path / "cache").rglob("*") if f.is_file()]
     kept = [repr(replies), repr(me), caplog.text, *capfd.readouterr()]
-    kept += [f.read_bytes().decode("latin-1") for f in files]
-    assert files, "a reply without the key stays in the cache"
     assert not [where for where, text in enumerate(kept) if KEY in text]
     assert not list(home.rglob("*"))
 
@@ -376,7 +381,7 @@ def test_texts_are_written(server):
     replies = {}
     me = judge(server, structured="schema", temperature=0.7)
     writings = [Writing(name, f"item={name}; Rewrite.", "Be brief.") for name in server.plan]
-    me.write_all(writings, lambda writing, reply: replies.setdefault(writing.id, reply))
+    me.ask_all(writings, lambda writing, reply: replies.setdefault(writing.id, reply))
     found = {
         name: (reply.outcome, reply.text, reply.usage.calls) for name, reply in replies.items()
     }
@@ -388,3 +393,48 @@ def test_texts_are_written(server):
     }
     assert server.bodies[0]["messages"][0]["content"] == "Be brief."
     assert all("response_format" not in body for body in server.bodies)
+
+
+def test_a_reply_from_the_cache_is_no_call(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+    server.plan["m"] = [says("hm"), says(GOOD)]
+    first = ask_all(judge(server, cache=True), "abm")
+    assert [first[n].from_cache for n in "abm"] == [False] * 3
+    assert first["m"].usage.calls == 2
+    again = ask_all(judge(server, cache=True, account=account(tmp_path, max_calls=1)), "abm")
+    assert server.seen == {"a": 1, "b": 1, "m": 3}, "a malformed reply is asked for past the cache"
+    assert (again["a"].from_cache, again["a"].usage) == (True, Usage())
+    assert again["a"].values == first["a"].values
+    assert (again["m"].outcome, again["m"].usage) == ("parsed", ONE)
+    assert len(calls_of(tmp_path)) == 1
+    other = ask_all(judge(server, cache=True, temperature=1.0), "a")
+    assert not other["a"].from_cache
+
+
+def test_inspects_own_limit_loses_replies_that_are_paid_for(server):
+    """Why the account admits calls (`probes.judge.api`)."""
+    import anyio
+    from inspect_ai.model import ModelCost, ModelInfo, get_model, set_model_info
+    from inspect_ai.util import LimitExceededError, cost_limit
+
+    server.default = [waits(0.3, says(GOOD))]
+    cost = ModelCost(input=10, output=30, input_cache_write=10, input_cache_read=5)
+    set_model_info("openai/gpt-own", ModelInfo(cost=cost))
+    replies = []
+
+    async def one(model):
+        try:
+            replies.append(await model.generate("item=a; Rate this."))
+        except LimitExceededError:
+            replies.append(None)
+
+    async def three():
+        async with get_model("openai/gpt-own", base_url=server.url, memoize=False) as model:
+            with cost_limit(PRICE.of(ONE) / 2):
+                async with anyio.create_task_group() as group:
+                    for _ in range(3):
+                        group.start_soon(one, model)
+
+    anyio.run(three)
+    assert server.seen["a"] == 3
+    assert replies == [None] * 3

@@ -38,8 +38,9 @@ def judge(server):
     url, name = server
 
     def make(**settings) -> ApiJudge:
-        settings = {"max_tokens": TOKENS, "attempts": 1} | settings
-        return ApiJudge(f"openai-api/local/{name}", base_url=url, **settings)
+        settings = {"attempts": 1} | settings
+        config = {"max_tokens": TOKENS, "temperature": 0.0}
+        return ApiJudge(f"openai-api/local/{name}", config, base_url=url, **settings)
 
     return make
 

@@ -17,8 +17,8 @@ from inspect_ai.model import (
 )
 
 from faithscope.probes.judge.form import Ask, Field, Form, Reply, Usage, Writing
-from faithscope.probes.judge.providers import redact
-from faithscope.probes.judge.replies import from_output, usage_of
+from faithscope.probes.judge.messages import from_output, usage_of
+from faithscope.probes.judge.secrets import address_problem, one_line, redact
 
 
 def used(read: int, written: int, total: int, **more: int) -> Usage:
@@ -106,3 +106,30 @@ def test_a_key_is_taken_out_however_json_spells_it(spelled: str) -> None:
     environment = {"SOME_API_KEY": "sk-a/b+c_12", "TOKEN_LIMIT": "512"}
     text = redact(f'{{"rationale": "my key: {spelled}, 512", "score": 1}}', environment)
     assert text == '{"rationale": "my key: [SOME_API_KEY], 512", "score": 1}'
+
+
+def test_a_password_in_an_address_is_taken_out_of_a_message() -> None:
+    assert one_line("no answer\nof http://me:swordfish@h/v1") == "no answer of http://h/v1"
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("http://127.0.0.1:8000/v1", ""),
+        ("10.0.0.1:80", "must be http"),
+        ("http://[h/v1", "must be http"),
+        ("http://me:hunter22@h/v1", "holds a user name"),
+        ("http://h/v1?key=hunter22", "a query"),
+        ("http://h/v1#hunter22", "a fragment"),
+        ("http://h/hunter-22/v1", "the value of an environment variable"),
+        ("http://h/hunter%2D22/v1", "the value of an environment variable"),
+    ],
+)
+def test_an_address_that_may_hold_a_key_is_refused(
+    address: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OWN_API_KEY", "hunter-22")
+    found = address_problem(address)
+    assert problem in found
+    assert bool(found) == bool(problem)
+    assert "hunter" not in found

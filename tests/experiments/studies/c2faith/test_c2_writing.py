@@ -241,8 +241,9 @@ def test_a_step_that_is_given_up_on_is_not_priced(tmp_path: Path, server: Any) -
 
 
 def test_at_temperature_0_and_from_a_cache_nothing_is_drawn_twice(
-    tmp_path: Path, server: Any
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
     wordy = server.plan["writing"][0] = Wordy(1)
     path = written(tmp_path, server)
     cold = built(path, "perturb.temperature=0.0", "name=cold").run_dir
@@ -250,8 +251,7 @@ def test_at_temperature_0_and_from_a_cache_nothing_is_drawn_twice(
     assert (cold / "benchmark/left_out.jsonl").read_text().count("several_lines") == 3
     wordy = server.plan["writing"][0] = Wordy(1)
     for name in ("one", "other"):
-        cache = f"judge.cache={tmp_path / 'cache'}"
-        warm = built(path, f"name={name}", cache).run_dir
+        warm = built(path, f"name={name}", "judge.cache=true").run_dir
         assert [r["draw"] for r in of_writer(warm)].count(2) == 3
         assert '"llm": 3' in (warm / "benchmark/manifest.json").read_text()
         # what the other run was told before, each draw by itself

@@ -1,0 +1,92 @@
+"""Connections to API models through Inspect AI, and what they need before the first call."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from faithscope.interp.errors import UserError
+from faithscope.probes.judge.secrets import address_problem, one_line
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+INSTALL = "pip install 'faithscope[judge]'"
+STARTS_SERVERS = ("vllm", "sglang")
+"""Providers for which Inspect starts a server of its own where it is given no address."""
+NO_KEY = "no-key"
+"""Key sent to a server on this machine if none is set, since clients insist on one."""
+_OURS: Mapping[str, Any] = {
+    # Never reached: Inspect keeps the first number for a service as long as the process lives. Each
+    # judge's own limit (`ApiJudge.max_connections`) is enforced here instead.
+    "max_connections": 100_000,
+    # Every prompt is sent once, so that a provider's prompt cache would only cost money.
+    "cache_prompt": False,
+    # If unset, Inspect asks an OpenAI model that thinks whether it gives summaries, by a call of
+    # its own that no account here would count.
+    "reasoning_summary": "none",
+}
+"""Inspect's settings of every call."""
+
+
+def connect(
+    name: str, base_url: str | None = None, config: Mapping[str, Any] = MappingProxyType({})
+) -> Model:
+    """The API model `name` in Inspect; no call is made.
+
+    Args:
+        name: `provider/model`, or `openai-api/SERVICE/MODEL` for any other OpenAI-compatible server
+            (its key is in SERVICE_API_KEY).
+        config: fields of Inspect's `GenerateConfig`.
+
+    Raises:
+        UserError: the provider is unknown, its package, key or address is missing, or the address
+            may hold a key.
+    """
+    if base_url is not None and (problem := address_problem(base_url)):
+        raise UserError(f"model {name!r}: base_url {problem}")
+    try:
+        from inspect_ai._util.error import PrerequisiteError
+        from inspect_ai.model import GenerateConfig, get_model
+    except ImportError as error:
+        raise UserError(
+            f"model {name!r} needs {error.name}, which is not installed: {INSTALL}"
+        ) from None
+    provider = name.partition("/")[0]
+    variable = f"{provider.upper()}_BASE_URL"
+    if provider in STARTS_SERVERS and not (base_url or os.getenv(variable)):
+        raise UserError(f"model {name!r} has no fixed address: give base_url, or set {variable}")
+    known: dict[str, Any] = {
+        "config": GenerateConfig(**_OURS, **config),
+        "base_url": base_url,
+        "memoize": False,
+    }
+    hook = sys.excepthook
+    try:
+        try:
+            return get_model(name, **known)
+        except PrerequisiteError:
+            if not is_here(base_url or ""):
+                raise
+            return get_model(name, **known, api_key=NO_KEY)
+    except (PrerequisiteError, ValueError) as error:
+        words = re.sub(r"\[/?[a-z ]+\]|ERROR:?", "", str(getattr(error, "message", error)))
+        raise UserError(f"model {name!r}: {one_line(words)}") from None
+    finally:
+        # Inspect sets an excepthook of its own, which prints tracebacks in place of one line.
+        sys.excepthook = hook
+
+
+def is_here(address: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
