@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from faithscope.experiments.config.api import SubjectConfig
 from faithscope.experiments.data.tasks import Task
@@ -16,7 +15,7 @@ from faithscope.interventions import (
     from_ids,
     split_conclusion,
 )
-from faithscope.probes.judge.form import Reply, Usage
+from faithscope.probes.judge.form import Reply
 from faithscope.probes.record import Record, head
 from faithscope.probes.text_model import Message, TextModel
 
@@ -103,28 +102,6 @@ def reply_record(
     model: str, question: Question, message: Message, reply: Reply, seed: int
 ) -> Record:
     """The record of one message and its reply, which probes look up and a person may read."""
-    return {
-        **head(
-            dataset=question.dataset,
-            task=question.task,
-            item=question.id,
-            model=model,
-            probe="api_replies",
-            seed=seed,
-        ),
-        "user": message.user,
-        "system": message.system,
-        "outcome": reply.outcome,
-        "text": reply.text,
-        "thinking": reply.thinking,
-        "problem": reply.problem,
-        "served": reply.served,
-        **asdict(reply.usage),
-    }
-
-
-def to_reply(record: dict[str, Any]) -> Reply:
-    """The reply in a record that `reply_record` made."""
-    usage = Usage(**{name: record[name] for name in Usage.__dataclass_fields__})
-    names = ("outcome", "text", "thinking", "problem", "served")
-    return Reply(usage=usage, **{name: record[name] for name in names})
+    about = {"dataset": question.dataset, "task": question.task, "item": question.id}
+    keys = head(**about, model=model, probe="api_replies", seed=seed)
+    return keys | {"asked": message.user, "system": message.system} | reply.to_record()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
 VerdictValue = int | str | bool
@@ -238,6 +238,17 @@ class Reply:
     mass: float | None = None
     """The model's probability of all verdicts together, if log-probs were read. Near zero, the
     model would have written something else, and the verdicts' shares say little."""
+
+    def to_record(self) -> dict[str, Any]:
+        """The reply, word for word, and its usage, as fields of a record."""
+        values = asdict(self)
+        return values | values.pop("usage")
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Reply:
+        """The reply in a record that has the fields of `to_record`."""
+        own = {f.name: record[f.name] for f in fields(cls) if f.name != "usage"}
+        return cls(**own, usage=Usage(**{f.name: record[f.name] for f in fields(Usage)}))
 
 
 def no_reply(reply: Reply) -> str:

@@ -26,7 +26,6 @@ from faithscope.experiments.config.study import Stage, Study, by_name
 from faithscope.experiments.engine.forms.tasks import OneAsk
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.asking import Asker
-from faithscope.experiments.engine.models.judges import replied
 from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.plan import RunPlan
@@ -114,7 +113,7 @@ class ToyWork(Asker[Number]):
     """Two stages: what a model writes about a number, and how long that is."""
 
     def record(self, item: Number, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
-        return _head(item, "word") | replied(reply)
+        return _head(item, "word") | reply.to_record()
 
     def after_judging(self, model: Model) -> None:
         def length(item: Number) -> Records:

@@ -36,7 +36,7 @@ _STEP = {
     "counted": "whether an intervention may touch it",
 }
 _REPLY = {
-    "user": "the message",
+    "asked": "the user message as it was sent",
     "system": "the system message",
     "outcome": "parsed, refused, truncated …",
     "text": "the reply as it came",

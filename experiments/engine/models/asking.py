@@ -6,14 +6,13 @@ A unit may hold several asks; it is stored once all of them are answered.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Protocol, TypeVar
 
 from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.forms.tasks import OneAsk
-from faithscope.experiments.engine.models.judges import open_judge, writing_judge
+from faithscope.experiments.engine.models.judges import answered, open_judge, writing_judge
 from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.loading import open_backend
 from faithscope.experiments.engine.planfile import Planned, is_left_out
@@ -21,7 +20,7 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import API_REPLIES, Key, storable
 from faithscope.experiments.engine.worker import Worker
-from faithscope.probes.judge.form import Judge, Reply, Usage, no_reply
+from faithscope.probes.judge.form import Judge, Reply, no_reply
 from faithscope.probes.record import Record, head
 
 _AT_ONCE = 512
@@ -38,10 +37,6 @@ class AskingConfig(Protocol):
     def spend(self) -> SpendConfig: ...
     @property
     def token_budget(self) -> int | None: ...
-
-
-def _to_reply(record: dict[str, Any]) -> Reply:
-    return Reply(**{**record, "usage": Usage(**record["usage"])})
 
 
 class Asker(Worker[Item]):
@@ -192,7 +187,7 @@ class Asker(Worker[Item]):
                 by_ask[one.ask.name] = (item, place)
                 key = self._key_of_reply(model, stage, item, place)
                 if self.index.is_done(key, key[-1]):
-                    replies[id(item)][place] = _to_reply(self.index.records(key)[0]["reply"])
+                    replies[id(item)][place] = Reply.of_record(self.index.records(key)[0])
                 else:
                     everything.append(one.ask)
             if not asks_of[id(item)] and stage in self.missing(item):
@@ -209,7 +204,7 @@ class Asker(Worker[Item]):
                 key = self._key_of_reply(model, stage, item, place)
                 about = {"task": item.task, "item": item.item, "model": None, "judge": model}
                 record = head(**about, dataset=item.task, probe=stage, seed=self.config.seed)
-                self.store.add(key[-1], key, storable([record | {"reply": asdict(reply)}]))
+                self.store.add(key[-1], key, storable([record | answered(ask, reply)]))
             if not whole or stage not in self.missing(item):
                 return
             if lost:

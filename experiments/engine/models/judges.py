@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API, ApiSection, SpendConfig
@@ -77,22 +76,6 @@ def writing_as(judge: JudgeConfig, temperature: float) -> JudgeConfig:
     return judge.model_copy(update=own)
 
 
-def replied(reply: Reply) -> dict[str, Any]:
-    """Record fields of a reply, word for word, and its usage, but without the parsed values."""
-    return {
-        "outcome": reply.outcome,
-        "text": reply.text,
-        "thinking": reply.thinking,
-        "problem": reply.problem,
-        "extra_fields": reply.extra_fields,
-        **asdict(reply.usage),
-        "requested": reply.requested,
-        "from_cache": reply.from_cache,
-        "served": reply.served,
-        "seconds": reply.seconds,
-    }
-
-
 def answered(ask: Ask | Writing, reply: Reply, keeps_prompts: bool = True) -> dict[str, Any]:
     """Record fields of an ask and of its reply, word for word. Of a judgement also its `verdict`,
     None if the reply is malformed.
@@ -100,16 +83,11 @@ def answered(ask: Ask | Writing, reply: Reply, keeps_prompts: bool = True) -> di
     Args:
         keeps_prompts: whether the prompts are among the fields.
     """
-    fields = {"system": ask.system, "asked": ask.prompt} if keeps_prompts else {}
+    record = {"system": ask.system, "asked": ask.prompt} if keeps_prompts else {}
     if isinstance(ask, Ask):
-        fields |= {
-            "verdict": reply.values.get(ask.form.verdict),
-            "values": dict(reply.values),
-            "probabilities": list(reply.probabilities),
-            "mass": reply.mass,
-            "form_sha256": ask.form.sha256,
-        }
-    return fields | replied(reply)
+        verdict = reply.values.get(ask.form.verdict)
+        record |= {"verdict": verdict, "form_sha256": ask.form.sha256}
+    return record | reply.to_record()
 
 
 def as_sent(record: Mapping[str, Any]) -> str:

@@ -19,7 +19,6 @@ from faithscope.experiments.config.api import API, ApiSection
 from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.data.api_traces import (
     reply_record,
-    to_reply,
     trace_of_reply,
     trace_record,
 )
@@ -409,7 +408,7 @@ class ApiProbes:
         def find(message: Message) -> Reply | None:
             unit = self._unit(item, message)
             key = _key(item, unit)
-            return to_reply(index.records(key)[0]) if index.is_done(key, unit) else None
+            return Reply.of_record(index.records(key)[0]) if index.is_done(key, unit) else None
 
         return find
 
