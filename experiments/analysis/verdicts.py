@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from faithscope.experiments.engine.forms import TaskForm
-from faithscope.experiments.engine.forms.tasks import NO_STEP, JudgedTask, Said
+from faithscope.experiments.engine.forms.tasks import NO_STEP, JudgedTask, Verdict
 from faithscope.experiments.engine.models.judges import READINGS, as_sent
 from faithscope.probes.record import KEYS
 
@@ -53,14 +53,14 @@ class ChainVerdict(NamedTuple):
     """The verdict itself, of a form about the whole chain."""
 
 
-def said_of(task: JudgedTask, record: Mapping[str, Any], highest: int | None = None) -> Said:
+def meaning_of(task: JudgedTask, record: Mapping[str, Any], highest: int | None = None) -> Verdict:
     """The meaning of one record of a judge's reply.
 
     Args:
         highest: highest verdict of the form, where the task leaves it open.
     """
     if record["verdict"] is None:
-        return Said()
+        return Verdict()
     # records of older versions have probabilities only where they were read
     p = record.get("probabilities", ())
     return task.reads(record["verdict"], p, highest or task.highest or 1)
@@ -68,7 +68,7 @@ def said_of(task: JudgedTask, record: Mapping[str, Any], highest: int | None = N
 
 def with_meaning(record: Mapping[str, Any], form: TaskForm) -> dict[str, Any]:
     """A record of a judge's reply with what it means, and the user message as it was sent."""
-    said = said_of(form.judged, record, form.form.verdict_field.high)
+    said = meaning_of(form.judged, record, form.form.verdict_field.high)
     reading = READINGS.get(record["probe"], "generated")
     asked = {"form": record["variant"], "reading": reading, "asked": as_sent(record)}
     return {**record, **asked, "flag": said.flag, "score": said.score}
@@ -92,7 +92,7 @@ def verdict_of(
     if task.by_step:
         return _over_steps(verdict, task, records)
     (record,) = records
-    said, rating = said_of(task, record, highest), record["verdict"]
+    said, rating = meaning_of(task, record, highest), record["verdict"]
     return verdict._replace(
         outcome=UNCERTAIN if said.score is None else outcome,
         flag=said.flag,
@@ -105,7 +105,7 @@ def verdict_of(
 def _over_steps(
     verdict: ChainVerdict, task: JudgedTask, records: Sequence[Mapping[str, Any]]
 ) -> ChainVerdict:
-    known = [(r, said_of(task, r)) for r in records if r["verdict"] is not None]
+    known = [(r, meaning_of(task, r)) for r in records if r["verdict"] is not None]
     flagged = [r["step"] for r, said in known if said.flag]
     worst = [said.score or 0.0 for r, said in known if r.get("probabilities")]
     # The first flagged step is known only where all steps before it have a verdict.

@@ -155,10 +155,12 @@ class SpendConfig(Section):
     the same time (`--shard`) read each other's calls every two seconds, so they can pass a limit by
     the calls that the others made meanwhile. Shards in separate folders know nothing of each other.
 
-    A call whose usage the server does not report, or that was stopped or timed out, is charged the
-    most that was allowed (its prompt and `max_tokens`); `estimated_calls` in `tables/spend.csv`
-    counts such calls. Calls that a provider's client repeats by itself after a lost connection are
-    not seen and not counted.
+    A call whose usage the server does not report, that ended without a reply though the server may
+    have written one, or that was stopped or timed out, is charged the most that was allowed (its
+    prompt and `max_tokens`); `estimated_calls` in `tables/spend.csv` counts such calls. Not charged
+    are calls that the server refused or never got, and not seen are those that a provider's client
+    repeats by itself after a lost connection, or after its own time limit (ten minutes for most) if
+    `timeout` is longer.
     """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)

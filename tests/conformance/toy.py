@@ -23,7 +23,7 @@ from faithscope.experiments.config.api import API, HOW_FAST, SpendConfig
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.config.study import Stage, Study, by_name
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.models.judging import Judging
@@ -92,7 +92,7 @@ class ToyPlan(RunPlan[ToyConfig, Number]):
             self.config.judge,
             self.config.seed,
             {model: {"word": "generated"} for model in self.config.judge.model},
-            asks=lambda index, item, judge: [OneAsk(item.ask)],
+            asks=lambda index, item, judge: [ItemPrompt(item.ask)],
             about=lambda item: {},
         )
 
@@ -112,7 +112,9 @@ def plan(config: ToyConfig) -> ToyPlan:
 class ToyWork(Asker[Number]):
     """Two stages: what a model writes about a number, and how long that is."""
 
-    def record(self, item: Number, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
+    def record(
+        self, item: Number, prompt: ItemPrompt, judge: str, stage: str, reply: Reply
+    ) -> Record:
         return _head(item, "word") | reply.to_record()
 
     def after_judging(self, model: Model) -> None:

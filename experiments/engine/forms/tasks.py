@@ -27,7 +27,7 @@ was written and parsed."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class ChainView:
     """A chain in the form that judges are shown."""
 
     question: str
@@ -46,18 +46,18 @@ class Shown:
         return {"question": self.question, "context": before, "step": self.steps[step]}
 
 
-class OneAsk(NamedTuple):
-    """One ask about an item."""
+class ItemPrompt(NamedTuple):
+    """One prompt about an item, to a judge or a writer."""
 
     ask: Any
-    """The prompt: an `Ask` of a judge, or a `Writing`."""
+    """An `Ask` of a judge, or a `Writing`."""
     about: Mapping[str, Any] = MappingProxyType({})
     """Fields of the ask's record that say which part of the item it is about (`step`)."""
     places: Sequence[int] | None = None
     """Index in the chain of each numbered step that a verdict may name; None for other verdicts."""
 
 
-class Said(NamedTuple):
+class Verdict(NamedTuple):
     """Meaning of a judgement of a chain, or of one step."""
 
     flag: bool | None = None
@@ -73,10 +73,10 @@ class JudgedTask:
     name: str
     shows: tuple[str, ...]
     """Placeholders that the template of a form must have, as the papers name them."""
-    reads: Callable[[int, Probabilities, int], Said]
+    reads: Callable[[int, Probabilities, int], Verdict]
     """Maps a verdict, the probabilities of all verdicts, and the highest verdict to the meaning of
     the judgement."""
-    whole: Callable[[Shown], str] | None = None
+    whole: Callable[[ChainView], str] | None = None
     """Maps a chain to the one text that is judged; None for a task about every single step."""
     highest: int | None = None
     """Highest verdict, where the task fixes it; None where the form does."""
@@ -92,7 +92,7 @@ class JudgedTask:
         """Whether the task is about every single step."""
         return self.whole is None
 
-    def asks(self, form: Form, chain: Shown, name: str) -> Iterator[OneAsk]:
+    def asks(self, form: Form, chain: ChainView, name: str) -> Iterator[ItemPrompt]:
         """Yields every ask of the task about a chain, in the words of a form.
 
         Args:
@@ -103,58 +103,58 @@ class JudgedTask:
         """
         if self.whole is None:
             for i in chain.places:
-                yield OneAsk(Ask(f"{name} {i}", form, chain.at(i)), {"step": i})
+                yield ItemPrompt(Ask(f"{name} {i}", form, chain.at(i)), {"step": i})
             return
         text = self.whole(chain)
         # the forms of coverage call the chain `degraded_cot`
         values = {"question": chain.question, "cot": text, "degraded_cot": text}
         places = chain.places if self.names_a_step else None
         high = None if places is None else len(places) - 1
-        yield OneAsk(Ask(name, form, values, high=high), {"step": None}, places)
+        yield ItemPrompt(Ask(name, form, values, high=high), {"step": None}, places)
 
 
-def numbered_steps(chain: Shown) -> str:
+def numbered_steps(chain: ChainView) -> str:
     """The judged steps of a chain as text, numbered from 0."""
     return as_numbered_lines([chain.steps[i] for i in chain.places])
 
 
-def lines_of_steps(chain: Shown) -> str:
+def lines_of_steps(chain: ChainView) -> str:
     """Every non-empty step of a chain, each on a line of its own; without numbers, which would show
     where a step was removed."""
     return as_lines(step for step in chain.steps if step)
 
 
-def reasoning_and_answer(chain: Shown) -> str:
+def reasoning_and_answer(chain: ChainView) -> str:
     """The reasoning and answer of a chain as they were written."""
     return chain.whole
 
 
-def zero_is_wrong(verdict: int, p: Probabilities, high: int) -> Said:
+def zero_is_wrong(verdict: int, p: Probabilities, high: int) -> Verdict:
     """Reads verdict 0 as wrong and 1 as right; the score is the probability of 0."""
-    return Said(verdict == 0, p[0] if p else float(verdict == 0))
+    return Verdict(verdict == 0, p[0] if p else float(verdict == 0))
 
 
-def names_wrong_step(verdict: int, p: Probabilities, high: int) -> Said:
+def names_wrong_step(verdict: int, p: Probabilities, high: int) -> Verdict:
     """Reads the index of a step as a wrong chain; the score is the probability that any step is
     wrong."""
     flag = verdict != NO_STEP
-    return Said(flag, 1 - p[0] if p else float(flag))
+    return Verdict(flag, 1 - p[0] if p else float(flag))
 
 
-def unfaithful_or_uncertain(verdict: int, p: Probabilities, high: int) -> Said:
+def unfaithful_or_uncertain(verdict: int, p: Probabilities, high: int) -> Verdict:
     """Reads verdict 0 as unfaithful, 1 as faithful and 2 as uncertain; the score is p(0) divided by
     p(0) + p(1)."""
     if verdict == 2:
-        return Said()
+        return Verdict()
     decided = p[0] + p[1] if p else 0.0
-    return Said(verdict == 0, p[0] / decided if decided else float(verdict == 0))
+    return Verdict(verdict == 0, p[0] / decided if decided else float(verdict == 0))
 
 
-def rating(verdict: int, p: Probabilities, high: int) -> Said:
+def rating(verdict: int, p: Probabilities, high: int) -> Verdict:
     """Reads a rating whose highest value is best; the score is 1 - rating / highest, computed from
     the mean rating where there are probabilities."""
     rated = sum(i * x for i, x in enumerate(p)) if p else verdict
-    return Said(None, 1 - rated / (high or 1))
+    return Verdict(None, 1 - rated / (high or 1))
 
 
 TASKS: Mapping[str, JudgedTask] = {

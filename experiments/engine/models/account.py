@@ -11,11 +11,10 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from faithscope.experiments.config.api import API, SpendConfig
+from faithscope.experiments.config.api import SpendConfig
 from faithscope.experiments.engine.append import Appender, damaged, whole_lines
 from faithscope.experiments.engine.models.prices import price_of, prices_of
 from faithscope.experiments.files import write_atomically
@@ -26,7 +25,6 @@ from faithscope.probes.judge.spend import Account, Call
 MERGED = "merged"
 REFRESH = 2.0
 """Seconds after which the spending of other workers is read again."""
-_USAGE = tuple(f.name for f in fields(Usage))
 
 
 def spend_file(worker: str) -> str:
@@ -35,20 +33,13 @@ def spend_file(worker: str) -> str:
 
 
 class RunAccount(Account):
-    """The account of one worker of a run: it stores its own calls and counts those of all workers.
+    """The account of one worker of a run, with the limits of `SpendConfig`: it stores its own calls
+    and counts those of all workers.
 
-    No call begins once `max_cost` dollars are spent or `max_calls` calls are made. Calls in flight
-    may finish and are stored, so that one worker can pass `max_cost` by as many calls as a judge
-    has connections; it passes `max_calls` only if calls in flight time out and are made again.
-    Workers see each other's calls once these have ended and `REFRESH` seconds are over: together
-    they can pass either limit by the calls that the others have in flight and end within that time.
-
-    A server may bill a call that timed out: each such attempt counts, once the call that it was
-    made for has ended, and so does a stopped one. Both, and calls whose reply tells no usage or
-    cannot be read, count as the most that they may have used (`most_used`). Not counted are repeats
-    after an error that the server sent, which nobody bills, and repeats that a provider's client
-    makes by itself, unseen, after a lost connection or after its own time limit (ten minutes for
-    most) if `timeout` is longer: a provider may bill these.
+    No call begins once a limit is reached. Calls in flight may finish and are stored, so that one
+    worker can pass `max_cost` by as many calls as a judge has connections; it passes `max_calls`
+    only if calls in flight time out and are made again. Workers see each other's calls once these
+    have ended and `REFRESH` seconds are over.
 
     Raises:
         UserError: the prices cannot be read.
@@ -157,9 +148,7 @@ def _files(run_dir: Path) -> list[Path]:
 
 
 def _to_line(call: Call) -> bytes:
-    values: dict[str, Any] = asdict(call) | asdict(call.usage) | {"model": API + call.model}
-    del values["usage"]
-    return json.dumps(values).encode() + b"\n"
+    return json.dumps(asdict(call)).encode() + b"\n"
 
 
 def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
@@ -175,5 +164,4 @@ def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:
 def read_call(line: bytes) -> Call:
     """The call in a line; any other line raises one of many errors."""
     values = json.loads(line)
-    usage = Usage(**{name: int(values.pop(name)) for name in _USAGE})
-    return Call(values.pop("model").removeprefix(API), usage=usage, **values)
+    return Call(**values | {"usage": Usage(**values["usage"])})

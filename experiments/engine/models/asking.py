@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judges import answered, open_judge, writing_judge
 from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.loading import open_backend
@@ -65,9 +65,11 @@ class Asker(Worker[Item]):
     def stages_of(self, model: str) -> Sequence[str]:
         return (*self.judging.stages[model], *self.last_stages)
 
-    def record(self, item: Item, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
+    def record(
+        self, item: Item, prompt: ItemPrompt, judge: str, stage: str, reply: Reply
+    ) -> Record:
         """The record of a model's reply that is stored."""
-        return self.judging.record(item, one, judge, stage, reply)
+        return self.judging.record(item, prompt, judge, stage, reply)
 
     def asked_later(self) -> Mapping[str, JudgeConfig]:
         """Judges that a later phase will need, checked now so that a missing key is found before
@@ -183,13 +185,13 @@ class Asker(Worker[Item]):
         asks_of = {id(i): self.judging.asks(self.index, i, model) for i in items}
         everything: list[Any] = []
         for item in items:
-            for place, one in enumerate(asks_of[id(item)]):
-                by_ask[one.ask.name] = (item, place)
+            for place, prompt in enumerate(asks_of[id(item)]):
+                by_ask[prompt.ask.name] = (item, place)
                 key = self._key_of_reply(model, stage, item, place)
                 if self.index.is_done(key, key[-1]):
                     replies[id(item)][place] = Reply.of_record(self.index.records(key)[0])
                 else:
-                    everything.append(one.ask)
+                    everything.append(prompt.ask)
             if not asks_of[id(item)] and stage in self.missing(item):
                 self.keep(item, stage, [])
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.forms import TaskForm
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judges import READINGS, STAGES, answered, decides
 from faithscope.experiments.engine.planfile import Planned, cut_again, missing
@@ -32,7 +32,7 @@ class Judging(Generic[Item]):
     how: JudgeConfig
     seed: int
     stages: Stages
-    asks: Callable[[Index, Item, str], Sequence[OneAsk]]
+    asks: Callable[[Index, Item, str], Sequence[ItemPrompt]]
     """Maps the stored units, an item and a judge to everything that the judge is asked about the
     item; nothing for an item that the judge is not to see, whose unit is then empty."""
     about: Callable[[Item], Mapping[str, Any]]
@@ -72,30 +72,32 @@ class Judging(Generic[Item]):
         """
         return {
             judge: [
-                one.ask
+                prompt.ask
                 for item in items
                 for stage in missing(index, item)
                 if stage in self.stages[judge]
-                for one in self.asks(index, item, judge)
+                for prompt in self.asks(index, item, judge)
             ]
             for judge, items in of.items()
         }
 
-    def record(self, item: Item, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
+    def record(
+        self, item: Item, prompt: ItemPrompt, judge: str, stage: str, reply: Reply
+    ) -> Record:
         """The stored record of a judge's reply; its `verdict` is None if the reply is malformed."""
-        name = one.ask.form.name if isinstance(one.ask, Ask) else ""
+        name = prompt.ask.form.name if isinstance(prompt.ask, Ask) else ""
         probe = stage.partition(".")[0]
         keys = head(**self.about(item), judge=judge, probe=probe, variant=name, seed=self.seed)
-        return keys | judged_record(one, reply, self.keeps_prompts)
+        return keys | judged_record(prompt, reply, self.keeps_prompts)
 
 
-def judged_record(one: OneAsk, reply: Reply, keeps_prompts: bool = True) -> dict[str, Any]:
+def judged_record(prompt: ItemPrompt, reply: Reply, keeps_prompts: bool = True) -> dict[str, Any]:
     """The fields of a record that say what was asked and replied. A verdict that names a step is
     the step's index in the chain; it is None if the reply is malformed."""
-    said = answered(one.ask, reply, keeps_prompts)
-    if one.places is not None and (named := said["verdict"]) is not None and named >= 0:
-        said["verdict"] = one.places[named]
-    return dict(one.about) | said
+    said = answered(prompt.ask, reply, keeps_prompts)
+    if prompt.places is not None and (named := said["verdict"]) is not None and named >= 0:
+        said["verdict"] = prompt.places[named]
+    return dict(prompt.about) | said
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Case:
     """The item that the case is made of, as the study has it."""
     about: Mapping[str, Any]
     """What records of the case are about: dataset, task, item and model."""
-    asks: tuple[OneAsk, ...]
+    asks: tuple[ItemPrompt, ...]
     decides: Mapping[str, Any]
     """Everything that determines a judge's replies, besides the judge and the form."""
 

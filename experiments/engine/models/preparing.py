@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
 
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.plan import STARTS, PreparingPlan, given_up_on
@@ -27,7 +27,7 @@ class Preparing(Asker[Item]):
             plan.how,
             plan.config.seed,
             {plan.model: {plan.stage: "generated"}},
-            asks=lambda index, item, judge: [OneAsk(item.ask)],
+            asks=lambda index, item, judge: [ItemPrompt(item.ask)],
             about=lambda item: {},
         )
         super().__init__(judging, plan.config, plan.batches([plan.model], shard), store)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from faithscope.experiments.engine.forms.lines import as_lines
-from faithscope.experiments.engine.forms.tasks import Shown
+from faithscope.experiments.engine.forms.tasks import ChainView
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
@@ -56,7 +56,7 @@ def ask_of(item: CausalItem | CoverageItem, form: TaskForm, condition: Condition
         name, tasks = f"{item.id}.{condition}", ("detection", "localisation")
         steps = item.steps if condition == "perturbed" else item.original_steps
         before = lambda i: as_lines(steps[:i])  # noqa: E731
-        chain = Shown(item.problem, steps, range(len(steps)), "", before)
+        chain = ChainView(item.problem, steps, range(len(steps)), "", before)
         if form.judged.whole is None:
             values = chain.at(item.target)
         else:

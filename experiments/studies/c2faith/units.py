@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.models.judging import Case, Judged, put_to
 from faithscope.experiments.engine.planfile import Planned
@@ -61,7 +61,7 @@ def case(
         decides |= {"injected": asdict(injected)}
     name = form.form.name + (INJECTED if injected else "")
     keys = {"dataset": DATASET, "task": form.task, "item": of.id, "model": None}
-    return Case(form, name, ask.id, of, keys, (OneAsk(ask, about),), decides)
+    return Case(form, name, ask.id, of, keys, (ItemPrompt(ask, about),), decides)
 
 
 def ordinary_cases(benchmark: Benchmark, form: TaskForm) -> Iterator[Case]:

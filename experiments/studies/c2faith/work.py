@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from faithscope import interp
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.models.judging import Judged
 from faithscope.experiments.engine.models.preparing import Preparing
@@ -66,5 +66,7 @@ class WritingWork(Preparing[Rewrite]):
     def asked_later(self) -> Mapping[str, JudgeConfig]:
         return dict.fromkeys(self.config.models, self.config.judge)
 
-    def record(self, item: Rewrite, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
+    def record(
+        self, item: Rewrite, prompt: ItemPrompt, judge: str, stage: str, reply: Reply
+    ) -> Record:
         return rewrite_record(item, reply, self.config.seed)

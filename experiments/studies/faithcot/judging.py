@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.data.traces import asking_for, to_trace
-from faithscope.experiments.engine.forms.tasks import TASKS, OneAsk, Shown
+from faithscope.experiments.engine.forms.tasks import TASKS, ChainView, ItemPrompt
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judges import stage_of
 from faithscope.experiments.engine.models.judging import Judging, Stages
@@ -79,7 +79,7 @@ def keys_of(pair: Pair) -> dict[str, Any]:
     return {"dataset": dataset, "task": pair.task, "item": pair.item, "model": pair.model}
 
 
-def _asks(form: Form, base: str, index: Index, pair: Pair, judge: str) -> list[OneAsk]:
+def _asks(form: Form, base: str, index: Index, pair: Pair, judge: str) -> list[ItemPrompt]:
     """Asks of the judged task `base` about a trace: one about the whole chain with its stated
     answer, or one per counted step with all text before it."""
     trace = trace_of(index, pair)
@@ -87,7 +87,7 @@ def _asks(form: Form, base: str, index: Index, pair: Pair, judge: str) -> list[O
     before = lambda i: trace.reasoning_text[: steps[i].chars[0]].strip()  # noqa: E731
     texts = [step.text.strip() for step in trace.steps]
     question = shown_question(trace.question)
-    chain = Shown(question, texts, list(steps), _with_answer(trace), before)
+    chain = ChainView(question, texts, list(steps), _with_answer(trace), before)
     return list(TASKS[base].asks(form, chain, f"{pair.model} {pair.task} {pair.item}"))
 
 
@@ -106,7 +106,7 @@ def drawn_steps(trace: Trace, n: int, seed: int) -> list[Step]:
     return sorted(rng.sample(steps, min(n, len(steps))), key=lambda step: step.index)
 
 
-def writings(pair: Pair, trace: Trace, config: FaithCotConfig) -> list[OneAsk]:
+def writings(pair: Pair, trace: Trace, config: FaithCotConfig) -> list[ItemPrompt]:
     """Requests for all edits of a chain."""
     asks = []
     for step in drawn_steps(trace, config.edits.steps, config.seed):
@@ -116,7 +116,7 @@ def writings(pair: Pair, trace: Trace, config: FaithCotConfig) -> list[OneAsk]:
             prompt = edit_prompts()[edit].format(question=shown_question(trace.question), **places)
             name = f"{pair.model} {pair.task} {pair.item} {edit} {step.index}"
             about = {"variant": edit, "step": step.index, "was": step.text.strip()}
-            asks.append(OneAsk(Writing(name, prompt), about))
+            asks.append(ItemPrompt(Writing(name, prompt), about))
     return asks
 
 

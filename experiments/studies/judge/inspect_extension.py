@@ -39,14 +39,14 @@ from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 from inspect_ai.util import collect
 from pydantic import TypeAdapter
 
-from faithscope.experiments.analysis.verdicts import ChainVerdict, said_of, verdict_of
+from faithscope.experiments.analysis.verdicts import ChainVerdict, meaning_of, verdict_of
 from faithscope.experiments.config.base import ConfigError, named
 from faithscope.experiments.data.given.fine_cot import FINE_COT, UNFAITHFUL
 from faithscope.experiments.data.given.inspect_log import chain_of_sample
 from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judging import judged_record
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.engine.traces.sections import CutConfig
@@ -314,23 +314,23 @@ async def _judged(
     asks = list(asks_of(chain, form))
     if not asks:
         return ChainVerdict("no_steps"), [], []
-    answered = await collect(*(_reply(model, one, attempts) for one in asks))
+    answered = await collect(*(_reply(model, prompt, attempts) for prompt in asks))
     records = [record for record, _ in answered]
     verdict = verdict_of(form.judged, records, form.form.verdict_field.high)
     return verdict, records, [message for _, said in answered for message in said]
 
 
 async def _reply(
-    model: Model, one: OneAsk, attempts: int
+    model: Model, prompt: ItemPrompt, attempts: int
 ) -> tuple[dict[str, Any], list[ChatMessage]]:
-    said = messages(one.ask, requested(one.ask))
+    said = messages(prompt.ask, requested(prompt.ask))
     for _ in range(attempts):
         output = await model.generate(said)
-        reply = from_output(one.ask, output)
+        reply = from_output(prompt.ask, output)
         if reply.outcome != "unparsed":
             break
     message = ChatMessageAssistant(content="") if output.empty else output.message
-    return judged_record(one, reply), [*said, message]
+    return judged_record(prompt, reply), [*said, message]
 
 
 def _beside(form: TaskForm, verdict: ChainVerdict, records: Sequence[Record]) -> dict[str, Any]:
@@ -344,7 +344,7 @@ def _beside(form: TaskForm, verdict: ChainVerdict, records: Sequence[Record]) ->
                 "step": r["step"],
                 "outcome": r["outcome"],
                 "verdict": r["verdict"],
-                **said_of(form.judged, r, form.form.verdict_field.high)._asdict(),
+                **meaning_of(form.judged, r, form.form.verdict_field.high)._asdict(),
             }
             for r in records
         ],

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from faithscope.experiments.engine.forms import TaskForm
 from faithscope.experiments.engine.forms.lines import as_lines
-from faithscope.experiments.engine.forms.tasks import OneAsk, Shown
+from faithscope.experiments.engine.forms.tasks import ChainView, ItemPrompt
 from faithscope.experiments.engine.models.judging import Case
 from faithscope.experiments.studies.judge.chains import JudgedChain
 from faithscope.interp.errors import UserError
@@ -24,7 +24,7 @@ def cases(forms: Iterable[TaskForm], chains: Iterable[JudgedChain]) -> Iterator[
             yield Case(form, form.form.name, chain.id, chain, about, asks, decides)
 
 
-def asks_of(chain: JudgedChain, form: TaskForm) -> Iterator[OneAsk]:
+def asks_of(chain: JudgedChain, form: TaskForm) -> Iterator[ItemPrompt]:
     """The asks of one form about one chain; none for a chain without a counted step.
 
     Raises:
@@ -34,7 +34,7 @@ def asks_of(chain: JudgedChain, form: TaskForm) -> Iterator[OneAsk]:
         return
     steps = [text.strip() for text in chain.steps]
     before = lambda i: as_lines(step for step in steps[:i] if step)  # noqa: E731
-    shown = Shown(chain.question, steps, chain.places, chain.text, before)
+    shown = ChainView(chain.question, steps, chain.places, chain.text, before)
     try:
         yield from form.judged.asks(form.form, shown, chain.id)
     except UserError as error:

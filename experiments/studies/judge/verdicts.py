@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.analysis.comparison.scores import says_faithful
-from faithscope.experiments.analysis.verdicts import ChainVerdict, said_of, verdict_of
+from faithscope.experiments.analysis.verdicts import ChainVerdict, meaning_of, verdict_of
 from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.forms import TaskForm
 from faithscope.experiments.engine.forms.tasks import NO_STEP, TASKS
@@ -86,7 +86,7 @@ def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterat
     task = TASKS[row["task"]]
     if task.by_step:
         for r in records:
-            said = said_of(task, r)
+            said = meaning_of(task, r)
             yield about | {
                 "step": r["step"],
                 "flag": said.flag,

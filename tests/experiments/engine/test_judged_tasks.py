@@ -11,12 +11,18 @@ from faithscope.experiments.analysis.verdicts import UNCERTAIN, verdict_of
 from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.engine.forms import Task, trace_forms
 from faithscope.experiments.engine.forms.lines import as_lines
-from faithscope.experiments.engine.forms.tasks import NO_STEP, NOTHING_BEFORE, TASKS, Said, Shown
+from faithscope.experiments.engine.forms.tasks import (
+    NO_STEP,
+    NOTHING_BEFORE,
+    TASKS,
+    ChainView,
+    Verdict,
+)
 from faithscope.experiments.engine.models.judging import Case, of_cases, put_to
 from faithscope.probes.judge.form import Reply
 
 STEPS = ("He has 2 pens.", "Hm.", "He buys 3 more.", "So 5.")
-CHAIN = Shown("How many?", STEPS, (0, 2, 3), "\n".join(STEPS), lambda i: as_lines(STEPS[:i]))
+CHAIN = ChainView("How many?", STEPS, (0, 2, 3), "\n".join(STEPS), lambda i: as_lines(STEPS[:i]))
 
 
 def test_a_form_file_may_name_every_task_and_no_other() -> None:
@@ -52,19 +58,19 @@ def test_localisation_numbers_the_judged_steps_alone() -> None:
 @pytest.mark.parametrize(
     ("task", "verdict", "p", "said"),
     [
-        ("detection", 0, (), Said(True, 1.0)),
-        ("detection", 1, (0.25, 0.75), Said(False, 0.25)),
-        ("step_judge", 1, (), Said(False, 0.0)),
-        ("localisation", NO_STEP, (), Said(False, 0.0)),
-        ("localisation", 2, (0.1, 0.2, 0.3, 0.4), Said(True, 0.9)),
-        ("faithful_judge", 0, (0.3, 0.1, 0.6), Said(True, 0.75)),
-        ("faithful_judge", 2, (0.1, 0.1, 0.8), Said()),
-        ("coverage", 3, (), Said(None, 0.25)),
-        ("coverage", 4, (0, 0, 0.5, 0, 0.5), Said(None, 0.25)),
+        ("detection", 0, (), Verdict(True, 1.0)),
+        ("detection", 1, (0.25, 0.75), Verdict(False, 0.25)),
+        ("step_judge", 1, (), Verdict(False, 0.0)),
+        ("localisation", NO_STEP, (), Verdict(False, 0.0)),
+        ("localisation", 2, (0.1, 0.2, 0.3, 0.4), Verdict(True, 0.9)),
+        ("faithful_judge", 0, (0.3, 0.1, 0.6), Verdict(True, 0.75)),
+        ("faithful_judge", 2, (0.1, 0.1, 0.8), Verdict()),
+        ("coverage", 3, (), Verdict(None, 0.25)),
+        ("coverage", 4, (0, 0, 0.5, 0, 0.5), Verdict(None, 0.25)),
     ],
 )
 def test_verdicts_are_read_one_way(
-    task: str, verdict: int, p: tuple[float, ...], said: Said
+    task: str, verdict: int, p: tuple[float, ...], said: Verdict
 ) -> None:
     got = TASKS[task].reads(verdict, p, 4 if task == "coverage" else TASKS[task].highest or 1)
     assert got.flag == said.flag

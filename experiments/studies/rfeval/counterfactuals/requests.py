@@ -12,7 +12,7 @@ from typing import Any
 
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judges import answered, decides, writing_as
 from faithscope.experiments.engine.models.preparing import Preparing
 from faithscope.experiments.engine.units import UnitIds
@@ -138,8 +138,10 @@ class BuildWork(Preparing[Request]):
             later.append(str(self.config.counterfactual.validator))
         return dict.fromkeys(later, self.config.judge)
 
-    def record(self, item: Request, one: OneAsk, judge: str, stage: str, reply: Reply) -> Record:
+    def record(
+        self, item: Request, prompt: ItemPrompt, judge: str, stage: str, reply: Reply
+    ) -> Record:
         """Record of what writer or validator was asked, and of what came back, word for word."""
         writer, validator = (judge, None) if stage == WRITING else (None, judge)
         keys = about(item.of, None, stage, "", self.config.seed, validator)
-        return keys | {"writer": writer} | answered(one.ask, reply)
+        return keys | {"writer": writer} | answered(prompt.ask, reply)

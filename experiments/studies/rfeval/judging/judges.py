@@ -3,7 +3,7 @@ judge has read them whole; and, for `--dry-run`, the calls to APIs that are pend
 
 from __future__ import annotations
 
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.prices import spending_lines
@@ -60,17 +60,17 @@ def judging_by_step(whole: RfUnits, judge: str) -> Judging[Pair]:
     )
 
 
-def output_asks(whole: RfUnits, index: Index, pair: Pair) -> list[OneAsk]:
+def output_asks(whole: RfUnits, index: Index, pair: Pair) -> list[ItemPrompt]:
     """The asks about both outputs of a pair; none if one cannot be judged, as the pair then counts
     for nothing. In a dry run, an output that is not written yet counts as one of a few words."""
     outputs = outputs_of(index, pair, whole.config.paper_compat) or _UNWRITTEN
     if not all(output.usable for output in outputs.values()):
         return []
     ask = lambda c: output_ask(pair.model, pair.of, c, outputs[c], whole.forms[c])  # noqa: E731
-    return [OneAsk(ask(c), {"condition": c}) for c in CONDITIONS]
+    return [ItemPrompt(ask(c), {"condition": c}) for c in CONDITIONS]
 
 
-def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[OneAsk]:
+def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[ItemPrompt]:
     """What a judge is asked about the steps of a pair.
 
     None if the pair does not count as this judge has read it whole, or has more steps than the

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from faithscope.experiments.engine.forms.tasks import OneAsk
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
 from faithscope.experiments.studies.rfeval.metrics.steps import STEPS
 from faithscope.experiments.studies.rfeval.pairs import names_flaw, part_ask
@@ -67,7 +67,7 @@ def asks_of_parts(
     model: str,
     parts: Sequence[Part],
     forms: Mapping[Kind, RfForm],
-) -> list[OneAsk]:
+) -> list[ItemPrompt]:
     """Asks for the stance of every part, and for every part but an output's first whether it names
     a flaw in the one before; ids tell models, items and parts apart."""
     asks = []
@@ -75,10 +75,10 @@ def asks_of_parts(
         assert part is not None
         id = f"{model} {item.id}.{part.condition}.{part.place}"
         stance = part_ask(id, item, forms["stance"].form, part=part.said)
-        asks.append(OneAsk(stance, vars(part) | {"kind": "stance"}))
+        asks.append(ItemPrompt(stance, vars(part) | {"kind": "stance"}))
         if before is not None and before.condition == part.condition:
             flaw = part_ask(id, item, forms["flaw"].form, before=before.said, part=part.said)
-            asks.append(OneAsk(flaw, vars(part) | {"kind": "flaw"}))
+            asks.append(ItemPrompt(flaw, vars(part) | {"kind": "flaw"}))
     return asks
 
 
