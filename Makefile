@@ -1,6 +1,7 @@
 # make demo       install what it runs, then run configs/quickstart.yaml; ends with the report's path
 # make test       install the rest, then the fast tests
 # make test-all   ... and the slow ones
+# make test-changed ... only those that a change since BASE can touch
 # make test-slurm ... those on a real Slurm alone, which is installed (Debian, as root)
 # make lint       ruff and pyright
 # make docs       install the extra `docs`, then build the documentation; ends with its path
@@ -10,12 +11,14 @@
 # PYTHON=python3.12   another interpreter
 # PIP_ARGS=...        more for pip, e.g. an index that has torch without CUDA
 # WORKERS=4           processes that run tests
+# BASE=main           the commit since which `make test-changed` looks for changes
 #
 # Packages are installed by uv where it is on PATH, and by pip elsewhere.
 
 PYTHON ?= python3
 PIP_ARGS ?=
 WORKERS ?= 2
+BASE ?= main
 
 BIN := .venv/bin
 # What the demo runs is installed, and all that the tests need.
@@ -28,7 +31,7 @@ EXTRAS := bundled,tl,nnsight,notebook,judge,train,dev
 UV := $(shell command -v uv)
 INSTALL = $(if $(UV),$(UV) pip install --python $(BIN)/python -q,$(BIN)/python -m pip install --no-compile --disable-pip-version-check -qq) $(PIP_ARGS) -c constraints.txt
 
-.PHONY: demo test test-all test-slurm lint docs lock clean
+.PHONY: demo test test-all test-changed test-slurm lint docs lock clean
 
 demo: $(DEMO)
 	@out=$$($(BIN)/faithscope run configs/quickstart.yaml) || exit $$?; \
@@ -40,6 +43,9 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+test-changed: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python tools/changed_tests.py $(BASE) -m "not slow" -n $(WORKERS)
 
 test-slurm: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/experiments/engine/test_slurm.py
