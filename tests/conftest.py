@@ -17,6 +17,8 @@ from tiny_models import CONFIGS, NO_TREE, saved, tiny
 from faithscope.interp import scoring
 from faithscope.interp.model import Model
 
+pytest_plugins = ["processor_time"]
+
 # how long an example may take says how busy the machine is, not whether the code is right
 settings.register_profile("any_machine", deadline=None)
 settings.load_profile("any_machine")
