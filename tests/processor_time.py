@@ -11,7 +11,8 @@ from __future__ import annotations
 import resource
 import sys
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pytest
@@ -59,6 +60,16 @@ class Clock:
         return whole - self.shared
 
 
+@contextmanager
+def charged(config: pytest.Config, name: str) -> Iterator[None]:
+    """Counts a block as a shared fixture of that name: for what is made at the first use."""
+    clock = Clock()
+    try:
+        yield
+    finally:
+        config.stash[SHARED][name] += clock.stop()
+
+
 def judged(item: pytest.Item, seconds: float, imported: int) -> str:
     """What is wrong with how long a test took; "" if nothing is."""
     if item.get_closest_marker("slow") or imported > IMPORTS:
@@ -85,12 +96,8 @@ def pytest_fixture_setup(
 ) -> Generator[None, Any, Any]:
     if fixturedef.scope == "function":
         return (yield)
-    clock = Clock()
-    try:
+    with charged(request.config, f"{fixturedef.baseid}::{fixturedef.argname}"):
         return (yield)
-    finally:
-        name = f"{fixturedef.baseid}::{fixturedef.argname}"
-        request.config.stash[SHARED][name] += clock.stop()
 
 
 @pytest.hookimpl(wrapper=True)

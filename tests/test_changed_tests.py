@@ -11,6 +11,7 @@ def reaches(test: str, *changed: str) -> bool:
     return {ROOT / name for name in changed} <= all_reached(ROOT / "tests" / test)
 
 
+@pytest.mark.takes("the first case parses every file that it reaches")
 @pytest.mark.parametrize(
     ("test", "changed"),
     [
@@ -21,7 +22,7 @@ def reaches(test: str, *changed: str) -> bool:
         ("experiments/test_interactive.py", "experiments/engine/traces/interactive.py"),
         # by names in its own config, in a helper's and in a shipped one
         ("experiments/engine/test_sampled_steps.py", "probes/filler.py"),
-        ("experiments/studies/rfeval/test_rfeval_run.py", "experiments/studies/rfeval/__init__.py"),
+        ("experiments/studies/rfeval/test_rfeval_run.py", "experiments/studies/rfeval/page.py"),
         ("experiments/test_cli.py", "configs/quickstart.yaml"),
         # a run that names no study is of the one without a name
         ("experiments/engine/test_bad_input.py", "experiments/studies/slrc/__init__.py"),

@@ -137,6 +137,8 @@ def reached(path: Path) -> frozenset[Path]:
     is_side = path.relative_to(ROOT).parts[0] in SIDES
     if path.suffix == ".py" and path != REGISTRY:
         found |= _imported(path)
+    if path.name == "__init__.py" and path.parent.parent == STUDIES:
+        found |= set(path.parent.glob("*.py"))  # its parts are found by their names
     if is_side:
         found |= {c for c in _conftests(path) if _fixtures(c) & _identifiers(path)}
         found |= _configs_named(path)
