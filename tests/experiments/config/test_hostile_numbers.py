@@ -26,6 +26,7 @@ def test_a_number_beyond_all_measure_is_refused(options: list[str], why: str) ->
     assert why in refused("run", "quickstart", "--dry-run", *options)
 
 
+@pytest.mark.slow
 def test_a_batch_may_be_larger_than_all_there_is(tmp_path: Path) -> None:
     """Time and memory used to grow with the configured batch size."""
     path = write(tmp_path, data={"limit": 1}, generation={"batch_size": 10**12})

@@ -119,6 +119,7 @@ def test_auroc_brier_and_reliability_against_scikit_learn():
     assert row["ece"] == pytest.approx(weighted)
 
 
+@pytest.mark.slow
 def test_the_interval_of_auroc_is_that_of_drawing_chains():
     table, truth, p = scored(30)
     chains = table["chain"].to_numpy()

@@ -400,6 +400,7 @@ def demand_in(told: str) -> str | None:
     return next(g for g in found.groups() if g) if found else None
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_of_many_and_of_none(tmp_path: Path) -> None:
     parts = []
     for judge, follows in (("openai/gpt-4.1", 0.2), ("vllm/Qwen/Qwen2.5", 0.9), ("mute", math.nan)):
