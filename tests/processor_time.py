@@ -21,7 +21,7 @@ SECONDS = 1.0
 """A fast test that takes longer is marked `takes(reason)`, or is slow."""
 FAILS_FROM = 3 * SECONDS
 """What fails a fast test: a loaded machine does not take three times as long."""
-REASONED = 30.0
+REASONED = 40.0
 """What fails a test that has a reason."""
 IMPORTS = 20
 """A test during which more modules were imported is not judged: whichever test comes first pays for

@@ -98,7 +98,7 @@ def signalled(
         while process.poll() is None and not reached():
             assert time.monotonic() < deadline, "that was never reached"
             # while libraries are imported there is nothing to miss
-            time.sleep(0.001 if run_dir.exists() else 0.05)
+            time.sleep(0.004 if run_dir.exists() else 0.05)
     finally:
         process.send_signal(sent)
         out, err = process.communicate(timeout=PATIENCE)

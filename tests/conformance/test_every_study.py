@@ -217,6 +217,7 @@ def test_parts_in_folders_of_their_own_are_joined(
         assert outputs(joined) == outputs(undisturbed)
 
 
+@pytest.mark.takes("two processes are killed, and a third run ends what they began")
 @every_study_in_time
 def test_after_a_signal_in_every_stage_nothing_is_lost_or_doubled(
     case: Case, undisturbed: Path, here: Setting, capfd: pytest.CaptureFixture[str]

@@ -76,6 +76,7 @@ def test_logs_of_inspect_are_read_back_without_loss(undisturbed: Path, tmp_path:
             assert result.scored_samples + result.unscored_samples == len(log.samples)
 
 
+@pytest.mark.slow
 @of_chains
 def test_datasets_are_loaded_from_the_folder(undisturbed: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")
@@ -161,7 +162,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
     pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")
     from huggingface_hub import constants
 
-    run, folder = undisturbed_of("judge"), tmp_path / "data"
+    run, folder = undisturbed_of("slrc"), tmp_path / "data"
     push = ["export", str(run), "--as", "dataset", "--out", str(folder), "--push", "me/mine"]
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_TOKEN", "hf_planted")
@@ -181,7 +182,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
 def test_what_cannot_be_exported_is_named(
     undisturbed_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    run = undisturbed_of("judge")
+    run = undisturbed_of("slrc")
     said = refused("export", str(run), "--as", "inspct")
     assert "cannot export as 'inspct'; did you mean 'inspect'?" in said
     pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from test_engine import bushy, gap
+from families import bushy, gap
 from tiny_models import tiny
 
 from faithscope.interp.edits import Knockout

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import bushy
+from families import bushy, gap
 from tiny_models import CONFIGS, tiny
 
 from faithscope.interp import flex, prefill
@@ -10,10 +10,6 @@ from faithscope.interp.continuation import continue_one_by_one
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
-
-
-def gap(a: torch.Tensor, b: torch.Tensor) -> float:
-    return float((a - b).abs().max())
 
 
 def skip_without_flex(model: Model, execution: str) -> None:

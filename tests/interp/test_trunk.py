@@ -10,7 +10,6 @@ import emulated_devices
 import pytest
 import torch
 from families import bushy
-from test_floor import LABELS
 from tiny_configs import byte_tokenizer
 from tiny_models import WINDOWED, random_weights, tiny
 
@@ -20,6 +19,8 @@ from faithscope.interp.keyvalues import KeyValues, Spilled
 from faithscope.interp.leads import WATCHED
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
+
+LABELS = [[1, 2], [1, 3, 4], [9]]
 
 
 @contextmanager

@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 from bad_input import refused, write
+from hostile_inputs import NUMBERS
 
 from faithscope.experiments.cli import execute
-
-NUMBERS = [
-    (["--shard", f"1/{'9' * 5000}"], "--shard 1/9999"),
-    (["--set", "report.bootstrap=1000000000000"], "report.bootstrap: must be at most"),
-    (["--set", f"data.limit={10**22}"], "data.limit: must be at most"),
-    (["--set", f"data.limit={10**9}"], "data.limit: must be at most 1,000,000"),
-    (["--set", f"slrc.shuffles={10**9}"], "slrc.shuffles: must be at most 10000"),
-    (["--set", f"seed={2**32}"], "seed: must be at most 4294967295"),
-    (["--set", "generation.temperature=.inf"], "temperature: must be a finite number"),
-    (["--set", "generation.temperature=.nan"], "temperature: must be a finite number"),
-]
 
 
 @pytest.mark.parametrize(("options", "why"), NUMBERS)

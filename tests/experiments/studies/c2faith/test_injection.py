@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from c2_runs import shown
 from fault_server import KEY, FaultServer, says
-from test_c2_show import shown
 
 import faithscope
 from faithscope.experiments.analysis.picture import save, svg
