@@ -48,7 +48,15 @@ def tree_model(request: pytest.FixtureRequest) -> Model:
     return tiny(request.param)
 
 
-@pytest.fixture(scope="session", params=NO_TREE)
+LOOPS = {"falcon", "gptj", "qwen3_next"}
+"""Fast families among those that the forest cannot serve: other attention, and linear attention.
+Scans of state-space layers take seconds on a CPU."""
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(f, marks=[] if f in LOOPS else pytest.mark.slow) for f in NO_TREE],
+)
 def loop_model(request: pytest.FixtureRequest) -> Model:
     return tiny(request.param)
 

@@ -174,6 +174,7 @@ def test_the_rule_sees_imports_inside_functions(tmp_path: Path) -> None:
     assert [room_of(name) for _, name in found] == [PACKAGE, "probes"]
 
 
+@pytest.mark.slow
 def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
     # a user may keep an own experiments/ in the working folder
     for name in MAY_IMPORT:

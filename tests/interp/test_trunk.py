@@ -111,6 +111,7 @@ def test_likelihoods_begin_where_the_pack_before_left_off():
         assert a.log_probs == pytest.approx(b.log_probs, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_trunk_over_the_budget_lies_in_the_cpus_memory(monkeypatch):
     emulated_devices.require()
     spilled: list[KeyValues] = []

@@ -120,7 +120,6 @@ def test_forest_and_loop_give_the_same_records(llama, records):
         assert by_forest["trie_tokens"] < by_forest["naive_tokens"]
 
 
-@pytest.mark.in_time(2)
 def test_a_model_without_a_tree_is_measured_by_the_loop_and_says_so(loop_model):
     settings = SlrcSettings(framings=("prefix",), edits=("remove",), shuffles=1, answer_tokens=2)
     for r in slrc(loop_model, written(loop_model), asking(), settings):
