@@ -68,7 +68,7 @@ def check_small_packs(model: Model) -> None:
         assert torch.allclose(branch.logits, alone.logits, atol=1e-4)
 
 
-@pytest.mark.in_time(5)
+@pytest.mark.in_time(2)
 def test_small_packs_answer_as_sequences_alone(tree_model: Model):
     check_small_packs(tiny(tree_model.name.removeprefix("tiny:")))
 
