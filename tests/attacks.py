@@ -47,14 +47,10 @@ sys.path[:0] = [str(p) for p in (ROOT, ROOT / "tools", ROOT / "benchmarks", TEST
 sys.path[:0] = [str(TESTS / folder) for folder in FOLDERS]
 os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "OPENAI_API_KEY": "sk-planted"}
 
+import hostile_inputs  # noqa: E402
 import pandas as pd  # noqa: E402
 import reference  # noqa: E402
 import run_folders  # noqa: E402
-import test_bad_data  # noqa: E402
-import test_bad_input  # noqa: E402
-import test_hostile_models  # noqa: E402
-import test_hostile_numbers  # noqa: E402
-import test_hostile_yaml  # noqa: E402
 import yaml  # noqa: E402
 from bad_input import asking, said_by, write  # noqa: E402
 from broken_models import random_llama  # noqa: E402
@@ -182,14 +178,14 @@ Given = Callable[[Path], tuple[Sequence[str], Sequence[str]]]
 
 def _inputs() -> Iterator[tuple[str, str, Given]]:
     """Yields (group, name, input) for every bad input."""
-    for text, parts in test_bad_input.CONFIGS:
+    for text, parts in hostile_inputs.CONFIGS:
         yield "config", text, lambda at, t=text, p=parts: ([_config(at, t)], ["x.yaml", *p])
-    for text, why in test_hostile_yaml.TEXTS:
+    for text, why in hostile_inputs.TEXTS:
         yield "config", why, lambda at, t=text, w=why: ([_text(at, t)], ["x.yaml", w])
-    for value in test_hostile_yaml.OVERRIDES:
+    for value in hostile_inputs.OVERRIDES:
         given = ["quickstart", "--dry-run", "--set", f"seed={value}"]
         yield "override", ascii(value)[:30], lambda _, g=given: (g, ["--set seed", "not YAML"])
-    for options, why in test_hostile_numbers.NUMBERS:
+    for options, why in hostile_inputs.NUMBERS:
         given = ["quickstart", "--dry-run", *options]
         yield "override", " ".join(options)[:60], lambda _, g=given, w=why: (g, [w])
     for study in reference._studies():
@@ -198,19 +194,19 @@ def _inputs() -> Iterator[tuple[str, str, Given]]:
             key = cell.strip("`")
             given = [config, "--dry-run", "--set", f"{key}=[[[]]]"]
             yield "value of a key", f"{study.name}: {key}", lambda _, g=given, k=key: (g, [k])
-    for name, (suffix, content, parts) in test_bad_data.CASES.items():
+    for name, (suffix, content, parts) in hostile_inputs.CASES.items():
         file = f"mine.{suffix}" if suffix else "mine"
         yield "data", name, lambda at, f=file, c=content, p=parts: (_data(at, f, c, "own"), p)
-    for task, row, part in test_bad_data.ROWS:
-        content = test_bad_data.lines(row)
+    for task, row, part in hostile_inputs.ROWS:
+        content = hostile_inputs.lines(row)
         yield (
             "data",
             f"{task}: {part}",
             lambda at, c=content, t=task, p=part: (_data(at, "mine.jsonl", c, t), ["line 1", p]),
         )
-    for make, part in test_bad_input.MODELS:
+    for make, part in hostile_inputs.MODELS:
         yield "model", part, lambda at, m=make, p=part: ([_model(at, m)], [p])
-    for template, why in test_hostile_models.TEMPLATES:
+    for template, why in hostile_inputs.TEMPLATES:
         yield "model", template, lambda at, t=template, w=why: ([_templated(at, t)], [w])
     meta = ["quickstart", "--set", "model.device=meta"]
     yield "model", "model.device=meta", lambda at: ([*meta, "--set", f"out={at}"], ["meta"])

@@ -17,6 +17,8 @@ from tiny_models import CONFIGS, NO_TREE, saved, tiny
 from faithscope.interp import scoring
 from faithscope.interp.model import Model
 
+pytest_plugins = ["processor_time"]
+
 # how long an example may take says how busy the machine is, not whether the code is right
 settings.register_profile("any_machine", deadline=None)
 settings.load_profile("any_machine")
@@ -46,7 +48,15 @@ def tree_model(request: pytest.FixtureRequest) -> Model:
     return tiny(request.param)
 
 
-@pytest.fixture(scope="session", params=NO_TREE)
+LOOPS = {"falcon", "gptj", "qwen3_next"}
+"""Fast families among those that the forest cannot serve: other attention, and linear attention.
+Scans of state-space layers take seconds on a CPU."""
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(f, marks=[] if f in LOOPS else pytest.mark.slow) for f in NO_TREE],
+)
 def loop_model(request: pytest.FixtureRequest) -> Model:
     return tiny(request.param)
 

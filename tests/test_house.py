@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ast
 import graphlib
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
+import house
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = "faithscope"
+from imports import PACKAGE, ROOT, file_of, names
 
 MAY_IMPORT = {
     "interventions": {"interventions"},
@@ -38,36 +35,11 @@ READS_OTHERS = {"compare"}
 HEAVY = {"torch", "transformers"}
 
 
-def names(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (line, imported name) of all imports of a file, `a.b` for `from a import b`."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            # "." is the file's own folder, ".." the one above, as a path and as a module
-            above = path.parents[node.level - 1].relative_to(ROOT).parts if node.level else ()
-            start = (*((PACKAGE, *above) if node.level else ()), *filter(None, [node.module]))
-            yield from ((node.lineno, ".".join((*start, alias.name))) for alias in node.names)
-
-
 def room_of(module: str) -> str:
     """The room of a module: `interp` of `faithscope.interp.load`, else its top-level package."""
     package, _, rest = module.partition(".")
     room = rest.partition(".")[0]
     return room if package == PACKAGE and room in MAY_IMPORT else package
-
-
-def file_of(name: str) -> Path | None:
-    """The file of a module of this package, or of the module that holds a name; None for others."""
-    parts = name.split(".")
-    if parts.pop(0) != PACKAGE:
-        return None
-    for n in (len(parts), len(parts) - 1):
-        path = ROOT.joinpath(*parts[:n])
-        for file in (path.with_suffix(".py"), path / "__init__.py"):
-            if n and file.is_file():
-                return file
-    return None
 
 
 def breaches(package: str, forbidden: set[str]) -> list[str]:
@@ -202,6 +174,7 @@ def test_the_rule_sees_imports_inside_functions(tmp_path: Path) -> None:
     assert [room_of(name) for _, name in found] == [PACKAGE, "probes"]
 
 
+@pytest.mark.slow
 def test_folders_of_the_same_names_shadow_nothing(tmp_path: Path) -> None:
     # a user may keep an own experiments/ in the working folder
     for name in MAY_IMPORT:
@@ -297,13 +270,24 @@ def test_test_files_have_names_of_their_own() -> None:
     assert len(names) == len(set(names))
 
 
+TAKE_FROM_TESTS = ("tests/experiments/studies/rfeval/", "tests/test_versions.py")
+"""Where tests still take rows and items from other tests of RFEval."""
+
+
+def test_test_files_import_no_test_files() -> None:
+    # what several tests need stands in a helper, so that a test can be moved or deleted alone
+    naming = [
+        f"{where}:{line} imports {name}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if not (where := path.relative_to(ROOT).as_posix()).startswith(TAKE_FROM_TESTS)
+        for line, name in names(path)
+        if name.startswith("test_")
+    ]
+    assert naming == []
+
+
 def test_every_room_keeps_its_budget() -> None:
     """A feature that needs more lines raises the budget of its room in `tools/house.py`."""
-    spec = importlib.util.spec_from_file_location("house", ROOT / "tools" / "house.py")
-    assert spec is not None
-    assert spec.loader is not None
-    house = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(house)
     sizes = house.rooms()
     assert sizes.keys() == house.BUDGETS.keys()
     assert {room: n for room, n in sizes.items() if n > house.BUDGETS[room]} == {}

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from broken_chain import CHAIN
 from planted_traces import ASKING, asking_of, planted
-from test_broken_step import CHAIN
+from sample_trace import asking, written
 from test_rfeval_inside import outputs
 from test_rfeval_prompts import TABLE
-from test_slrc import asking, written
 from tiny_models import DEVICE, tiny
 
 from faithscope.experiments.data import answers, choices

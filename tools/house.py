@@ -1,8 +1,10 @@
 """How large each room is, and its budget: `python tools/house.py`.
 
-Lines of Python and templates, blank lines and docstrings among them. `tests/test_house.py` fails
-where a room is over its budget: whoever adds a feature raises the budget in the same commit, and so
-says what the feature costs. A room that has shrunk gets a smaller budget.
+Lines of Python and templates, of scripts and styles of pages, and of tables and settings that ship
+as files, blank lines and docstrings among them: a room does not shrink by what moves from code into
+data. `tests/test_house.py` fails where a room is over its budget: whoever adds a feature raises the
+budget in the same commit, and so says what the feature costs. A room that has shrunk gets a smaller
+budget.
 """
 
 from __future__ import annotations
@@ -15,29 +17,31 @@ BUDGETS = {
     "interp": 11_500,
     "interventions": 3_000,
     "probes": 10_900,
-    FIRST_FLOOR: 78_350,
-    "experiments/analysis": 13_150,
+    FIRST_FLOOR: 84_000,
+    "experiments/analysis": 14_900,
     "experiments/cli": 2_450,
     "experiments/config": 1_500,
-    "experiments/data": 8_300,
-    "experiments/engine": 10_250,
-    "experiments/studies": 42_650,
-    "experiments/studies/c2faith": 7_450,
+    "experiments/data": 8_750,
+    "experiments/engine": 10_450,
+    "experiments/studies": 45_950,
+    "experiments/studies/c2faith": 8_100,
     "experiments/studies/compare": 2_500,
-    "experiments/studies/faithcot": 3_500,
+    "experiments/studies/faithcot": 4_300,
     "experiments/studies/judge": 1_850,
-    "experiments/studies/rfeval": 13_400,
-    "experiments/studies/slrc": 11_250,
+    "experiments/studies/rfeval": 14_850,
+    "experiments/studies/slrc": 11_700,
     "experiments/studies/training": 2_850,
-    "tests": 60_700,
+    "tests": 61_700,
 }
 """Room -> most lines; every room has one."""
+COUNTED = ("py", "jinja", "js", "css", "csv", "yaml")
+"""Endings of the files whose lines count."""
 FILES_IN_A_FOLDER = 22
 
 
 def lines(folder: Path) -> int:
-    """Number of lines of all Python files and templates below a folder."""
-    files = [p for suffix in ("py", "jinja") for p in folder.rglob(f"*.{suffix}")]
+    """Number of lines of all files below a folder that count."""
+    files = [p for suffix in COUNTED for p in folder.rglob(f"*.{suffix}")]
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
 
 

@@ -12,11 +12,12 @@ import base64
 import io
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jupytext
-from nbclient import NotebookClient
-from nbformat import NotebookNode
 from PIL import Image
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -27,6 +28,9 @@ MINUTES = 60
 
 def executed(script: Path, minutes: int = MINUTES) -> NotebookNode:
     """The notebook of a script, run from top to bottom in a fresh kernel."""
+    import jupytext
+    from nbclient import NotebookClient
+
     notebook = jupytext.read(script)
     resources = {"metadata": {"path": str(script.parent)}}
     return NotebookClient(
@@ -66,6 +70,8 @@ def shows(output: NotebookNode) -> bool:
 
 
 def main(names: list[str]) -> None:
+    import jupytext
+
     scripts = [NOTEBOOKS / f"{Path(n).stem}.py" for n in names] or sorted(NOTEBOOKS.glob("*.py"))
     for script in scripts:
         jupytext.write(storable(executed(script)), script.with_suffix(".ipynb"))

@@ -18,6 +18,7 @@ sys.path.insert(0, str(HERE))
 import toy  # noqa: E402
 from cases import CASES, Case, Setting, asked, models, run_folder, serves  # noqa: E402
 from fault_server import KEY, FaultServer  # noqa: E402
+from processor_time import charged  # noqa: E402
 
 from faithscope.experiments.cli import execute  # noqa: E402
 from faithscope.experiments.config.study import register  # noqa: E402
@@ -48,14 +49,17 @@ def here(tmp_path: Path, tiny_models: dict[str, str]) -> Setting:
 
 @pytest.fixture(scope="session")
 def undisturbed_of(
-    tiny_models: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    tiny_models: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> Callable[[str], Path]:
     done: dict[str, Path] = {}
 
     def run_of(study: str) -> Path:
         if study not in done:
             path = CASES[study].here(Setting(tmp_path_factory.mktemp(study), tiny_models))
-            assert execute(["run", str(path)]) == 0
+            with charged(request.config, f"run of {study}"):
+                assert execute(["run", str(path)]) == 0
             done[study] = run_folder(path)
         return done[study]
 
@@ -70,13 +74,15 @@ def undisturbed(study: str, undisturbed_of: Callable[[str], Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def undisturbed_api_of(
-    tiny_models: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    tiny_models: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> Callable[[str], tuple[Path, Counter[str]]]:
     done: dict[str, tuple[Path, Counter[str]]] = {}
 
     def run_of(study: str) -> tuple[Path, Counter[str]]:
         if study not in done:
-            with FaultServer() as server:
+            with FaultServer() as server, charged(request.config, f"run of {study} over an API"):
                 server.default = [serves(CASES[study])]
                 folder = tmp_path_factory.mktemp(f"{study}_api")
                 path = CASES[study].over_api(Setting(folder, tiny_models, server.url))

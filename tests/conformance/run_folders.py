@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from cases import CASES
+from cases import CASES, run_folder
 
 from faithscope.experiments.engine.units import API_REPLIES, Key, read_unit
 
@@ -24,11 +24,19 @@ CLOCKS = re.compile(r"seconds|hours|per_second")
 PROGRAM = "import sys; sys.path[:0] = {path!r}; import conftest; from faithscope.experiments.cli"
 PROGRAM += " import main; main(['run', {config!r}])"
 
+
+def _fast(*studies: str) -> pytest.MarkDecorator:
+    marked = [pytest.param(s, marks=[] if s in studies else pytest.mark.slow) for s in CASES]
+    return pytest.mark.parametrize("study", marked)
+
+
 every_study = pytest.mark.parametrize("study", CASES)
-every_study_in_time = pytest.mark.parametrize(
-    "study", [pytest.param(s, marks=[] if s == "toy" else pytest.mark.slow) for s in CASES]
-)
-"""The toy in every run of the tests, the others in those that may take long."""
+"""For what needs no run."""
+every_run = _fast("toy", "slrc")
+"""For what reads the run that all tests share: of the toy and of one real study, and of the others
+in tests that may take long."""
+every_study_in_time = _fast("toy")
+"""For what makes runs of its own: of the toy, and of the others in tests that may take long."""
 
 
 def outputs(run_dir: Path) -> dict[str, str]:
@@ -76,6 +84,7 @@ def signalled(
     """Start a run and send it a signal once something is reached; none where it is over before."""
     # other folders of tests have a conftest, too
     folders = [str(Path(__file__).parent), *filter(None, sys.path)]
+    run_dir = run_folder(path)
     program = PROGRAM.format(path=folders, config=str(path))
     process = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -88,7 +97,8 @@ def signalled(
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and not reached():
             assert time.monotonic() < deadline, "that was never reached"
-            time.sleep(0.001)
+            # while libraries are imported there is nothing to miss
+            time.sleep(0.004 if run_dir.exists() else 0.05)
     finally:
         process.send_signal(sent)
         out, err = process.communicate(timeout=PATIENCE)

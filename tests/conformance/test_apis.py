@@ -16,7 +16,15 @@ import faithcot_runs
 import rf_runs
 from cases import API, CASES, CONNECTIONS, Case, Setting, asked, run_folder, serves
 from fault_server import KEY, FaultServer, Handler, fails
-from run_folders import every_study, every_study_in_time, keys, outputs, planned, signalled
+from run_folders import (
+    every_run,
+    every_study,
+    every_study_in_time,
+    keys,
+    outputs,
+    planned,
+    signalled,
+)
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
@@ -49,7 +57,7 @@ def test_a_dry_run_prices_what_is_not_asked(
     assert not run_folder(path).exists()
 
 
-@every_study
+@every_run
 def test_every_call_is_made_once_and_counted_and_its_key_is_kept_nowhere(
     undisturbed_api: tuple[Path, Counter[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,7 +168,7 @@ def test_a_part_that_a_budget_stopped_goes_on_where_its_replies_lie(
 
 
 @pytest.mark.slow
-@every_study
+@every_run
 def test_after_kills_only_what_was_on_its_way_is_asked_again(
     case: Case, undisturbed_api: tuple[Path, Counter[str]], over_api: Setting, server: FaultServer
 ) -> None:

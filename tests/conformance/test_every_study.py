@@ -16,6 +16,7 @@ from browser import browser
 from cases import CASES, Case, Setting, run_folder
 from pages import faults
 from run_folders import (
+    every_run,
     every_study,
     every_study_in_time,
     half_written,
@@ -47,7 +48,7 @@ def test_every_registered_study_has_a_case() -> None:
     assert set(CASES) == set(STUDIES) - HELD_ELSEWHERE
 
 
-@every_study
+@every_run
 def test_every_unit_is_stored_once(case: Case, undisturbed: Path) -> None:
     stored = keys(undisturbed)
     assert {key[0] for key in stored} >= {s.replace("traces", "trace") for s in case.stages[:1]}
@@ -69,7 +70,7 @@ def test_a_dry_run_leaves_nothing(
     assert not run_folder(path).exists()
 
 
-@every_study
+@every_run
 def test_what_is_done_is_not_done_again(
     undisturbed: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,7 +84,7 @@ def test_what_is_done_is_not_done_again(
     assert "complete" in capfd.readouterr().out
 
 
-@every_study
+@every_run
 def test_it_opens_where_its_models_are_not(
     undisturbed: Path, tiny_models: dict[str, str], tmp_path: Path
 ) -> None:
@@ -109,7 +110,7 @@ def test_it_opens_where_its_models_are_not(
 
 
 @pytest.mark.slow
-@every_study
+@every_run
 def test_a_report_needs_neither_data_nor_prompts(undisturbed: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(undisturbed, tmp_path / "moved"))
     shutil.rmtree(moved / "tables")
@@ -119,8 +120,7 @@ def test_a_report_needs_neither_data_nor_prompts(undisturbed: Path, tmp_path: Pa
     assert outputs(moved) == outputs(undisturbed)
 
 
-@pytest.mark.in_time(2)
-@every_study
+@every_study_in_time
 def test_its_scores_can_be_compared(study: str, undisturbed: Path, tmp_path: Path) -> None:
     if study == "toy":
         assert "has no scores of traces to compare" in refused(
@@ -145,10 +145,7 @@ def test_its_scores_can_be_compared(study: str, undisturbed: Path, tmp_path: Pat
         assert all(len(of["values"]) <= len(record["steps"]) for of in record["credits"])
 
 
-every_page = pytest.mark.parametrize("study", list(CASES))
-
-
-@every_page
+@every_run
 def test_the_page_is_well_formed_and_holds_nothing_that_its_policy_refuses(
     undisturbed: Path,
 ) -> None:
@@ -162,7 +159,7 @@ BEYOND = """[...document.querySelectorAll("table.verdicts")].flatMap(
 
 
 @pytest.mark.slow
-@every_page
+@every_run
 def test_a_browser_draws_all_of_the_page(undisturbed: Path, tmp_path: Path) -> None:
     with browser(tmp_path / "profile") as chromium:
         for width, scheme in itertools.product((1440, 800), ("light", "dark")):
@@ -176,7 +173,7 @@ def test_a_browser_draws_all_of_the_page(undisturbed: Path, tmp_path: Path) -> N
             assert dark == (scheme == "dark")
 
 
-@every_study
+@every_run
 def test_another_config_is_refused(undisturbed: Path) -> None:
     before = lines(undisturbed)
     (path,) = undisturbed.parents[1].glob("*.yaml")
@@ -220,6 +217,7 @@ def test_parts_in_folders_of_their_own_are_joined(
         assert outputs(joined) == outputs(undisturbed)
 
 
+@pytest.mark.takes("two processes are killed, and a third run ends what they began")
 @every_study_in_time
 def test_after_a_signal_in_every_stage_nothing_is_lost_or_doubled(
     case: Case, undisturbed: Path, here: Setting, capfd: pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ import pytest
 import toy
 from bad_input import refused
 from cases import CASES
-from run_folders import every_study
+from run_folders import every_run
 
 from faithscope import load_run
 from faithscope.experiments.analysis.exports import hub_dataset
@@ -28,8 +28,14 @@ from faithscope.experiments.engine.outputs import sources
 from faithscope.experiments.engine.tallies.input_report import unused_columns
 from faithscope.interp.errors import UserError
 
-of_chains = pytest.mark.parametrize("study", sorted(set(CASES) - {toy.STUDY.name}))
-"""Every study whose items are chains."""
+of_chains = pytest.mark.parametrize(
+    "study",
+    [
+        pytest.param(study, marks=[] if study == "slrc" else pytest.mark.slow)
+        for study in sorted(set(CASES) - {toy.STUDY.name})
+    ],
+)
+"""Every study whose items are chains; one real study in every run of the tests."""
 
 
 def by_place(chains: list[GivenChain]) -> list[dict[str, Any]]:
@@ -70,7 +76,7 @@ def test_logs_of_inspect_are_read_back_without_loss(undisturbed: Path, tmp_path:
             assert result.scored_samples + result.unscored_samples == len(log.samples)
 
 
-@pytest.mark.in_time(2)
+@pytest.mark.slow
 @of_chains
 def test_datasets_are_loaded_from_the_folder(undisturbed: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")
@@ -93,7 +99,7 @@ def test_datasets_are_loaded_from_the_folder(undisturbed: Path, tmp_path: Path) 
     assert [c.steps for c in read.chains] == [c.chain.steps for c in chains]
 
 
-@every_study
+@every_run
 def test_a_run_that_was_exported_is_still_finished(
     study: str, undisturbed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,7 +162,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
     pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")
     from huggingface_hub import constants
 
-    run, folder = undisturbed_of("judge"), tmp_path / "data"
+    run, folder = undisturbed_of("slrc"), tmp_path / "data"
     push = ["export", str(run), "--as", "dataset", "--out", str(folder), "--push", "me/mine"]
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_TOKEN", "hf_planted")
@@ -176,7 +182,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
 def test_what_cannot_be_exported_is_named(
     undisturbed_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    run = undisturbed_of("judge")
+    run = undisturbed_of("slrc")
     said = refused("export", str(run), "--as", "inspct")
     assert "cannot export as 'inspct'; did you mean 'inspect'?" in said
     pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")

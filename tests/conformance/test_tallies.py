@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cases import Case, Setting
-from run_folders import every_study
+from run_folders import every_run, every_study
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine import planfile
@@ -28,7 +28,7 @@ def test_a_dry_run_says_how_many_items_can_be_measured(
     assert 0 < can <= items
 
 
-@every_study
+@every_run
 def test_a_run_ends_with_how_many_items_are_measured(
     undisturbed: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -45,7 +45,7 @@ def test_a_run_ends_with_how_many_items_are_measured(
     assert not tally.nothing_measured
 
 
-@every_study
+@every_run
 def test_the_page_begins_with_how_many_items_are_measured(undisturbed: Path) -> None:
     text = (undisturbed / "report.html").read_text("utf-8")
     said = MEASURED.search(text)

@@ -59,3 +59,7 @@ def bushy(seed: int = 0, n: int = 9, length: int = 40) -> list[tuple[int, ...]]:
         tuple(trunk[: draw.randint(1, length)] + draw.choices(range(256), k=draw.randint(1, 12)))
         for _ in range(n)
     ]
+
+
+def gap(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float((a - b).abs().max())

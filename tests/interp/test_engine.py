@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from families import bushy
+from families import bushy, gap
 from tiny_models import CONFIGS, tiny
 
 from faithscope.interp import flex, prefill
@@ -10,10 +10,6 @@ from faithscope.interp.continuation import continue_one_by_one
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
-
-
-def gap(a: torch.Tensor, b: torch.Tensor) -> float:
-    return float((a - b).abs().max())
 
 
 def skip_without_flex(model: Model, execution: str) -> None:
@@ -126,7 +122,7 @@ def test_a_label_counts_every_token(llama: Model):
     )
 
 
-@pytest.mark.in_time(5)
+@pytest.mark.in_time(2)
 def test_a_batch_generates_what_each_prompt_would_alone(tree_model: Model):
     prompts = [s[:n] for s, n in zip(bushy(5, n=4), (3, 9, 20, 1), strict=True)]
     together = tree_model.generate(prompts, 70)

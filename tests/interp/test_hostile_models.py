@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hostile_inputs import ENDLESS, TEMPLATES
 from safetensors.torch import load_file, save_file
 
 from faithscope.interp import checkpoint, prompts
@@ -15,32 +16,7 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.loading import load, load_language, wrap
 from faithscope.interp.model import Model
 
-ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}"
 USER = "{% for m in messages %}{{ m.content }}{% endfor %}"
-TEMPLATES = [
-    (ENDLESS + "{% endfor %}{% endfor %}", "end"),
-    ("{% for i in range(10 ** 12) %}{% endfor %}", "Range too big"),
-    ("{{ 1 // 0 }}", "zero"),
-    ("{% include 'other.jinja' %}", "no loader"),
-    ("{% import 'other.jinja' as other %}", "no loader"),
-    ("{% extends 'other.jinja' %}", "no loader"),
-    ("{{ messages.nothing() }}", "nothing"),
-    ("{{ raise_exception('not today') }}", "not today"),
-    ("{{ messages[0].content + 1 }}", "str"),
-    ("{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}", "recursion"),
-    ("{{ '%2000000000d' % 1 }}{{ '%2000000000d' % 1 }}", "memory"),
-    ("{{ 'x' * 10 ** 11 }}", "memory"),
-    ("{{ 'x' | center(10 ** 11) }}", "memory"),
-    ("{% set ns = namespace(x='x') %}{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}"
-     "{% endfor %}{{ ns.x }}", "(memory|end)"),
-    ("{{ 'x' * 10 ** 7 }}", "writes 10,000,000 characters"),
-    ("Answer:", "leaves out or changes messages.0. .user."),
-    ("{% for m in messages if m.role != 'user' %}{{ m.content }}{% endfor %}", "leaves out"),
-    ("{{ messages[0].content[:4] }}", "leaves out or changes"),
-    ("{{ messages[0].content | upper }}", "leaves out or changes"),
-    ("{{ messages[0].content | reverse }}", "leaves out or changes"),
-    ("{{ messages[0].content | e | replace('2', 'two') }}", "leaves out or changes"),
-]  # fmt: skip
 
 
 @pytest.mark.in_time(1)

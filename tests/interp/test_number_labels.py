@@ -54,7 +54,7 @@ def test_a_number_is_scored_as_an_expansion_of_what_follows_reads_it(
     assert math.exp(answered.log_probs[0]) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.in_time(10)
+@pytest.mark.in_time(4)
 @pytest.mark.parametrize("execution", ["packed", "dense"])
 def test_number_labels_in_a_pack_are_as_one_by_one(tree_model: Model, everything_run, execution):
     draw = random.Random(5)

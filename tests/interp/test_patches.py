@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from test_engine import bushy, gap
+from families import bushy, gap
 from tiny_models import tiny
 
 from faithscope.interp.edits import SITES, Knockout, Patch, Site
@@ -99,6 +99,7 @@ def test_the_last_stream_of_another_text_gives_its_logits(tree_model: Model):
     assert gap(read.logits, donor.logits) < 1e-4
 
 
+@pytest.mark.in_time(6)
 def test_many_patches_share_what_comes_before_and_stay_apart(tree_model: Model):
     donor = states(tree_model, DONOR)
     edits = [(), *[(patch(donor, site, 1, SPAN),) for site in SITES]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
-import jupytext
 import notebook_outputs
 import pytest
 
@@ -17,6 +17,13 @@ PATHS = re.compile(r"(?<![\w.:])/(?:tmp|home|root|work|usr|Users|private|var)/")
 """Paths of a machine, which no stored output holds."""
 
 
+def read(path: Path) -> Any:
+    # imported here, since it takes seconds that no other test needs
+    import jupytext
+
+    return jupytext.read(path)
+
+
 def test_there_is_a_pair_for_every_notebook() -> None:
     stored = sorted(notebook_outputs.NOTEBOOKS.glob("*.ipynb"))
     assert [p.stem for p in SCRIPTS] == [p.stem for p in stored]
@@ -24,7 +31,7 @@ def test_there_is_a_pair_for_every_notebook() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
 def test_both_files_of_a_pair_say_the_same(script: Path) -> None:
-    written, paired = jupytext.read(script), jupytext.read(script.with_suffix(".ipynb"))
+    written, paired = read(script), read(script.with_suffix(".ipynb"))
     assert [(c.cell_type, c.source) for c in written.cells] == [
         (c.cell_type, c.source) for c in paired.cells
     ], f"run: python tools/notebook_outputs.py {script.stem}"
@@ -33,7 +40,7 @@ def test_both_files_of_a_pair_say_the_same(script: Path) -> None:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
 def test_stored_outputs_show_on_a_forge(script: Path) -> None:
     path = script.with_suffix(".ipynb")
-    notebook = jupytext.read(path)
+    notebook = read(path)
     outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
     assert outputs, "run `python tools/notebook_outputs.py NAME`"
     assert outputs == [o for o in outputs if notebook_outputs.shows(o)]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from broken_chain import CHAIN
 from tiny_models import NO_TREE, tiny
 
 from faithscope import interp
@@ -15,18 +16,6 @@ from faithscope.interp.model import Model
 from faithscope.probes.broken_chain import BrokenChain, Condition, read_both, without_last
 from faithscope.probes.broken_step import SIGNALS, BrokenStepSettings, broken_step, rows
 from faithscope.probes.record import Record
-
-CHAIN = BrokenChain(
-    item="i1",
-    chain="c1",
-    dataset="made",
-    task="made",
-    prompt="What is 2 + 3 - 1?",
-    steps=("Add 2 and 3.", "That is 5.", "Take 1 off.", "So 4.", "The answer is 4."),
-    target=1,
-    replacement="That is 6.",
-    answer="4",
-)
 
 
 def by_condition(model: Model, chain: BrokenChain = CHAIN, **settings: object) -> dict[str, Record]:
@@ -152,8 +141,8 @@ def test_flow_is_that_of_plain_hidden_states() -> None:
         assert (found["layer"], found["n_layers"]) == (2, 3)
 
 
-@pytest.mark.in_time(4)
-@pytest.mark.parametrize("family", ["qwen3", "gpt2", "mistral", *sorted(NO_TREE)])
+@pytest.mark.in_time(3)
+@pytest.mark.parametrize("family", ["qwen3", "gpt2", "mistral", *NO_TREE])
 def test_packed_and_one_by_one_agree(family: str) -> None:
     model = tiny(family)
     auto, loop = by_condition(model), by_condition(model, execution="loop")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from test_slrc import asking, written
+from sample_trace import asking, written
 from tiny_models import hidden_states, tiny
 
 from faithscope.probes.flow import FlowSettings, cosines, flow

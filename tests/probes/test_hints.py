@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chat_models import LABELS, chat
 from planted_traces import ASKING, asking_of, of_planted, planted
 from probe_records import table_of
-from test_questions_put import LABELS, chat
-from test_slrc import asking, written
+from sample_trace import asking, written
 
 from faithscope.experiments.studies.slrc.measures.hints import REPORT, normalised
 from faithscope.interp.errors import NoRoom

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from test_slrc import asking, written
+from sample_trace import asking, written
 from tiny_models import hidden_states, tiny
 
 from faithscope.probes.framing import prefix_ids

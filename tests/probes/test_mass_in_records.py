@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from test_slrc import asking, written
+from sample_trace import asking, written
 
 from faithscope.interp.model import Model
 from faithscope.interventions import remove_step

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from test_slrc import FAST, asking, written
+from sample_trace import FAST, asking, written
 from tiny_models import tiny
 
 from faithscope.interp import execute

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from planted_traces import by, of_planted
-from test_slrc import asking, written
+from sample_trace import asking, written
 from tiny_models import tiny
 
 from faithscope.experiments.data.planted.questions import questions

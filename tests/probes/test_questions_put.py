@@ -9,11 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-import torch
-from chat_tokenizers import tokenizer
-from transformers import AutoModelForCausalLM, LlamaConfig
+from chat_models import LABELS, chat
 
-from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 from faithscope.interventions import Question, Trace, from_ids
 from faithscope.probes import Asking, Message
@@ -24,31 +21,12 @@ from faithscope.probes.messages import message_ids, opening_labels
 from faithscope.probes.sycophancy import SycophancySettings, sycophancy, wrong_answer
 
 SUM = "Let me think about it. So 3 + 4 = 7 in all. Then 7 - 2 = 5 are left."
-LABELS = (("positive", " positive"), ("positive", " Positive"), ("negative", " negative"))
 PROMPTS = {
     "unformatted": Message("Answer with just positive or negative. Fine film."),
     "formatted": Message("Output format: exactly one word. Fine film."),
     "system": Message("Fine film.", "Respond with exactly one word."),
 }
 ASKED = "Work it out. What is 3 + 4 - 2?"
-
-
-def chat(family: str) -> Model:
-    """A tiny random model that speaks in a family's real chat template."""
-    words = tokenizer(family)
-    config = LlamaConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=1024,
-        bos_token_id=None,
-        eos_token_id=None,
-        pad_token_id=None,
-    )
-    torch.manual_seed(0)
-    return wrap(AutoModelForCausalLM.from_config(config), words, name=f"tiny:{family}")
 
 
 def number_trace(model: Model, text: str = SUM, answer: str | None = "5") -> Trace:

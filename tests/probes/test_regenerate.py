@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from probe_records import table_of
-from test_slrc import asking
+from sample_trace import asking
 from tiny_models import tiny
 
 from faithscope.interventions import Question, Trace, corrupt_step, from_ids

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from planted_traces import ASKING, of_planted, planted
 from probe_records import table_of
-from test_slrc import asking, written
+from sample_trace import asking, written
 
 from faithscope.experiments.data.planted.data import result_of
 from faithscope.experiments.studies.slrc.measures.resample import REPORT

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from test_slrc import asking, written
+from sample_trace import asking, written
 from tiny_models import tiny
 
 from faithscope import interp

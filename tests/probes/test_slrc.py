@@ -7,40 +7,12 @@ import json
 import math
 
 import pytest
+from sample_trace import FAST, asking, written
 
-from faithscope.interventions import Question, Trace, from_ids, remove_step
-from faithscope.probes import Asking
+from faithscope.interventions import Trace, remove_step
 from faithscope.probes.framing import prefix_ids
 from faithscope.probes.slrc import SlrcSettings, slrc
 
-TEXT = "Sure! So 3 + 4 makes 7. The acting was superb. Now 5 + 9 makes 14. Hmm, well then, okay."
-
-
-def letters(text: str) -> str | None:
-    """What comes after the cue: random models write nothing that any task could parse."""
-    return text.partition("\nSo")[2].strip()[:2] or None
-
-
-def asking(**changes) -> Asking:
-    words = {
-        "answer_cue": "\nSo",
-        "labels": (("yes", " yes"), ("no", " no"), ("yes", " aye")),
-        "parse": letters,
-        "necessity_prompt": "Well? {}".format,
-        "sufficiency_prompt": "Only: {}".format,
-        "kind": "label",
-        "reprompt_cue": "\nSo",
-    }
-    return Asking(**(words | changes))
-
-
-def written(model, text: str = TEXT) -> Trace:
-    ids = model.encode(text)
-    question = Question("q1", "made", "Well?", "label", gold="yes", options=("yes", "no"))
-    return from_ids(question, model.encode("Well?\n"), ids, model.pieces(ids), answer="no")
-
-
-FAST = SlrcSettings(answer_tokens=4, regenerate_tokens=12)
 STEPS = [
     "So 3 + 4 makes 7.",
     "The acting was superb.",

@@ -7,7 +7,7 @@ import pytest
 import torch
 from planted_traces import of_planted
 from probe_records import table_of
-from test_slrc import asking, written
+from sample_trace import asking, written
 from tiny_models import tiny
 
 from faithscope.experiments.studies.slrc.measures.suppression import REPORT

@@ -151,6 +151,7 @@ def test_a_measure_that_knows_the_model_is_not_the_best() -> None:
     assert np.isnan(trusted(apart)["auroc"].to_numpy(dtype=float)).all()
 
 
+@pytest.mark.slow
 def test_what_is_true_is_named_with_its_equal_and_what_points_the_wrong_way() -> None:
     rng = np.random.default_rng(5)
     label = np.arange(300) % 2 == 0

@@ -136,6 +136,7 @@ def test_figures_and_the_papers_tables_name_the_unit_of_each_row(made):
     assert laid_out["paper_ed4"].data["model"].is_unique
 
 
+@pytest.mark.slow
 def test_the_page_says_which_chains_are_of_several_units(tmp_path):
     html = render(page(Results(load_run(write_run(tmp_path / "both", RECORDS))), []))
     said = re.search(r'<section id="units".*?</section>', html, re.DOTALL)

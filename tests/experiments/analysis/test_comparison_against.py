@@ -163,6 +163,7 @@ def test_a_measure_of_few_traces_is_neither_the_best_nor_a_standard_for_others()
     assert rare["reason"].tolist() == [TOO_FEW_OF_KIND]
 
 
+@pytest.mark.slow
 def test_measures_are_compared_with_the_best_measure_and_monitors_with_monitors() -> None:
     truth, score = labelled()
     whole = run_of({"x": ("logit", score)}, label=truth.astype(float))

@@ -89,6 +89,7 @@ def test_few_draws_do_not_hide_what_agrees_and_unrelated_measures_are_not_discov
     assert few["p"].iloc[0] == pytest.approx(2 / 120, rel=0.3)
 
 
+@pytest.mark.slow
 def test_p_values_of_agreement_are_those_of_a_permutation_test() -> None:
     rng = np.random.default_rng(2)
     x = np.round(rng.normal(size=(14, 3)), 1)  # with ties
@@ -113,6 +114,7 @@ def test_p_values_of_agreement_are_those_of_a_permutation_test() -> None:
     assert (lonely == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("n", [12, 30, 100])
 def test_measures_that_know_nothing_of_each_other_are_not_beyond_chance(n: int) -> None:
@@ -147,6 +149,7 @@ def test_agreement_of_models_that_is_none_of_traces_is_flagged() -> None:
     assert row["reversed"]
 
 
+@pytest.mark.slow
 def test_agreement_within_models_is_of_the_traces_that_both_have_and_the_models_that_vary() -> None:
     n, rng = 300, np.random.default_rng(8)
     x, y = rng.normal(size=(2, 2 * n))

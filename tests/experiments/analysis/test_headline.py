@@ -101,6 +101,7 @@ def with_steps(given: dict[str, tuple[str, Any]], noise: float, n_steps: int = 6
     return type(run)(items, run.traces, pd.DataFrame(steps, columns=list(run.steps.columns)))
 
 
+@pytest.mark.slow
 def test_halves_of_steps_give_the_reliability_that_was_planted() -> None:
     truth = np.random.default_rng(5).normal(size=300)
     kinds = {

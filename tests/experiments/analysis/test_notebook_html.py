@@ -66,6 +66,7 @@ def test_records_colour_the_steps_by_what_was_measured() -> None:
     assert faithscope.measure(model, trace, "rigidity", task="planted")._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_run_and_its_tables_draw_themselves(tmp_path: Path) -> None:
     config = write(tmp_path, **{"model": {"name": ["planted:faithful"]}})
     assert execute(["run", config]) == 0

@@ -124,6 +124,7 @@ def _study(name: str) -> str:
     return study_of(read_tree(shipped.config_path(name), []).values).name
 
 
+@pytest.mark.in_time(6)
 @pytest.mark.parametrize("name", shipped.names())
 def test_every_key_of_a_shipped_config_takes_effect(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,19 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hostile_inputs import OVERRIDES, TEXTS
 
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.interp.errors import UserError
-
-BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-
-
-TEXTS = [
-    ("a: " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
-    (BOMB, "more than 100,000 values"),
-    ("a: &a\n  b: *a\n", "recursive"),
-    ("a: \x1b", "not YAML"),
-]
 
 
 @pytest.mark.parametrize(("text", "why"), TEXTS)
@@ -26,9 +17,6 @@ def test_a_file_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path.write_text(text)
     with pytest.raises(UserError, match=rf"c\.yaml: .*{why}"):
         read_tree(path, [])
-
-
-OVERRIDES = ["\x1b", "[" * 5_000 + "]" * 5_000, "&a [*a]"]
 
 
 @pytest.mark.parametrize("value", OVERRIDES)

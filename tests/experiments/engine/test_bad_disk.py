@@ -33,6 +33,8 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.takes("a run that is cut short and done again")
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("left", [24_000, 400_000], ids=["records", "outputs"])
 def test_a_full_disk(tmp_path: Path, finished: dict[str, bytes], left: int) -> None:
     path = write(tmp_path, out=str(tmp_path / "disk"))
@@ -85,6 +87,7 @@ def test_a_disk_mounted_read_only(tmp_path: Path, finished: dict[str, bytes]) ->
 # --- the run folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [pytest.param("traces", marks=pytest.mark.slow), "slrc"])
 def test_a_garbled_line_is_named_and_its_remedy_works(
     tmp_path: Path,
@@ -113,6 +116,7 @@ def test_a_garbled_line_is_named_and_its_remedy_works(
     assert outputs(tmp_path / "t") == finished
 
 
+@pytest.mark.takes("a run writes its outputs again")
 def test_everything_that_is_damaged_is_repaired_at_once(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -157,9 +161,10 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Damaged:
     return Damaged(tmp_path_factory.mktemp("damaged"))
 
 
-IN_TIME = ("environment.json is gone", "records/tracing.main.arrays has one bit changed")
+IN_TIME = ("environment.json is gone",)
 
 
+@pytest.mark.takes("a run that is damaged and reported again")
 @pytest.mark.parametrize(
     "way", [pytest.param(w, marks=[] if w in IN_TIME else pytest.mark.slow) for w in WAYS]
 )
@@ -173,6 +178,7 @@ def test_no_repair_under_a_worker_at_work(tmp_path: Path) -> None:
         assert "another process is at work" in refused("repair", tmp_path / "t")
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps_back_decides_nothing(
     tmp_path: Path, finished: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

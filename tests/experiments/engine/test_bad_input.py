@@ -13,20 +13,9 @@ import broken_models as broken
 import pytest
 import yaml
 from bad_input import ITEMS, asking, refused, write
+from hostile_inputs import CONFIGS, MODELS
 
 from faithscope.experiments.engine.store import read_records
-
-CONFIGS = [
-    ("name: [t\n", ["x.yaml", "line"]),
-    ("name: t\n\tseed: 1\n", ["x.yaml", "line 2"]),
-    ("seed: one", ["seed: must be a whole number, got 'one'"]),
-    ("report: 7", ["report: must be a mapping (key: value), got 7"]),
-    ("slrc: {shufles: 3}", ["unknown key 'shufles'; did you mean 'shuffles'?"]),
-    ("model: {name: planted:fathful}", ["unknown model 'planted:fathful'; did you mean"]),
-    ("tasks: [plantd]", ["unknown task 'plantd'; did you mean 'planted'?"]),
-    ("probes: [slcr]", ["unknown probe 'slcr'; did you mean 'slrc'?"]),
-    ("model: {name: /nowhere/model}", ["no such file or folder: '/nowhere/model'"]),
-]
 
 
 @pytest.mark.parametrize(("text", "expected"), CONFIGS)
@@ -42,18 +31,6 @@ def test_a_config_that_cannot_be_run(tmp_path: Path, text: str, expected: list[s
 
 
 # --- the model
-
-
-MODELS = [
-    (broken.truncated, "cannot be read: SafetensorError: "),
-    (lambda f: broken.garbled(f, "model.safetensors"), "cannot be read: SafetensorError: "),
-    (lambda f: broken.garbled(f, "config.json"), "cannot be read: "),
-    (lambda f: broken.garbled(f, "tokenizer.json"), "cannot be read: "),
-    (broken.without_a_layer, "lacks 9 weights that LlamaForCausalLM has (first: model.layers"),
-    (broken.with_a_larger_tokenizer, "the tokenizer has 263 tokens but the model embeds 256"),
-    (broken.garbage_gguf, "not a GGUF file that transformers can read"),
-    (broken.not_gguf, "not a GGUF file that transformers can read"),
-]
 
 
 @pytest.mark.parametrize(("make", "expected"), MODELS)
@@ -90,6 +67,7 @@ def test_thinking_asked_of_a_model_without_a_chat_template(tmp_path: Path) -> No
     assert "leave thinking unset" in line
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_a_model_that_cannot_be_used_does_not_cost_the_others(
     tmp_path: Path, finished: dict[str, bytes]
 ) -> None:

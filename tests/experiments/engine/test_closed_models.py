@@ -67,6 +67,7 @@ def table(run_dir: Path, name: str) -> pd.DataFrame:
     return pd.read_csv(run_dir / "tables" / f"{name}.csv")
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultServer) -> None:
     """The model copies its answer from the last equation, so only the last step is necessary and
     sufficient."""
@@ -100,6 +101,7 @@ def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultSe
     assert len(said) + len(traces) == len(server.bodies)
 
 
+@pytest.mark.slow
 def test_open_and_closed_models_stand_in_one_table(
     tmp_path: Path, server: FaultServer, plain: str
 ) -> None:
@@ -239,6 +241,7 @@ def estimate(path: Path) -> list[int]:
     return [int(n.replace(",", "")) for n in row.split()[1:4]]
 
 
+@pytest.mark.slow
 def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
     tmp_path: Path, server: FaultServer
 ) -> None:
@@ -265,6 +268,7 @@ def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
     assert estimate(path) == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_the_report_of_a_paid_run_may_be_changed(tmp_path: Path, server: FaultServer) -> None:
     path = config(tmp_path, server, data={"limit": 1}, probes=["direct"])
     run_dir = run(load_config(path)).run_dir

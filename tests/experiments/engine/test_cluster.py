@@ -341,6 +341,7 @@ def test_a_folder_made_with_another_config_is_refused(
     assert execute(["submit", path, "--shards", "2", "--dry-run"]) == 0
 
 
+@pytest.mark.slow
 def test_the_items_of_one_model_are_done_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

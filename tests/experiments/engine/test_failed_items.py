@@ -21,6 +21,7 @@ def test_an_empty_generation(tmp_path: Path) -> None:
     assert lost(tmp_path / "t") == {"total": 2, "empty_generation": 2, "included": 0}
 
 
+@pytest.mark.slow
 def test_a_reasoning_that_never_closes(tmp_path: Path) -> None:
     from chat_tokenizers import tokenizer
 
@@ -30,6 +31,7 @@ def test_a_reasoning_that_never_closes(tmp_path: Path) -> None:
     assert lost(tmp_path / "t") == {"total": 1, "reasoning_unclosed": 1, "included": 0}
 
 
+@pytest.mark.slow
 def test_a_prompt_longer_than_the_context_window_fails_and_longer_probes_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,6 +52,7 @@ def test_a_prompt_longer_than_the_context_window_fails_and_longer_probes_are_cou
     assert lost(tmp_path / "t", "tracing") == {"total": 1, "included": 1}
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_an_item_with_nan_logits_fails_and_spares_its_batch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

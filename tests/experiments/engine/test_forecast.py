@@ -106,7 +106,7 @@ class Counts:
         return asked
 
 
-@pytest.mark.in_time(2)
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("budget", [32_768, 1_500])
 @pytest.mark.parametrize("probe", PROBES)
 def test_the_work_is_what_is_run(folder: Path, probe: str, budget: int, monkeypatch) -> None:
@@ -131,6 +131,7 @@ def test_the_work_is_what_is_run(folder: Path, probe: str, budget: int, monkeypa
     assert foretold.branches == pytest.approx(counts.asked, rel=0.2)
 
 
+@pytest.mark.slow
 def test_spellings_of_a_chains_own_numbers_are_foretold(folder: Path, monkeypatch) -> None:
     steps = [f"${i}, and then {i * 13}.50 more are {i * 14}.50." for i in range(1, 12)]
     row = {"id": "a", "question": "How much is it?", "steps": steps, "answer": "$154.50"}

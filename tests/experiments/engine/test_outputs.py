@@ -106,7 +106,7 @@ def _lose_a_record(run: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
 
 
-@pytest.mark.in_time(3)
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     "change",
     [
@@ -132,6 +132,7 @@ def test_outputs_are_made_again_where_files_changed(
     assert FINISHED in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_outputs_are_made_again_where_they_are_to_look_otherwise(
     config: Path, capfd: pytest.CaptureFixture[str]
 ):

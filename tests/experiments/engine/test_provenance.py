@@ -135,6 +135,7 @@ def half(folder: Path) -> RunConfig:
     return whole
 
 
+@pytest.mark.slow
 def test_a_run_refuses_and_mixes_when_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_run_refuses_and_mixes_when_asked(
     assert "more than one dtype" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_merge_keeps_which_session_made_what(tmp_path: Path) -> None:
     for name, dtype in (("a", "float32"), ("b", "float16")):
         whole = config(
@@ -238,6 +240,7 @@ def test_a_run_of_a_checkout_keeps_its_commit() -> None:
     assert (commit() or "").removesuffix("+changes") == head.stdout.strip()
 
 
+@pytest.mark.takes("a run is made twice")
 def test_a_new_version_of_a_measure_is_never_mixed_with_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

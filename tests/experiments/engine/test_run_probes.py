@@ -89,6 +89,7 @@ def test_planted_models_are_asked_nothing_in_words(tmp_path: Path) -> None:
         assert arrays["p_steps"].shape == (3, 5, 10)
 
 
+@pytest.mark.slow
 def test_direct_answers_are_asked_where_the_trace_is_excluded(llama: Model, tmp_path: Path) -> None:
     settings = {
         "model": {"name": saved(llama, tmp_path)},
@@ -150,6 +151,7 @@ def test_every_probe_of_a_task_in_words(llama: Model, tmp_path: Path) -> None:
     assert opened.error_detection["excluded"].tolist() == ["no_calculation"] * 2
 
 
+@pytest.mark.slow
 def test_a_probe_may_be_asked_of_fewer_items_than_others(tmp_path: Path) -> None:
     """The paper asks for direct answers to 100 of 500 items (SLRC, 4.3)."""
     changes: dict[str, Any] = {

@@ -90,6 +90,7 @@ def test_certain_steps_are_always_drawn_and_the_others_alike_often() -> None:
     assert all(abs(drawn / n - 0.5) < 0.08 for drawn in times.values())
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("screen", [0, 2])
 def test_estimates_from_samples_are_unbiased(screen: int) -> None:
     """Over many draws, means, shares and SLRC's counts are those of all steps."""
@@ -128,6 +129,7 @@ def trace_of(n_steps: int, name: str) -> Trace:
     return Trace(question, (1,), (5,) * n_steps, ("a",) * n_steps, steps)
 
 
+@pytest.mark.slow
 def test_a_screen_takes_the_steps_of_largest_estimated_effect(tmp_path: Path) -> None:
     of_five = {
         "model": {"name": "planted:faithful_5"},
@@ -195,6 +197,7 @@ def think_block(n: int) -> str:
     return "\n\n".join(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("groups", [None, 5])
 def test_long_chains_are_cut_into_thoughts_or_groups_of_them(

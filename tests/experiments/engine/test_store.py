@@ -87,6 +87,7 @@ def hold(folder: str, ready: Any, leave: Any) -> None:
         leave.wait(60)
 
 
+@pytest.mark.slow
 def test_a_second_process_of_the_same_worker_is_refused(tmp_path: Path) -> None:
     spawn = multiprocessing.get_context("spawn")
     ready, leave = spawn.Event(), spawn.Event()
@@ -111,6 +112,7 @@ def test_a_second_process_of_the_same_worker_is_refused(tmp_path: Path) -> None:
         assert store.session == 3
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(cut=st.integers(min_value=1, max_value=200))
 def test_a_torn_last_line_is_passed_over_and_redone(

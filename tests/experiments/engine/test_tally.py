@@ -115,6 +115,7 @@ def test_what_will_be_left_out_is_said_before_the_run_with_the_key_that_helps(
     assert "left out" not in helped
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     ("reasoning", "helps"),
     [
@@ -152,6 +153,7 @@ def test_branches_are_not_promised_of_what_is_left_out(
     assert whole.split()[-2:] == ["0", "0"]
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_the_forecast_is_what_the_run_then_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +179,7 @@ def test_the_forecast_is_what_the_run_then_does(
     assert first in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_that_measures_nothing_ends_with_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +193,7 @@ def test_a_run_that_measures_nothing_ends_with_3(
     assert "0 of 2 items measured" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_reasons_of_a_measure_are_in_its_own_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,6 +113,7 @@ def scored(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return {(r["item"], r["variant"]): r for r in read_records(folder / "run", "slrc")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [pytest.param("vllm-server", marks=pytest.mark.slow), "vllm"])
 def test_probes_measure_the_same_whoever_writes_their_texts(
     tmp_path: Path, backend: str, server: CompletionsServer
@@ -133,6 +134,7 @@ def test_probes_measure_the_same_whoever_writes_their_texts(
         assert len(server.asked) > 10 * ITEMS
 
 
+@pytest.mark.slow
 def test_a_lost_server_of_probes_ends_the_run_and_costs_no_item(
     tmp_path: Path, server: CompletionsServer, in_process: dict[str, dict[str, Any]]
 ) -> None:
@@ -151,6 +153,7 @@ def test_what_this_process_writes_anyway_is_no_setting(tmp_path: Path) -> None:
         load_config(config(tmp_path, generation={"probes": True}))
 
 
+@pytest.mark.slow
 def test_a_trace_that_fails_costs_no_other_and_is_written_at_the_next_start(
     tmp_path: Path, server: CompletionsServer, in_process: dict[str, dict[str, Any]]
 ) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 PROGRAM = "from faithscope.experiments.cli import main; main()"
 
 
@@ -48,6 +50,7 @@ def said(folder: Path, endpoint: str, *arguments: str) -> tuple[int, str]:
     return ended.returncode, ended.stderr
 
 
+@pytest.mark.slow
 def test_a_dry_run_names_the_model_and_the_data_after_one_try(tmp_path: Path) -> None:
     with hangs_up() as (endpoint, calls):
         wanted = ("--set", "model.name=org/model", "--set", "tasks=gsm8k")
@@ -61,6 +64,7 @@ def test_a_dry_run_names_the_model_and_the_data_after_one_try(tmp_path: Path) ->
     assert f"{endpoint} cannot be reached" in error
 
 
+@pytest.mark.slow
 def test_a_run_names_the_model_after_one_try(tmp_path: Path) -> None:
     with hangs_up() as (endpoint, calls):
         wanted = ("--set", "model.name=org/model", "--set", "tasks=single_cue")

@@ -351,6 +351,7 @@ def test_a_file_that_would_be_too_large_leaves_its_records_to_view(
     assert "All scores" in chromium.evaluate("document.getElementById('items').innerText")
 
 
+@pytest.mark.slow
 def test_a_served_page_fetches_its_records_from_nowhere_else(
     chromium: Browser, made: Explored
 ) -> None:

@@ -54,6 +54,7 @@ def logged(path: Path, target: Any, choices: list[str] | None = None, **more: An
     return chain
 
 
+@pytest.mark.slow
 def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
     pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
     from inspect_ai import Task, eval

@@ -28,6 +28,7 @@ QUICK = ("faithful", "decorative", "mixture_50", "silent_step", "false_source", 
 SERIES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PLANTS]
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("name", SERIES)
 def test_shipped_weights_reproduce_their_card(name):
     table = verify(name, seed=7)
@@ -118,6 +119,7 @@ def test_a_folder_without_a_card_is_refused(tmp_path: Path):
         verify("faithful", folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_weights_are_verified_once_and_again_when_they_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

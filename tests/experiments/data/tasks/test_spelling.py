@@ -1,5 +1,6 @@
 """In how many ways an answer is spelled where it is scored."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_operators_and_brackets_before_a_number_are_no_currency():
 NUMBER = st.from_regex(r"\A-?(0|[1-9][0-9]{0,6})([.][0-9]{1,3}[1-9])?\Z")
 
 
+@pytest.mark.slow
 @given(st.lists(NUMBER, min_size=1, max_size=6, unique=True), st.sampled_from(["", "$2.50", "3.0"]))
 def test_every_spelling_reads_as_its_number_and_none_is_two(numbers: list[str], style: str):
     numbers = list(dict.fromkeys(n for x in numbers if (n := canonical_number(x))))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import yaml
 from prm800k_rows import completion, row, solved, step
+from rich.console import Console
 from run_files import write_rows, write_yaml
 
+from faithscope.experiments.cli.terminal import show_item
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import Outcome, run
@@ -83,3 +86,11 @@ def unshown(path: Path, *overrides: str) -> Outcome:
 
 def tables(run_dir: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in sorted((run_dir / "tables").glob("*.csv"))}
+
+
+def shown(run_dir: Path, item: str, colour: bool = False, **where: str) -> str:
+    file = io.StringIO()
+    system = "truecolor" if colour else None
+    console = Console(file=file, width=200, force_terminal=colour, color_system=system)
+    show_item(console, run_dir, item, **where)
+    return file.getvalue()

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from c2_judgements import ABSENT, frames, judged, scored
 from sklearn.metrics import cohen_kappa_score
-from test_c2_coverage import scored
-from test_c2_detection import ABSENT, frames, judged
 
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.engine.environment import install_command

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import pytest
+from c2_judgements import scored
 from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
@@ -19,30 +19,6 @@ from faithscope.experiments.studies.c2faith.metrics.coverage import (
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 
 HOW = Bootstrap(seed=3, resamples=200)
-
-
-def scored(
-    scores: Sequence[float | None],
-    references: Sequence[float] = (),
-    *,
-    level: float = 0.1,
-    scale: str = "0-4",
-    removed: Sequence[int] = (),
-    expected: Sequence[float] = (),
-) -> pd.DataFrame:
-    """A row per chain of ten middle steps; None is no verdict."""
-    rows = []
-    for i, score in enumerate(scores):
-        rows.append(
-            {"judge": "a", "reading": "generated", "prompt": "c2", "item": f"i{i}:{level}"}
-            | {"chain": f"c{i}", "outcome": "filtered" if score is None else "parsed"}
-            | {"scale": scale, "level": level, "n_middle": 10, "score": score}
-            | {"n_removed": removed[i] if removed else round(10 * level)}
-            | {"expected": expected[i] if expected else math.nan}
-            | {"reference": references[i] if references else math.nan}
-            | {"reference_judge": "r" if references else ""}
-        )
-    return pd.DataFrame(rows)
 
 
 def frame(*parts: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from c2_judgements import ABSENT, HOW, frames, judged
 from scipy.stats import binom, binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
@@ -21,28 +22,6 @@ from faithscope.experiments.studies.c2faith.metrics.detection import (
     mcnemar,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-
-HOW = Bootstrap(seed=3, resamples=400)
-ABSENT = None
-"""A judgement without a verdict."""
-
-
-def judged(perturbed: list, control: list, judge: str = "a", p: list | None = None) -> pd.DataFrame:
-    """A row per item: 1, 0 or ABSENT; `p` are the probabilities of 0, perturbed items first."""
-    rows = []
-    for condition, scores in (("perturbed", perturbed), ("control", control)):
-        for i, score in enumerate(scores):
-            rows.append(
-                {"judge": judge, "reading": "scored" if p else "generated", "prompt": "c2"}
-                | {"item": f"i{i}", "chain": f"c{i}", "condition": condition}
-                | {"outcome": "refused" if score is ABSENT else "parsed", "score": score}
-                | {"p_flag": p[len(rows)] if p else math.nan}
-            )
-    return pd.DataFrame(rows)
-
-
-def frames(*parts: pd.DataFrame) -> pd.DataFrame:
-    return Frames(detection=pd.concat(parts)).detection
 
 
 def test_shares_by_hand_and_what_has_no_verdict_is_counted_not_guessed():
@@ -119,6 +98,7 @@ def test_auroc_brier_and_reliability_against_scikit_learn():
     assert row["ece"] == pytest.approx(weighted)
 
 
+@pytest.mark.slow
 def test_the_interval_of_auroc_is_that_of_drawing_chains():
     table, truth, p = scored(30)
     chains = table["chain"].to_numpy()

@@ -98,6 +98,7 @@ def test_one_judge_in_two_readings_and_nothing_but_silence():
     ]
 
 
+@pytest.mark.slow
 def test_what_hangs_on_the_prompt_is_drawn_of_every_variant():
     made = tables(made_up(1, 16, prompts=2), resamples=20)
     data = varied(made["c2_prompt_variants"])
@@ -119,6 +120,7 @@ def test_what_hangs_on_the_prompt_is_drawn_of_every_variant():
     assert widest(data.assign(value=0.5)) == "Here no figure differs between variants."
 
 
+@pytest.mark.slow
 def test_only_the_first_prompt_is_drawn():
     made = tables(made_up(1, 8, prompts=2), resamples=10)
     assert made["c2_detection"]["prompt"].nunique() == 2
@@ -145,6 +147,7 @@ def test_bars_of_scores_fill_the_width_on_every_scale():
         assert sum(w > 0 for w in widths) == parts
 
 
+@pytest.mark.takes("every figure is drawn")
 def test_the_radar_has_the_numbers_of_the_tables():
     made = tables(made_up(2, 20, mute=True), resamples=10)
     parts = [made[n] for n in ("c2_detection", "c2_localisation", "c2_coverage_pooled")]

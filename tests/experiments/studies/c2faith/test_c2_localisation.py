@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 import pytest
+from c2_judgements import placed
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.c2faith.figures.verdicts import localisation_picture
@@ -17,26 +18,6 @@ from faithscope.experiments.studies.c2faith.metrics.localisation import (
 )
 
 HOW = Bootstrap(seed=3, resamples=200)
-
-
-def placed(
-    perturbed: list,
-    control: list,
-    target: int = 5,
-    judge: str = "a",
-    final_scores: list | None = None,
-) -> pd.DataFrame:
-    """A row per chain of 10 steps; None is no verdict. `final_scores`: of all rows in turn."""
-    rows = [
-        {"judge": judge, "reading": "generated", "prompt": "c2", "item": f"i{i}"}
-        | {"chain": f"c{i}", "condition": condition, "n_steps": 10, "target": target}
-        | {"outcome": "unparsed" if said is None else "parsed", "predicted": said}
-        | {"p_target": math.nan, "n_middle": 7, "final_score": None}
-        for condition, all_said in (("perturbed", perturbed), ("control", control))
-        for i, said in enumerate(all_said)
-    ]
-    made = pd.DataFrame(rows)
-    return made if final_scores is None else made.assign(final_score=final_scores)
 
 
 def frame(*parts: pd.DataFrame) -> pd.DataFrame:

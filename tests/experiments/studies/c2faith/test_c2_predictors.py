@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from c2_frames import table_of
+from c2_judgements import ABSENT, HOW, frames, judged, placed
 from sklearn.metrics import roc_auc_score
-from test_c2_detection import ABSENT, HOW, frames, judged
-from test_c2_localisation import placed
 
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.studies.c2faith.benchmark.features import features as benchmark_features

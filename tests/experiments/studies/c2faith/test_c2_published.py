@@ -79,6 +79,7 @@ def test_what_is_not_compared_says_why(made: dict[str, pd.DataFrame]) -> None:
     }
 
 
+@pytest.mark.slow
 def test_another_detection_rate_is_outside() -> None:
     fewer = tables(printed_frames(gpt_4_1=320), resamples=200)
     lines = compared("table1", fewer).set_index(["judge", "column"])

@@ -65,6 +65,7 @@ def test_prompts_may_be_moved_and_a_changed_one_is_told(
     assert "c2_coverage.yaml: is another form now, and is asked again" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_saved_benchmark_that_has_changed_is_refused(tmp_path: Path, model: str) -> None:
     judge = {"model": model, "readings": ["scored"]}
     made = unshown(config(tmp_path, judge, forms="c2_coverage")).run_dir / "benchmark"
@@ -90,6 +91,7 @@ def test_two_reference_forms_of_one_scale_are_refused(tmp_path: Path, model: str
     assert "'c2_coverage_reference' and 'c2_coverage_reference_mine' are both" in told
 
 
+@pytest.mark.slow
 def test_examples_have_what_judges_were_told_and_no_failures(tmp_path: Path, model: str) -> None:
     report = {"bootstrap": 20, "judgements": 2}
     path = config(

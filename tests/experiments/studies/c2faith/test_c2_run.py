@@ -26,6 +26,7 @@ from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
 REPLIES = [says('{"score": 1}')]
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_what_is_no_verdict_is_counted_and_its_probabilities_are_read(
     tmp_path: Path, model: str
 ) -> None:
@@ -151,6 +152,7 @@ class TestBehindAnApi:
         judge = {"model": "api:openai/gpt-4.1", "base_url": server.url, "structured": "prompt"}
         return config(folder, judge | {"max_retries": 0}, **changes)
 
+    @pytest.mark.slow
     def test_a_spent_budget_does_not_keep_models_here_from_their_work(
         self, tmp_path: Path, server: Any, model: str
     ) -> None:
@@ -173,6 +175,7 @@ class TestBehindAnApi:
         ended = unshown(path, "judge.thinking=true")
         assert (ended.failures, ended.problems) == ([], [])
 
+    @pytest.mark.slow
     def test_a_key_that_good_replies_repeat_is_nowhere_in_the_run_folder(
         self, tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
     ) -> None:

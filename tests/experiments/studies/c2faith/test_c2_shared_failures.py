@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 from c2_frames import table_of
-from test_c2_detection import ABSENT, frames, judged
+from c2_judgements import ABSENT, frames, judged
 
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.c2faith.metrics.agreement import (

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from c2_runs import config, unshown
+from c2_runs import config, shown, unshown
 from fault_server import FaultServer, fails
-from rich.console import Console
 
 import faithscope
 from faithscope.experiments.cli import execute
-from faithscope.experiments.cli.terminal import show_item
 from faithscope.experiments.studies.c2faith.results import results
-
-
-def shown(run_dir: Path, item: str, colour: bool = False, **where: str) -> str:
-    file = io.StringIO()
-    system = "truecolor" if colour else None
-    console = Console(file=file, width=200, force_terminal=colour, color_system=system)
-    show_item(console, run_dir, item, **where)
-    return file.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,7 @@ def made(server: FaultServer) -> int:
     return sum(server.seen.values())
 
 
+@pytest.mark.slow
 def test_a_failed_ask_is_a_judgement_without_a_verdict(tmp_path: Path, server: Any) -> None:
     server.default = [fails(400), says('{"score": 1, "sure": true}')]
     injection = {"kinds": ["command"], "demands": ["best"]}

@@ -28,6 +28,7 @@ def three() -> dict[str, pd.DataFrame]:
     return tables(made_up(3, 40, mute=True), resamples=40)
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     ("frames", "judges"),
     [
@@ -57,6 +58,7 @@ def test_every_table_counts_what_has_no_verdict(three):
             assert any(c.startswith("n_without_verdict") for c in table.columns), name
 
 
+@pytest.mark.slow
 def test_same_frames_and_seed_same_bytes(three):
     again = tables(made_up(3, 40, mute=True), resamples=40)
     assert {n: to_csv(t) for n, t in again.items()} == {n: to_csv(t) for n, t in three.items()}
@@ -91,6 +93,7 @@ def test_the_paper_tables_print_as_the_paper_does(three):
     assert printed["paper_c2_table6"]["Edit type"].iloc[0] == "Numeric swap"
 
 
+@pytest.mark.slow
 def test_nobody_is_best_alone():
     for frames in (made_up(1, 12), made_up(1, 12, mute=True)):
         fourth = in_layout(PAPER, tables(frames, resamples=20))[3]
@@ -113,6 +116,7 @@ def test_the_dagger_is_mcnemar_after_bonferroni():
     assert TABLE_1.make(detection, mcnemar)["better_than"].tolist() == ["bad", "", "bad"]
 
 
+@pytest.mark.slow
 def test_without_a_reference_table_4_ranks_by_the_share_kept():
     made = tables(made_up(3, 20, reference=False), resamples=20)
     tasks = set(made["paper_c2_table4"]["task"])

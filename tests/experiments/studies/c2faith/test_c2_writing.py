@@ -85,6 +85,7 @@ def test_a_step_that_is_never_rewritten_leaves_its_chain_out(
     assert (tables(tmp_path / "runs/c2"), sum(server.seen.values())) == (made, asked)
 
 
+@pytest.mark.slow
 def test_none_is_given_up_before_all_are_tried(tmp_path: Path, server: Any) -> None:
     path = written(tmp_path, server)
     for calls in (1, 2, 3):
@@ -143,6 +144,7 @@ def test_what_is_refused_is_written_again(tmp_path: Path, server: Any) -> None:
     assert (tables(outcome.run_dir), sum(server.seen.values())) == (made, asked)
 
 
+@pytest.mark.slow
 def test_a_writer_stopped_between_two_draws_goes_on(tmp_path: Path, server: Any) -> None:
     wordy = server.plan["writing"][0] = Wordy(1)
     path = written(tmp_path, server)
@@ -155,6 +157,7 @@ def test_a_writer_stopped_between_two_draws_goes_on(tmp_path: Path, server: Any)
     assert sorted(wordy.asked.values()) == [2, 2, 2]
 
 
+@pytest.mark.takes("runs with their outputs")
 def test_a_draw_that_fails_for_good_leaves_its_chain_out(tmp_path: Path, server: Any) -> None:
     refusing = Refusing()
 
@@ -240,6 +243,7 @@ def test_a_step_that_is_given_up_on_is_not_priced(tmp_path: Path, server: Any) -
     assert [row[1] for row in spending(told, "judge, about")] == ["4"]
 
 
+@pytest.mark.slow
 def test_at_temperature_0_and_from_a_cache_nothing_is_drawn_twice(
     tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +262,7 @@ def test_at_temperature_0_and_from_a_cache_nothing_is_drawn_twice(
         assert set(wordy.asked.values()) == {2}
 
 
+@pytest.mark.slow
 def test_what_is_written_is_built_before_the_work_is_shared_out(
     tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -296,6 +301,7 @@ def test_another_prompt_of_the_writer_is_told_before_it_is_paid_for(
     assert server.seen["writing"] == 3
 
 
+@pytest.mark.slow
 def test_what_needs_no_writing_can_be_built_too(
     tmp_path: Path, model: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from c2_runs import shown
 from fault_server import KEY, FaultServer, says
-from test_c2_show import shown
 
 import faithscope
 from faithscope.experiments.analysis.picture import save, svg
@@ -400,6 +400,7 @@ def demand_in(told: str) -> str | None:
     return next(g for g in found.groups() if g) if found else None
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_of_many_and_of_none(tmp_path: Path) -> None:
     parts = []
     for judge, follows in (("openai/gpt-4.1", 0.2), ("vllm/Qwen/Qwen2.5", 0.9), ("mute", math.nan)):

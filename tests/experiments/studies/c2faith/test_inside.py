@@ -97,6 +97,7 @@ def test_items_that_cannot_be_read_are_judged_and_accounted_for(tmp_path: Path) 
     assert of_model["n"].to_dict() == {"last_step_replaced": 1, "too_few_steps": 1}
 
 
+@pytest.mark.slow
 def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: str) -> None:
     open_ended = [step(completion(f"Step on, we get $y = {40 + 3 * i}$.")) for i in range(6)]
     rows = [solved("Find x.", 6), *(row(f"Find y, number {n}.", *open_ended) for n in range(2))]

@@ -71,6 +71,7 @@ def in_process(tmp_path_factory: pytest.TempPathFactory, model: str) -> dict[Any
     return replies(folder)
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("backend", ["vllm-server", "vllm"])
 def test_judges_reply_the_same_whoever_writes(
     tmp_path: Path,
@@ -99,6 +100,7 @@ def test_a_writer_writes_by_servers(tmp_path: Path, model: str, server: Completi
     assert record["output_tokens"] == 16
 
 
+@pytest.mark.slow
 def test_an_ask_that_a_server_refuses_is_asked_again_at_the_next_start(
     tmp_path: Path, model: str, server: CompletionsServer, in_process: dict[Any, Reply]
 ) -> None:

@@ -79,6 +79,7 @@ def untimed(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.takes("a comparison of two runs")
 def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     run = faithscope.load_run(both)
     tables = run.tables
@@ -142,6 +143,7 @@ def test_the_same_runs_give_the_same_bytes_whoever_asks(
     assert files(into) == files(joined)
 
 
+@pytest.mark.slow
 def test_labels_of_a_file_take_part(both: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     frame = faithscope.load_run(both).traces
@@ -156,6 +158,7 @@ def test_labels_of_a_file_take_part(both: Path, tmp_path: Path) -> None:
     assert set(of_file["n_unfaithful"]) == {4}
 
 
+@pytest.mark.slow
 def test_an_unfinished_source_is_said(both: Path, tmp_path: Path) -> None:
     part = Path(shutil.copytree(both / "sources" / "internals", tmp_path / "part"))
     records = part / "records" / "rigidity.main.jsonl"
@@ -167,6 +170,7 @@ def test_an_unfinished_source_is_said(both: Path, tmp_path: Path) -> None:
     assert "part is unfinished: 14 of its items" in (tmp_path / "c/report.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_judge_of_the_same_traces_stands_in_their_rows(
     both: Path, tmp_path: Path, plain: str
 ) -> None:
@@ -217,6 +221,7 @@ def test_what_cannot_be_compared_is_refused_with_the_remedy(both: Path, tmp_path
     assert "is itself a comparison" in refused("run", config)
 
 
+@pytest.mark.slow
 def test_a_comparison_writes_over_nothing(both: Path, joined: Path, tmp_path: Path) -> None:
     behaviour, internals = _runs(both)
     into = Path(shutil.copytree(joined, tmp_path / "c"))

@@ -112,6 +112,7 @@ def test_kinds_of_the_opposite_order_are_said_to_be_so() -> None:
     assert agree.startswith("No: some rank the traces the opposite way")
 
 
+@pytest.mark.slow
 def test_a_label_that_only_tells_models_apart_is_said_to_trust_no_measure() -> None:
     values = {name: np.tile(of, 2) for name, of in alike(20, 0.3).items()}
     between = np.repeat([0.0, 1.0], 20)

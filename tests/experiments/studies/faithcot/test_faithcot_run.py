@@ -124,6 +124,7 @@ def test_labels_are_counted_and_nothing_is_lost(run_dir: Path) -> None:
     assert steps["hit_rate"].between(0, 1).all()
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_a_chain_that_two_models_read_has_its_labels_once(run_dir: Path) -> None:
     results = FaithResults(load_run(run_dir))
     once = tables_of(results)
@@ -153,6 +154,7 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
     assert "Faithful judge" in out
 
 
+@pytest.mark.slow
 def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
     plain: str, tmp_path: Path
 ) -> None:
@@ -192,6 +194,7 @@ def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
     assert table(made, "detectors")["n"].max() == 2
 
 
+@pytest.mark.slow
 def test_an_answer_that_cannot_be_read_is_in_no_table_of_right_and_wrong(
     plain: str, tmp_path: Path
 ) -> None:
@@ -212,6 +215,7 @@ def test_an_answer_that_cannot_be_read_is_in_no_table_of_right_and_wrong(
     assert "Of 1 of 4 chains no answer could be read" in (made / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     run_dir: Path, tmp_path: Path
 ) -> None:
@@ -241,6 +245,7 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     assert "They count in every table all the same" in write_outputs(made).read_text()
 
 
+@pytest.mark.slow
 def test_an_excluded_chain_leaves_the_others_on_the_page(run_dir: Path, tmp_path: Path) -> None:
     shutil.copytree(run_dir, made := tmp_path / "faithcot")
     first, *_ = load_run(run_dir).chains["item"]

@@ -96,6 +96,7 @@ def config(folder: Path, path: Path, url: str, **values: Any) -> Path:
     return file
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_a_judge_that_checks_sums_is_held_against_the_labels(
     tmp_path: Path, server: FaultServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_judge_that_checks_sums_is_held_against_the_labels(
     assert "Against the label “correct” nothing can be said: 2 chains" in page
 
 
+@pytest.mark.slow
 def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     tmp_path: Path, server: FaultServer
 ) -> None:
@@ -176,6 +178,7 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
         assert ("They are in no number here" in page) == (kept == "left_out")
 
 
+@pytest.mark.slow
 def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultServer) -> None:
     right = [row(i, f"We add {i} + 2 = {i + 2}.", "So it is done.") for i in range(10)]
     broken = [

@@ -97,6 +97,7 @@ def left_out(run_dir: Path) -> dict[str, dict[str, Any]]:
     return {one["item"]: one for one in map(json.loads, lines)}
 
 
+@pytest.mark.slow
 def test_what_is_written_and_accepted_becomes_the_benchmark(
     tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,6 +156,7 @@ def test_what_is_written_and_accepted_becomes_the_benchmark(
     assert not (tmp_path / "runs/again/benchmark/rf_filtering.csv").exists()
 
 
+@pytest.mark.slow
 def test_an_r_prime_that_is_never_written_or_validated_leaves_its_item_out(
     tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,6 +180,7 @@ def test_an_r_prime_that_is_never_written_or_validated_leaves_its_item_out(
     assert (server.seen["write-q0"], server.seen["check-q1"], server.seen["check-q2"]) == (3, 3, 1)
 
 
+@pytest.mark.takes("eight runs, none of which writes outputs")
 def test_a_benchmark_is_built_in_shards(
     tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,6 +113,7 @@ def outputs(run_dir: Path) -> list[dict[str, Any]]:
     return [r for c in ("baseline", "intervened") for r in read_records(run_dir, f"rf_{c}")]
 
 
+@pytest.mark.slow
 def test_a_closed_model_is_quoted_r_prime_and_marked(
     tmp_path: Path, subject: FaultServer, judge: FaultServer
 ) -> None:
@@ -213,6 +214,7 @@ def units_of(loaded: Any) -> set[str]:
     return {unit for p in pairs.units.pairs for unit in p.units.values()}
 
 
+@pytest.mark.takes("a run is made twice")
 def test_how_a_reply_ended_is_told_and_not_guessed(
     tmp_path: Path, subject: FaultServer, judge: FaultServer
 ) -> None:
@@ -337,6 +339,7 @@ def test_thinking_without_an_end_is_no_output(compat: bool) -> None:
     assert output.outcome == ("no_reasoning" if compat else "unclosed")
 
 
+@pytest.mark.slow
 def test_models_of_both_kinds_are_pooled_apart() -> None:
     rows = drawn(60, models=("m1", "m2", "closed"))
     pooled_tables = tables_of(

@@ -90,6 +90,7 @@ def test_four_models_and_two_readers_give_every_figure(four, tmp_path):
     assert "<image" not in svg(four["rf_accuracy"])
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("fate", ["one", "none_counts", "one_task", "all_faithful"])
 def test_little_is_drawn_without_a_failure(fate):
     rows_of = {
@@ -192,6 +193,7 @@ def test_small_words():
     assert high[1] == pytest.approx(0.4 + 1.96 * 0.05, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_names_of_models_and_tasks_are_text():
     odd = [judged(model=f"x/{m}\x1b[31m$a_b$", task=t) for m in "ab" for t in ("t$1$", "t\x07")]
     by_name = drawn(tables_of(frame(*odd)))

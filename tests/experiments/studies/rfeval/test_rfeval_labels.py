@@ -72,6 +72,7 @@ def test_labels_must_be_of_the_run(tmp_path: Path) -> None:
         annotations_of(path, items, ["m"])
 
 
+@pytest.mark.slow
 def test_decisions_are_labelled_by_people_and_held_against_the_judge(
     tmp_path: Path, servers: Servers, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def page(written: str) -> Page:
     return Page(written)
 
 
+@pytest.mark.takes("every figure is drawn")
 def test_it_has_every_section(found: FoundRun, page: Page) -> None:
     assert {section.name for section in SECTIONS} <= {a.get("id") for _, a in page.tags}
     drawn = [p for p in pictures(found.tables) if p.figure is not None]
@@ -120,6 +121,7 @@ def test_cautions() -> None:
     assert math.isnan(none["rf"])
 
 
+@pytest.mark.slow
 def test_a_run_of_nothing_has_a_page(tmp_path: Path) -> None:
     empty = found_run(tmp_path / "empty", {})
     text = Page(render(page_of(empty, pictures(empty.tables)))).text

@@ -281,6 +281,7 @@ def test_the_table_is_what_plain_counting_gives() -> None:
             assert row["cohen_kappa"] == pytest.approx(cohen_kappa_score(left, right))
 
 
+@pytest.mark.slow
 def test_it_stands_apart_from_the_judges_and_is_told() -> None:
     observed = made_up(n=8)
     every_table = made_tables(observed)

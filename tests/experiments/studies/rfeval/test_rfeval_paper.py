@@ -102,6 +102,7 @@ def test_causality_tables_are_of_all_pairs_that_count(made: dict[str, pd.DataFra
         assert table.to_dict() == n_of.to_dict()
 
 
+@pytest.mark.takes("every table of the paper")
 def test_the_papers_layout() -> None:
     rows = drawn(150)
     tidy = tables_of(rows, **outputs_of(rows))

@@ -141,6 +141,7 @@ def reads_alone(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     return vllm
 
 
+@pytest.mark.slow
 def test_the_engine_is_closed_before_the_weights_are_read(
     tmp_path: Path, chain: str, plain: str, reads_alone: Vllm
 ) -> None:
@@ -152,6 +153,7 @@ def test_the_engine_is_closed_before_the_weights_are_read(
     assert len(run_results.run.log_probs.groupby(["model", "item"])) == len(TWO)
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_costs_no_other_model_and_the_run_goes_on(
     tmp_path: Path, chain: str, plain: str, reads_alone: Vllm, capfd: pytest.CaptureFixture[str]
 ) -> None:

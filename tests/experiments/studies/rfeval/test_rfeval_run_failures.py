@@ -76,6 +76,7 @@ def test_what_cannot_be_run_is_said_in_a_line(
     assert not (tmp_path / "runs/rf/records").exists()
 
 
+@pytest.mark.slow
 def test_the_served_name_is_looked_up(tmp_path: Path, servers: Servers) -> None:
     path = servers.config(tmp_path, ONE, generate={"served_as": "n"})
     assert "not 'n'; set served_as to one of them" in refused("run", path)
@@ -99,6 +100,7 @@ def test_a_server_that_wants_another_key_says_so_without_it(
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.takes("a run is made twice")
 def test_a_failing_prompt_costs_no_other_and_is_made_good(
     tmp_path: Path, servers: Servers, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_failing_prompt_costs_no_other_and_is_made_good(
     assert results(run_dir).tables["rf_pairs"]["rf"].tolist() == [1] * 4
 
 
+@pytest.mark.slow
 def test_what_a_model_has_no_room_for_is_counted_and_nothing_else_is_lost(
     tmp_path: Path, servers: Servers, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +159,7 @@ def test_what_a_model_has_no_room_for_is_counted_and_nothing_else_is_lost(
     assert "complete, 3 items" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_pairs_are_left_out_by_decision_in_a_run_that_is_done(
     tmp_path: Path, servers: Servers
 ) -> None:
@@ -177,6 +181,7 @@ def test_pairs_are_left_out_by_decision_in_a_run_that_is_done(
     assert every_table["rf_exclusion_reasons"]["reason"].tolist() == ["nothing but noise"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(unavailable() != "", reason="no sandbox here")
 def test_programs_are_tested_once_there_is_a_sandbox(
     tmp_path: Path,
@@ -215,6 +220,7 @@ def test_a_dry_run_over_the_real_items(tmp_path: Path, capfd: pytest.CaptureFixt
     assert counts == {task: (n, n) for task, n in held.items()}
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_judgement_that_fails_is_one_and_the_other_of_its_pair_is_not_paid_for_again(
     tmp_path: Path, servers: Servers, lost: int

@@ -18,10 +18,6 @@ from faithscope.experiments.studies.training.objectives import OBJECTIVES
 from faithscope.experiments.studies.training.plan import plan
 from faithscope.experiments.studies.training.rollouts import Rollout, sample
 
-trl = pytest.importorskip("trl", reason="needs TRL: pip install 'faithscope[dev]'")
-peft = pytest.importorskip("peft", reason="needs the extra: pip install 'faithscope[train]'")
-datasets = pytest.importorskip("datasets", reason="needs the extra: pip install 'faithscope[data]'")
-
 MODEL = "planted:mixture_50"
 QUESTIONS, GROUP, TEMPERATURE, RANK, ALPHA = 2, 4, 3.0, 4, 8
 REWARDS = torch.tensor([1.0, 0.0, 0.0, 1.0, 0.25, math.nan, 1.0, 0.0])
@@ -72,6 +68,9 @@ def by_trl(
 ) -> tuple[dict[str, torch.Tensor], Any]:
     """The gradient that TRL's trainer hands to its optimiser for rollouts with `REWARDS`, and the
     trainer after that step. The adapter begins as that of `like`."""
+    trl = pytest.importorskip("trl", reason="needs TRL: pip install 'faithscope[dev]'")
+    peft = pytest.importorskip("peft", reason="needs the extra: faithscope[train]")
+    datasets = pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")
     model = faithscope.load(MODEL)
     gradient: dict[str, torch.Tensor] = {}
 

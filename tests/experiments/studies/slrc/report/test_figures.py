@@ -150,6 +150,7 @@ def test_primary_prefers_the_edited_reasoning_in_place_and_the_generated_answer(
     assert primary(table.iloc[:0]).empty
 
 
+@pytest.mark.slow
 def test_every_picture_has_its_numbers_and_takes_its_ink_from_the_page(of_run):
     of_all = pictures(of_run)
     assert {p.name for p in of_all} == NAMES

@@ -199,6 +199,7 @@ def test_the_size_of_a_model_is_counted_or_told(tmp_path):
     assert table.loc[here, "parameters"] == 363_000  # counted before told
 
 
+@pytest.mark.slow
 def test_tables_of_two_runs_make_one_comparison(tmp_path):
     """As `faithscope docs closed_models` has it."""
     table = models(crowded(7))

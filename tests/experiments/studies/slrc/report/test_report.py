@@ -82,6 +82,7 @@ def hostile_dir(tmp_path_factory) -> Path:
     return write_run(tmp_path_factory.mktemp("hostile") / "run", records)
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_it_has_no_faults_and_is_named_after_the_run(page, run_dir, page_path):
     for path in (write_report(run_dir), page_path):
         assert faults(path.read_text("utf-8")) == []
@@ -98,6 +99,7 @@ def test_the_verdict_is_in_plain_words(page):
     assert "built to ignore its steps" in rest
 
 
+@pytest.mark.slow
 def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
     samples = [sentiment_sample(i) for i in range(4)]
     records = records_of(samples)
@@ -116,6 +118,7 @@ def test_other_probes_have_sections_where_they_were_asked(tmp_path, page):
         assert absent not in page.text
 
 
+@pytest.mark.slow
 def test_a_failing_instrument_says_so(tmp_path):
     records = records_of([chain_sample("hint", i) for i in range(6)])
     for r in records:
@@ -125,6 +128,7 @@ def test_a_failing_instrument_says_so(tmp_path):
     assert "Do not trust" in page.text
 
 
+@pytest.mark.slow
 def test_one_planted_model_is_no_claim_about_two_kinds(tmp_path):
     page = Page(render(write_run(tmp_path / "run", records_of([chain_sample("hint", 0)]))))
     assert "Instrument check: passes" in page.text
@@ -132,6 +136,7 @@ def test_one_planted_model_is_no_claim_about_two_kinds(tmp_path):
     assert "can tell a model that uses its steps" not in page.text
 
 
+@pytest.mark.slow
 def test_a_planted_model_without_the_edits_that_tell_is_not_called_absent(tmp_path):
     records = records_of([chain_sample("faithful", i) for i in range(3)])
     for r in records:
@@ -160,6 +165,7 @@ def test_a_run_without_a_measurement_still_has_a_report(tmp_path):
     assert "fewer than 2 steps" in page.text
 
 
+@pytest.mark.slow
 def test_an_unfinished_run_says_so(tmp_path, page):
     assert "unfinished" not in page.text
     waiting = [trace_record(sentiment_sample(i)) for i in (20, 21)]
@@ -167,6 +173,7 @@ def test_an_unfinished_run_says_so(tmp_path, page):
     assert "This run is unfinished: 2 traces are not measured yet" in unfinished.text
 
 
+@pytest.mark.slow
 def test_a_run_that_leaves_most_items_out_says_so_first(tmp_path, page, capsys):
     assert "left out before anything is measured" not in page.text
     cut = [trace_record(sentiment_sample(i), "reasoning_unclosed") for i in range(20, 90)]
@@ -271,6 +278,7 @@ def test_short_stretches_are_shown_and_are_no_steps():
     assert [bool(s.blocks) for s in steps] == [False, True, True]
 
 
+@pytest.mark.takes("a run with its outputs")
 def test_hostile_text_stays_text(hostile_dir):
     text = write_report(hostile_dir).read_text("utf-8")
     page = Page(text)
@@ -412,6 +420,7 @@ def test_a_click_sorts_by_number_both_ways(chromium, run_dir):
     assert sorted_by["said"] == "ascending"
 
 
+@pytest.mark.slow
 def test_steps_are_marked_by_the_edit_that_the_verdict_rests_on():
     """A model that ignores its steps may trip over every hole in its text."""
     records = records_of([chain_sample("hint", 1)])

@@ -56,6 +56,7 @@ def alike(values: list[float], expected: list[Any]) -> None:
     assert [None if math.isnan(x) else x for x in values] == expected
 
 
+@pytest.mark.slow
 @given(st.lists(slrc_records(), max_size=4))
 def test_arrays_of_branches_say_what_the_records_say(plain: list[Record]):
     packer = Packer()

@@ -124,6 +124,7 @@ def test_items_of_one_group_stand_on_one_side() -> None:
     assert leaking.mean() > 0.9
 
 
+@pytest.mark.slow
 def test_random_features_give_no_selectivity() -> None:
     how = Classifying()
     found = []
@@ -251,6 +252,7 @@ def test_the_faithful_answer_is_read_once_the_last_step_is_written() -> None:
     assert found["after"] == (1.0, 3)
 
 
+@pytest.mark.slow
 def test_the_hint_followers_answer_is_read_before_the_reasoning() -> None:
     found = best("hint", 1, "answer")
     assert found["before"][1] >= 1

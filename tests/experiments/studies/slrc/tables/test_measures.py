@@ -88,6 +88,7 @@ def test_names_are_those_of_the_registry_and_probes_exist() -> None:
     assert set(PROBES_READ) <= set(PROBES)
 
 
+@pytest.mark.slow
 def test_the_scores_of_twins_are_what_was_planted() -> None:
     means = {
         name: all_scores(all_records(name)).groupby("measure")["score"].mean().to_dict()

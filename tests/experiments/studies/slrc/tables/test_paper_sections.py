@@ -96,6 +96,7 @@ def test_section_2_7_leaves_out_attention_that_is_of_several_units():
     assert (line["CoT"], line["Question"], line["Stable layer"]) == ("—", "—", "7.0")
 
 
+@pytest.mark.slow
 def test_groups_and_pairs_of_the_config_are_on_the_page_of_a_run(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run", sample_run())
     config = json.loads((run_dir / "config.yaml").read_text("utf-8"))

@@ -256,6 +256,7 @@ def test_nothing_in_gives_empty_tables_with_columns():
         assert to_latex(table).count(r"\\") == 1, name
 
 
+@pytest.mark.slow
 def test_the_order_of_the_records_does_not_matter():
     forth, back = (
         tables_of(RUN, analysis=SlrcAnalysis(resamples=50)),

@@ -65,6 +65,7 @@ def test_empirical_necessity_is_the_mean_absolute_causal_effect():
     assert measured(samples)["necessity"] == pytest.approx(sum(effects) / len(effects), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_error_falls_as_the_items_grow():
     errors = []
     for n in (10, 100, 1000):
@@ -77,6 +78,7 @@ def test_the_error_falls_as_the_items_grow():
     assert errors[0] > errors[1] > errors[2]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth_as_often_as_it_says():
     kept = [measured(independent(40, seed)) for seed in range(200)]
     covered = sum(r["necessity_low"] <= ACTIVE <= r["necessity_high"] for r in kept)
@@ -84,6 +86,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     assert 181 <= covered <= 199
 
 
+@pytest.mark.slow
 def test_steps_that_go_together_need_the_interval_over_items():
     """All steps of an item active, or none: pooled Wilson counts them as independent."""
     pooled = by_item = 0
