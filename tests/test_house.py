@@ -28,8 +28,9 @@ MAY_IMPORT = {
 """Package -> packages that it may import: nothing imports experiments or the package above all, and
 the two at the bottom do not know each other."""
 
-ROOMS = ("config", "data", "engine", "analysis", "studies", "cli")
-"""Rooms of `experiments` in order; each may import those before it."""
+ROOMS = ("config", "data", "engine", "analysis", "studies", "cli", "extras")
+"""Rooms of `experiments` in order; each may import those before it. Entry points alone reach the
+last."""
 ABOVE_ALL = {"__init__"}
 """Files of `experiments` that stand above its rooms; the others stand below them."""
 READS_OTHERS = {"compare"}

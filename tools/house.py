@@ -10,28 +10,29 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FIRST_FLOOR = "experiments"
+FIRST_FLOOR, EXTRAS = "experiments", "experiments/extras"
 BUDGETS = {
-    "interp": 11_500,
+    "interp": 11_600,
     "interventions": 3_000,
     "probes": 10_900,
-    FIRST_FLOOR: 78_350,
-    "experiments/analysis": 13_150,
+    FIRST_FLOOR: 75_700,
+    "experiments/analysis": 12_400,
     "experiments/cli": 2_450,
-    "experiments/config": 1_500,
+    "experiments/config": 1_550,
     "experiments/data": 8_300,
-    "experiments/engine": 10_250,
-    "experiments/studies": 42_650,
-    "experiments/studies/c2faith": 7_450,
+    "experiments/engine": 10_300,
+    EXTRAS: 4_500,
+    "experiments/studies": 40_500,
+    "experiments/studies/c2faith": 7_200,
     "experiments/studies/compare": 2_500,
     "experiments/studies/faithcot": 3_500,
     "experiments/studies/judge": 1_850,
-    "experiments/studies/rfeval": 13_400,
+    "experiments/studies/rfeval": 11_500,
     "experiments/studies/slrc": 11_250,
     "experiments/studies/training": 2_850,
-    "tests": 60_700,
+    "tests": 61_000,
 }
-"""Room -> most lines; every room has one."""
+"""Room -> most lines; every room has one. `experiments` is counted without its extras."""
 FILES_IN_A_FOLDER = 22
 
 
@@ -48,7 +49,8 @@ def rooms() -> dict[str, int]:
     studies = sorted(p for p in (floor / "studies").iterdir() if any(p.glob("*.py")))
     bottom = [ROOT / name for name in ("interp", "interventions", "probes")]
     every = [*bottom, floor, *folders, *studies, ROOT / "tests"]
-    return {folder.relative_to(ROOT).as_posix(): lines(folder) for folder in every}
+    sizes = {folder.relative_to(ROOT).as_posix(): lines(folder) for folder in every}
+    return sizes | {FIRST_FLOOR: sizes[FIRST_FLOOR] - sizes[EXTRAS]}
 
 
 def crowded() -> dict[str, int]:
