@@ -28,12 +28,11 @@ from faithscope.experiments.studies.c2faith.figures.verdicts import signed_error
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.tables import tables
 
-OF_PROBABILITIES = ("c2_calibration", "c2_coverage_expected")
 OF_SEVERAL = ("c2_injection", "c2_prompts")
 """None of one judge, asked in one way, with nothing put into the chains."""
 ALL = (
     *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
-    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", *OF_PROBABILITIES),
+    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", "c2_reliability"),
     *("c2_judge_against_internals", *OF_SEVERAL),
 )
 
@@ -64,7 +63,7 @@ def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
 
 def test_three_judges_and_a_silent_one(three):
     assert [n for n, p in three.items() if p.figure is None] == [
-        *(*OF_PROBABILITIES, "c2_injection", "c2_prompts")
+        *("c2_reliability", "c2_injection", "c2_prompts")
     ]
     for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
         text = texts_of(three[name].figure)
@@ -91,10 +90,10 @@ def test_one_judge_in_two_readings_and_nothing_but_silence():
     assert "in all readings" in texts_of(one["c2_failure_overlap"].figure)
     assert "sets are of readings" in one["c2_failure_overlap"].caption
     assert "scored" in texts_of(one["c2_within"].figure)
-    assert "ECE" in texts_of(one["c2_calibration"].figure)
+    assert "ECE" in texts_of(one["c2_reliability"].figure)
     silent = drawn(made_up(0, 5, mute=True))
     assert [n for n, p in silent.items() if p.figure is None] == [
-        *("c2_failure_overlap", *OF_PROBABILITIES, *OF_SEVERAL)
+        *("c2_failure_overlap", "c2_reliability", *OF_SEVERAL)
     ]
 
 
