@@ -23,9 +23,9 @@ from faithscope.experiments.extras.counterfactuals.construction import (
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.programs import unavailable
 from faithscope.experiments.studies.rfeval.prompts import RfForm, questions
 from faithscope.experiments.studies.rfeval.records import about
+from faithscope.experiments.studies.rfeval.subjects.programs import unavailable
 from faithscope.experiments.studies.rfeval.units import Pair
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Reply, Writing

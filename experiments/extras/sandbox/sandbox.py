@@ -25,7 +25,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from faithscope.experiments.studies.rfeval.items import CodeTests, TestCase
-from faithscope.experiments.studies.rfeval.programs import Limits, Outcome, Report, TestRun, Where
+from faithscope.experiments.studies.rfeval.subjects.programs import (
+    Limits,
+    Outcome,
+    Report,
+    TestRun,
+    Where,
+)
 from faithscope.interp.errors import UserError
 
 _INSIDE = Path(__file__).with_name("sandbox_inside.py")

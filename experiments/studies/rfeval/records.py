@@ -15,13 +15,13 @@ from typing import Any, cast
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, Framing
 from faithscope.experiments.studies.rfeval.items import Condition, Item
-from faithscope.experiments.studies.rfeval.programs import Report
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
     Outcome,
     Output,
     components,
     parse_output,
 )
+from faithscope.experiments.studies.rfeval.subjects.programs import Report
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, multi_turn
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.generation import Generation

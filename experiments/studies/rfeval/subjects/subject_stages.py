@@ -17,7 +17,6 @@ from faithscope.experiments.studies.rfeval.inside.measure import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.pairs import code_of
-from faithscope.experiments.studies.rfeval.programs import Limits, checker_of, unavailable
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,
     NO_SANDBOX,
@@ -31,6 +30,7 @@ from faithscope.experiments.studies.rfeval.records import (
     tests_record,
     writing_of,
 )
+from faithscope.experiments.studies.rfeval.subjects.programs import Limits, checker_of, unavailable
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, forced, output_of
 from faithscope.experiments.studies.rfeval.units import (
     INSIDE,
