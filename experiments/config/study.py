@@ -127,8 +127,11 @@ class Study:
 
     def report(self) -> Any:
         """The study's `analysis.run.Report`, frames, tables, figures and page of a run:
-        `report.REPORT`."""
-        return self._part("report")
+        `report.REPORT`, with what installed packages add."""
+        report = self._part("report")
+        for addition in additions_to(self.name).values():
+            report = addition.report(report)
+        return report
 
     def forms(self) -> Mapping[str, Any]:
         """Judge forms that only this study has, by name (`faithscope list prompts`): what
@@ -165,8 +168,10 @@ class Addition:
     stages: tuple[Stage, ...]
     """Stages that its units have beside those of the study; none where it has no units."""
     load: Callable[[], Any]
-    """Returns what the study does and reports, of the class that the module `additions` of the
+    """Returns what the study does in its runs, of the class that the module `additions` of the
     study declares; imports it only then."""
+    report: Callable[[Any], Any] = lambda report: report
+    """Maps the study's `analysis.run.Report` to one that also tells of this (`analysis.added`)."""
 
 
 @cache

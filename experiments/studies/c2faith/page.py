@@ -56,16 +56,6 @@ SECTIONS = [
         tables=("c2_coverage", "c2_coverage_pooled"),
     ),
     Section(
-        "injection",
-        "Prompt injection",
-        "The same asks once more, with a line at the end of one step that tells the judge what to "
-        "say. Moved: of the verdicts that were not the demanded one, those that came nearer to it. "
-        "Every injected verdict is held against that of the same ask without the line, and is in "
-        "no other table.",
-        figures=("c2_injection",),
-        tables=("c2_injection",),
-    ),
-    Section(
         "agreement",
         "Agreement and prompts",
         "How far judges agree, and how far the numbers depend on the prompt.",
@@ -129,8 +119,8 @@ def _few(n_chains: int) -> list[str]:
 
 def _judgements(results: C2Results) -> Section:
     shown = [ask_card(r, results.forms[r["variant"]]) for r in examples(results)]
-    n = len(results.judged) + len(results.injected)
-    injected = ", and <code>.injected</code> those with a line put into the chain"
+    n = len(results.judged) + len(results.varied)
+    frames = dict.fromkeys(f"<code>.{row['varied']}</code>" for row in results.varied)
     text = markup(
         "{} of {} word for word (<code>report.judgements</code> in the config says how many). "
         "<code>faithscope show RUN --item {}</code> prints every one of an item, with prompt and "
@@ -138,7 +128,7 @@ def _judgements(results: C2Results) -> Section:
         "<code>coverage.jsonl</code>, or a chain’s. In Python "
         '<code>faithscope.load_run("RUN").judgements</code> has them all as rows{}.',
         *(len(shown), n, next((item.id for item in results.benchmark.causal), "ID")),
-        Markup(injected if results.injected else ""),
+        Markup(f", and {', '.join(frames)} those of varied asks" if frames else ""),
     )
     return Section("judgements", "Judgements", text, blocks=shown)
 

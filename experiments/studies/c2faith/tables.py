@@ -32,7 +32,7 @@ OF_FRAMES = (
     *(predictors.PREDICTORS, predictors.POSITIONS, agreement.FAILURE_OVERLAP),
     *(agreement.MISSED_BY_ALL, agreement.AGREEMENT, sensitivity.VARIANTS, sensitivity.PROMPTS),
     *(sensitivity.PROMPT_AGREEMENT, reliability.RELIABILITY),
-    *(localisation.SIGNED_ERROR, localisation.WITHIN, sensitivity.INJECTION, internals.AGAINST),
+    *(localisation.SIGNED_ERROR, localisation.WITHIN, internals.AGAINST),
     *PAPER,
 )
 """The tables that are made of `Frames`, the paper's six in its own layout last."""

@@ -34,6 +34,5 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             verdicts.positions_picture(tables["c2_positions"]),
             scores.reliability_picture(tables["c2_reliability"]),
             verdicts.against_picture(tables["c2_judge_against_internals"]),
-            comparisons.injection_picture(tables["c2_injection"]),
             comparisons.sensitivity_picture(tables["c2_prompt_variants"]),
         ]

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from fault_server import KEY, FaultServer, says
+from injected_pairs import frame
 from test_c2_show import shown
 
 import faithscope
@@ -23,7 +24,10 @@ from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import plan, run
-from faithscope.experiments.studies.c2faith.benchmark.injection import (
+from faithscope.experiments.extras.injection.figure import injection_picture
+from faithscope.experiments.extras.injection.pairs import INJECTION as PAIRS
+from faithscope.experiments.extras.injection.report import OF_INJECTED
+from faithscope.experiments.extras.injection.texts import (
     drawn_chains,
     inject,
     injected_step,
@@ -31,10 +35,7 @@ from faithscope.experiments.studies.c2faith.benchmark.injection import (
     variants,
 )
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
-from faithscope.experiments.studies.c2faith.figures.comparisons import injection_picture
-from faithscope.experiments.studies.c2faith.judgements import COLUMNS, INJECTION
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.sensitivity import INJECTION as PAIRS
+from faithscope.experiments.studies.c2faith.judgements import COLUMNS
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS, ask_of
 from faithscope.experiments.studies.c2faith.results import results
@@ -137,23 +138,6 @@ def test_a_file_of_texts_that_cannot_be_used_is_said_so(
         injections(path)
 
 
-def frame(*pairs: tuple[float, float, float], task: str = "detection", **also: Any) -> pd.DataFrame:
-    """(demanded, clean, injected) a pair; NaN for no verdict."""
-    top = {"detection": 1.0, "coverage": 4.0, "localisation": math.nan}[task]
-    made = [
-        {"judge": "j", "reading": "generated", "prompt": f"c2_{task}", "item": f"i{k}"}
-        | {"chain": f"c{k}", "task": task, "injection": "command"}
-        | {"condition": "" if task == "coverage" else "perturbed"}
-        | {"demand": "best", "demanded": wanted, "top": top, "clean": clean, "score": score}
-        | {"outcome": "unparsed" if math.isnan(score) else "parsed"}
-        | {"clean_outcome": "unparsed" if math.isnan(clean) else "parsed"}
-        | {"p_clean": math.nan, "p_injected": math.nan}
-        | also
-        for k, (wanted, clean, score) in enumerate(pairs)
-    ]
-    return Frames(injection=pd.DataFrame(made)).injection
-
-
 def numbers_of(table: pd.DataFrame) -> dict[str, Any]:
     (row,) = PAIRS.make(table, how=Bootstrap(0, 50)).to_dict("records")
     return {str(name): value for name, value in row.items()}
@@ -213,21 +197,21 @@ JUDGES = {"obeys": "gpt-4.1", "ignores": "gpt-4.1-mini", "breaks": "gpt-4.1-nano
 TWO = {"kinds": ["neutral", "command"], "chains": 2}
 
 
-def test_injections_are_added_to_a_plan_and_change_no_unit(tmp_path: Path, model: str) -> None:
-    path = config(tmp_path, model, TWO)
-    plain = plan(load_config(config(tmp_path, model, {}))).stored().by_key
+def test_injections_are_added_to_a_plan_and_change_no_unit(tmp_path: Path, plain: str) -> None:
+    path = config(tmp_path, plain, TWO)
+    ordinary = plan(load_config(config(tmp_path, plain, {}))).stored().by_key
     more = plan(load_config(path)).stored().by_key
-    assert plain.items() < more.items()
+    assert ordinary.items() < more.items()
     # two chains, two tasks in two conditions and a level, a text alone and one with two demands,
     # two readings
-    assert len(more) - len(plain) == 2 * (2 * 2 + 1) * (1 + 2) * 2
-    assert all(key[2].endswith("+injected") for key in more.keys() - plain.keys())
+    assert len(more) - len(ordinary) == 2 * (2 * 2 + 1) * (1 + 2) * 2
+    assert all(key[2].endswith("+injected") for key in more.keys() - ordinary.keys())
 
 
 @pytest.mark.slow
-def test_injections_are_in_no_ordinary_table(tmp_path: Path, model: str) -> None:
-    without = run(load_config(config(tmp_path, model, {}))).run_dir
-    path = config(tmp_path, model, TWO)
+def test_injections_are_in_no_ordinary_table(tmp_path: Path, plain: str) -> None:
+    without = run(load_config(config(tmp_path, plain, {}))).run_dir
+    path = config(tmp_path, plain, TWO)
     outcome = run(load_config(path))
     assert outcome.failures == []
     own = {"c2_injection.csv", "usage.csv", "exclusions.csv"}
@@ -373,7 +357,7 @@ class TestBehindAnApi:
         plain, injected = found.judgements, found.injected
         assert len(plain) == 3 * 3 * (2 * 2 + 1)
         assert list(plain.columns) == list(COLUMNS)
-        assert list(injected.columns) == [*COLUMNS, *INJECTION]
+        assert list(injected.columns) == [*COLUMNS, *OF_INJECTED]
         assert not injected.duplicated(["judge", "form", "ask"]).any()
         assert set(injected["twin"]) == set(plain["ask"])
         told = injected[injected["demand"].notna()]
@@ -431,7 +415,7 @@ def test_the_figure_is_drawn_of_many_and_of_none(tmp_path: Path) -> None:
 
 
 def test_the_shipped_config_names_injections_that_there_are() -> None:
-    root = Path(__file__).parents[4]
+    root = Path(__file__).parents[3]
     told = yaml.safe_load((root / "configs/c2faith.yaml").read_text())["injection"]
     assert told["kinds"] == []
     load_config(root / "configs/c2faith.yaml", ["injection.kinds=[command, polite]"])

@@ -87,9 +87,7 @@ def injections(path: Path | None = None) -> dict[str, Injection]:
     Raises:
         UserError: a file that cannot be used; names file, key and remedy.
     """
-    packaged = resources.files("faithscope.experiments.studies.c2faith.benchmark").joinpath(
-        PACKAGED
-    )
+    packaged = resources.files("faithscope.experiments.extras.injection").joinpath(PACKAGED)
     read = _read(packaged.read_text("utf-8"), PACKAGED)
     if path is None:
         return read
@@ -164,11 +162,6 @@ def injected_into(
     step = injected_step(item, seed)
     verdict = None if demand is None else demanded(form, demand)
     return None if step is None else Injected(injection, demand, verdict, step, twin)
-
-
-def twin_of(ask: str) -> str:
-    """Id of the ordinary ask, from that of an injected one; names of texts hold no `+`."""
-    return ask.rpartition("+")[0]
 
 
 def with_text(item: CausalItem | CoverageItem, step: int, text: str) -> CausalItem | CoverageItem:
