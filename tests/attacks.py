@@ -40,7 +40,7 @@ from typing import Any, TypeVar
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 FOLDERS = ("interp", "probes", "experiments", "experiments/engine", "experiments/config")
-FOLDERS += ("experiments/data/tasks", "conformance")
+FOLDERS += ("experiments/data/tasks", "experiments/extras", "conformance")
 FOLDERS += tuple(str(p.relative_to(TESTS)) for p in TESTS.glob("experiments/studies/*/"))
 # the folders in which pytest finds shared helpers
 sys.path[:0] = [str(p) for p in (ROOT, ROOT / "tools", ROOT / "benchmarks", TESTS)]
@@ -60,7 +60,7 @@ from hostile_programs import HOSTILE  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
 from faithscope.experiments.engine.store import read_failures  # noqa: E402
-from faithscope.experiments.studies.rfeval.programs.sandbox import (  # noqa: E402
+from faithscope.experiments.extras.sandbox.sandbox import (  # noqa: E402
     run_tests,
     unavailable,
 )

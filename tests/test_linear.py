@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from faithscope.experiments.data import answers, choices, numbers
+from faithscope.experiments.extras.counterfactuals import construction
 from faithscope.experiments.studies.c2faith.benchmark import features
 from faithscope.experiments.studies.rfeval import pairs
-from faithscope.experiments.studies.rfeval.counterfactuals import construction
 from faithscope.experiments.studies.rfeval.judging import stances, stepwise
 from faithscope.experiments.studies.rfeval.metrics import texts
 from faithscope.experiments.studies.rfeval.subjects import parsing

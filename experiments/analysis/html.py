@@ -137,9 +137,9 @@ def share_of(row: Mapping[str, Any], name: str) -> Cell:
     return share_cell(*(row.get(column, math.nan) for column in with_interval(name)))
 
 
-def asset(name: str) -> str:
-    folder = resources.files("faithscope.experiments.analysis").joinpath("assets")
-    return folder.joinpath(name).read_text("utf-8")
+def asset(name: str, package: str = "faithscope.experiments.analysis") -> str:
+    """The text of a template, a script or a style sheet in the folder `assets` of a package."""
+    return resources.files(package).joinpath("assets", name).read_text("utf-8")
 
 
 @cache  # an environment keeps its compiled templates; compiling one takes a tenth of a second

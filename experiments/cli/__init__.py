@@ -28,6 +28,7 @@ from faithscope.experiments.config.study import STUDIES, register_installed
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.extensions import extensions
 
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -68,9 +69,15 @@ def _in_order() -> Iterator[typer.Typer]:
 
 @cache
 def _add_commands() -> None:
-    """Add all commands to `app`, once the studies of installed packages are registered."""
+    """Add all commands to `app`: those of groups and studies, then those of installed packages."""
     register_installed()
-    for group in _in_order():
+    every = [*_in_order()]
+    commands = (command for group in every for command in group.registered_commands)
+    known = {c.name or getattr(c.callback, "__name__", "") for c in commands}
+    added = typer.Typer(rich_markup_mode=None)
+    for name, command in extensions("commands", taken=known).items():
+        added.command(name)(command)
+    for group in (*every, added):
         app.add_typer(group)
 
 

@@ -1,4 +1,4 @@
-"""Commands `faithscope list`, `show` and `annotate`, which show things and measure nothing."""
+"""Commands `faithscope list` and `show`, which show things and measure nothing."""
 
 from __future__ import annotations
 
@@ -81,66 +81,4 @@ def show(
     from faithscope.experiments.cli.terminal import show_item
 
     show_item(Console(), run, item, model=model, task=task, by=by)
-    return 0
-
-
-@commands.command()
-def annotate(
-    source: Annotated[str, typer.Argument(metavar="RUN|FILE", help="The chains to label.")],
-    annotator: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Label as this annotator.")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", help="For the first annotator: draw N chains.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="DIR", help="Write the labels both agree on, and exit."),
-    ] = None,
-    tasks: Annotated[
-        Path | None,
-        typer.Option(
-            "--label-studio", metavar="DIR", help="Write tasks for Label Studio, and exit."
-        ),
-    ] = None,
-    labelled: Annotated[
-        Path | None,
-        typer.Option(
-            "--labelled",
-            metavar="FILE",
-            help="With --export: read the labels from Label Studio's JSON export.",
-        ),
-    ] = None,
-) -> int:
-    """Label chains of thought by hand: two annotators, three rounds.
-
-    With --as, a page for one annotator is served until Ctrl-C. With --export, the agreement of the
-    two is printed. The last line printed is the folder with the labels that both agree on, in the
-    layout of FINE-CoT. With --label-studio, the files for a project of Label Studio are written;
-    with --labelled FILE --export DIR, its labels become files for `faithscope compare --labels` and
-    for traces.path.
-    """
-    from faithscope.experiments.analysis.annotation import label_studio, server
-    from faithscope.experiments.analysis.annotation.export import in_lines
-
-    if [annotator, out, tasks].count(None) != 2:
-        raise UserError(
-            "faithscope annotate: give --as NAME to label, --export DIR to write labels, or "
-            "--label-studio DIR"
-        )
-    if labelled is not None and out is None:
-        raise UserError("faithscope annotate: --labelled FILE goes with --export DIR")
-    if tasks is not None:
-        for path in label_studio.write(source, tasks.expanduser(), limit):
-            to_output(path)
-        return 0
-    if labelled is not None and out is not None:
-        said = label_studio.read(source, labelled.expanduser(), out.expanduser())
-        to_output("\n".join([*said, "", str(out)]))
-        return 0
-    if annotator is not None:
-        to_output(server.annotate(source, annotator, limit))
-        return 0
-    folder = server.export(source, out)
-    to_output("\n".join([*in_lines(folder), "", str(folder)]))
     return 0

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interp.errors import did_you_mean
-from faithscope.interp.extensions import extensions
+from faithscope.interp.extensions import extension, extensions
 
 if TYPE_CHECKING:
     from faithscope.experiments.config.base import FolderConfig
@@ -118,13 +118,20 @@ class Study:
         return self._part("plan")(config)
 
     def stages(self) -> Stages:
-        """Every stage that units of the study's runs can have: `stages.STAGES`."""
-        return self._part("stages")
+        """Every stage that units of the study's runs can have: `stages.STAGES`, and those that
+        installed packages add."""
+        added = (
+            stage for addition in additions_to(self.name).values() for stage in addition.stages
+        )
+        return {**self._part("stages"), **by_name(*added)}
 
     def report(self) -> Any:
         """The study's `analysis.run.Report`, frames, tables, figures and page of a run:
-        `report.REPORT`."""
-        return self._part("report")
+        `report.REPORT`, with what installed packages add."""
+        report = self._part("report")
+        for addition in additions_to(self.name).values():
+            report = addition.report(report)
+        return report
 
     def forms(self) -> Mapping[str, Any]:
         """Judge forms that only this study has, by name (`faithscope list prompts`): what
@@ -151,6 +158,43 @@ class Study:
                 return default[0]
             package = import_module(f"{self.at}.{module}")
         return getattr(package, name, *default)
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Work that an installed package adds to a study: an entry `STUDY.NAME` of the group
+    `faithscope.additions`."""
+
+    stages: tuple[Stage, ...]
+    """Stages that its units have beside those of the study; none where it has no units."""
+    load: Callable[[], Any]
+    """Returns what the study does in its runs, of the class that the module `additions` of the
+    study declares; imports it only then."""
+    report: Callable[[Any], Any] = lambda report: report
+    """Maps the study's `analysis.run.Report` to one that also tells of this (`analysis.added`)."""
+
+
+@cache
+def additions_to(study: str) -> Mapping[str, Addition]:
+    """Name -> what installed packages add to a study.
+
+    Raises:
+        UserError: an entry cannot be loaded.
+    """
+    of_studies = ((name.partition("."), a) for name, a in extensions("additions").items())
+    return {name: addition for (of, _, name), addition in of_studies if of == study}
+
+
+def addition_to(study: str, name: str, asked_by: str) -> Addition:
+    """An addition that a config asks for.
+
+    Args:
+        asked_by: the config key that asks for it.
+
+    Raises:
+        UserError: no installed package adds it, or it cannot be loaded.
+    """
+    return extension("additions", f"{study}.{name}", asked_by)
 
 
 STUDIES: dict[str, Study] = {}

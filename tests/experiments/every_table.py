@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from c2_frames import made_up as c2_frames
 from faithcot_frames import CHAIN, scored, traces
+from injected_pairs import frame as injected
 from rf_made_up import NAMES as RF_MODELS
 from rf_made_up import made_up as rf_frames
 from sample_records import sample_run
@@ -31,6 +32,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
+from faithscope.experiments.extras.injection.pairs import INJECTION
 from faithscope.experiments.studies import c2faith, compare, faithcot, judge, rfeval  # noqa: F401
 from faithscope.experiments.studies.c2faith.tables import OF_RUN, Frames
 from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
@@ -73,9 +75,10 @@ def _slrc(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     return made | others
 
 
-def _c2(frames: Frames) -> dict[str, pd.DataFrame]:
+def _c2(frames: Frames, injection: pd.DataFrame) -> dict[str, pd.DataFrame]:
     of_run = {table.name: pd.DataFrame(columns=table.header) for table in OF_RUN}
-    return c2_tables(frames, resamples=10) | of_run
+    added = make_tables([INJECTION], {"injection": injection}, HOW)
+    return c2_tables(frames, resamples=10) | of_run | added
 
 
 def _faithcot(
@@ -221,7 +224,7 @@ def every_table() -> dict[str, dict[str, pd.DataFrame]]:
     return _with_spend(
         {
             "slrc": _slrc([]),
-            "c2faith": _c2(Frames()),
+            "c2faith": _c2(Frames(), injected()),
             "rfeval": rf_tables(frames_of({}), HOW),
             "faithcot": _faithcot(scores, chains, steps),
             "judge": _judge([], [], {}),
@@ -237,7 +240,7 @@ def filled_tables() -> dict[str, dict[str, pd.DataFrame]]:
     return _with_spend(
         {
             "slrc": _slrc(sample_run(3)),
-            "c2faith": _c2(c2_frames(2, 12, mute=True)),
+            "c2faith": _c2(c2_frames(2, 12, mute=True), injected((1, 0, 1), (1, 0, 0), (1, 1, 1))),
             "rfeval": rf_tables(frames_of(rf_frames(RF_MODELS[:2], RF_TASKS, n=4)), HOW),
             "faithcot": _faithcot(*_faithcot_frames(24)),
             "judge": _judge(*_judged(24)),

@@ -13,8 +13,11 @@ from every_table import every_table, filled_tables
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.config.study import STUDIES
+from faithscope.experiments.extras.injection.pairs import INJECTION
 
 ROUNDING = 1e-9
+ADDED = (("c2faith", INJECTION),)
+"""Tables that extras add to studies."""
 Tables = dict[str, dict[str, pd.DataFrame]]
 
 
@@ -43,7 +46,7 @@ def specifications() -> dict[tuple[str, str], Table]:
         if find_spec(f"{package}.{module}")
         for spec in getattr(import_module(f"{package}.{module}"), "TABLES", ())
         if isinstance(spec, Table)
-    }
+    } | {(study, spec.name): spec for study, spec in ADDED}
 
 
 def declared(study: str, table: str, column: str) -> Column | None:

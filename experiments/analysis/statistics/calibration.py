@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.tidy import columns, with_interval
 BINS = 10
 """Number of equally wide probability bins, of curves and of the calibration error."""
 LEAST = float(np.finfo(float).eps)
-"""Least probability in a log loss; smaller ones are raised to it, as in scikit-learn."""
+"""Least probability, and least distance from 1, in log-odds; others are moved to it."""
 FOLDS = 5
 """Number of folds of clusters; each is recalibrated by a curve fitted on the others."""
 LEAST_OF_KIND = 10
@@ -89,11 +89,6 @@ def calibration_error(happened: Bool[np.ndarray, " rows"], p: Float[np.ndarray, 
         return math.nan
     gaps = np.bincount(_places(p), weights=p - happened, minlength=BINS)
     return float(np.abs(gaps).sum() / len(p))
-
-
-def log_loss(p: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-    """Log loss per row in nats: -ln of the probability given to the true outcome."""
-    return -np.log(np.maximum(p, LEAST))
 
 
 def recalibrated(

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.extensions import entries, extensions
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -56,7 +57,11 @@ def with_folder(
         raise UserError(f"prompts: no such folder: {str(folder)!r}; check the path")
     files = sorted((*folder.glob("*.yaml"), *folder.glob("*.yml")))
     if not files:
-        raise UserError(f"prompts: {folder} holds no .yaml file; copy one there to edit it")
+        others = ", ".join(entry.name for entry in entries("prompts")) or "no installed package"
+        raise UserError(
+            f"prompts: {folder} holds no .yaml file; copy one there to edit it (folders in another "
+            f"layout are read by {others})"
+        )
     known = sorted(read)
     for path in files:
         if path.stem not in known and not path.stem.startswith(tuple(f"{k}_" for k in known)):
@@ -70,6 +75,32 @@ def with_folder(
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"{path}: cannot be read as UTF-8 text ({error})") from error
     return read
+
+
+class PromptReader(Protocol):
+    """Reader of a folder of prompts in a layout of its own: an entry `STUDY.NAME` of the group
+    `faithscope.prompts`; a module with these functions is one."""
+
+    def found(self, folder: Path) -> Path | None:
+        """Where in a folder the prompts of this layout begin; None where there are none."""
+        ...
+
+    def texts(self, code: Path, packaged: Mapping[str, PromptText]) -> Mapping[str, PromptText]:
+        """The prompt files that replace packaged ones, by name."""
+        ...
+
+    def notes(self, code: Path) -> list[str]:
+        """Sentences on packaged prompts that stay in use."""
+        ...
+
+
+def reader_of(study: str, folder: Path) -> tuple[PromptReader, Path] | None:
+    """The installed reader whose layout a folder has, and where in it the prompts begin; None for a
+    folder of YAML files."""
+    for name, reader in extensions("prompts").items():
+        if name.startswith(f"{study}.") and (place := reader.found(folder)) is not None:
+            return reader, place
+    return None
 
 
 def values_of(file: PromptText) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""The judge forms, reference forms and injected texts that the config of a run names."""
+"""The judge forms and reference forms that the config of a run names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from faithscope.experiments.config.base import ConfigError, expanded, named
-from faithscope.experiments.studies.c2faith.benchmark.injection import Injection, injections
 from faithscope.experiments.studies.c2faith.benchmark.items import Settings
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
@@ -22,17 +21,6 @@ def forms_of(config: C2FaithConfig) -> dict[str, TaskForm]:
         if form.task == "coverage_reference":
             raise ConfigError([f"forms: {name!r} is asked of the reference; name one in reference"])
     return asked
-
-
-def injections_of(config: C2FaithConfig) -> list[Injection]:
-    """The texts that a run puts into chains, in the order of its config.
-
-    Raises:
-        ConfigError: a name without a text.
-        UserError: a file of texts that cannot be used.
-    """
-    known = injections(expanded(config.injection.texts))
-    return list(named("injection.kinds", "injection", config.injection.kinds, known).values())
 
 
 def reference_forms(config: C2FaithConfig, forms: Mapping[str, TaskForm]) -> dict[str, TaskForm]:

@@ -15,17 +15,13 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.verdicts import JUDGEMENT
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.c2faith.inside import step_rows
-from faithscope.experiments.studies.c2faith.judgements import (
-    COLUMNS,
-    INJECTION,
-    judgements,
-)
+from faithscope.experiments.studies.c2faith.judgements import COLUMNS, judgements
 from faithscope.experiments.studies.c2faith.metrics.frames import SHAPES
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.units import INSIDE
 
-_JUDGEMENT = dict.fromkeys(COLUMNS, "") | {n: JUDGEMENT[n] for n in COLUMNS if n in JUDGEMENT}
-_JUDGEMENT |= {
+OF_JUDGEMENT = dict.fromkeys(COLUMNS, "") | {n: JUDGEMENT[n] for n in COLUMNS if n in JUDGEMENT}
+OF_JUDGEMENT |= {
     "item": "the item's id in the benchmark",
     "ask": "the item's id as asked",
     "condition": "perturbed | control; empty for coverage",
@@ -33,13 +29,6 @@ _JUDGEMENT |= {
     "level": "the share of middle steps that was asked to be left out",
     "right": "the right verdict; empty for coverage",
     "expected": "mean verdict under the probabilities",
-}
-_INJECTED = dict.fromkeys(INJECTION, "") | {
-    "injection": "the text's name",
-    "demand": "best | worst; empty for a text that names no verdict",
-    "demanded": "the verdict that the text names",
-    "step": "the step at whose end the text stands, from 0 among those shown",
-    "twin": "`ask` of the same ask without the text",
 }
 _ITEM = {
     **dict.fromkeys(("item", "chain", "problem"), ""),
@@ -63,8 +52,8 @@ _SIGNAL = {
 }
 
 
-def _judgements(run: Run, injected: bool = False) -> pd.DataFrame:
-    return judgements(run.records(*READINGS), run.once(results).forms, injected)
+def _judgements(run: Run) -> pd.DataFrame:
+    return judgements(run.records(*READINGS), run.once(results).forms)
 
 
 def _items(run: Run) -> pd.DataFrame:
@@ -85,14 +74,8 @@ FRAMES = (
     Frame(
         "judgements",
         "A row per judgement, with the texts; those without a verdict, too.",
-        _JUDGEMENT,
+        OF_JUDGEMENT,
         make=_judgements,
-    ),
-    Frame(
-        "injected",
-        "A row per judgement of a chain with a text put into it; none is in `judgements`.",
-        _JUDGEMENT | _INJECTED,
-        make=lambda run: _judgements(run, injected=True),
     ),
     Frame(
         "signals",

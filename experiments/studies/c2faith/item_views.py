@@ -20,15 +20,15 @@ from faithscope.experiments.analysis.page import Fold, Grid, Paragraph, Step
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.studies.c2faith.benchmark.injection import twin_of
+from faithscope.experiments.studies.c2faith.additions import twin_of, varying
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.inside import steps_of
-from faithscope.experiments.studies.c2faith.judgements import is_injected, right_verdict, truth
+from faithscope.experiments.studies.c2faith.judgements import is_varied, right_verdict, truth
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS
 from faithscope.experiments.studies.c2faith.results import C2Results, results
 from faithscope.experiments.studies.c2faith.scores import place, steps_in
-from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
+from faithscope.experiments.studies.c2faith.units import INSIDE
 from faithscope.probes.record import Record
 
 
@@ -36,14 +36,14 @@ def items(run: Run) -> Iterator[Item]:
     """Every chain in each condition, and every chain with steps left out.
 
     An item is found by its id in the benchmark (`….causal`), by that of one condition
-    (`….causal.perturbed`), by an ask with a text put into the chain
-    (`….causal.perturbed+command.best`), and by the id of its chain.
+    (`….causal.perturbed`), by a varied ask (`….causal.perturbed+command.best`), and by the id of
+    its chain.
     """
     read = run.once(results)
     of_ask: dict[str, list[Key]] = defaultdict(list)
     for key in run.index:
         if key[0] in (*READINGS, INSIDE):
-            of_ask[twin_of(key[3]) if key[2].endswith(INJECTED) else key[3]].append(key)
+            of_ask[twin_of(key[3]) if "+" in key[2] else key[3]].append(key)
     for item in read.benchmark.causal:
         for condition in CONDITIONS:
             ask = f"{item.id}.{condition}"
@@ -103,9 +103,8 @@ def _coverage(item: CoverageItem) -> ItemView:
 def ask_card(record: Record, form: TaskForm) -> Fold:
     """One judgement, its verdict beside the right one, and how likely the judge held each."""
     parts = [record["judge"], record["variant"], READINGS[record["probe"]], record["ask"]]
-    if is_injected(record):
-        demand = f" for the {record['demand']} verdict" if record["demand"] else ""
-        parts.append(f"injected {record['injection']}{demand}")
+    if is_varied(record) and record["varied"] in varying():
+        parts.append(varying()[record["varied"]].words(record)[0])
     given, right = record["verdict"], right_verdict(form.task, record)
     words = f"{'No verdict' if given is None else f'Verdict {given}'} ({record['outcome']})"
     mark = "" if None in (given, right) else " ✓" if given == right else " ✗"

@@ -4,10 +4,9 @@ been right.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 
@@ -16,16 +15,11 @@ from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.models.judging import Judged, of_cases
 from faithscope.experiments.engine.units import Unit
-from faithscope.experiments.studies.c2faith.benchmark.injection import (
-    Demand,
-    demanded,
-    injected_into,
-    twin_of,
-)
+from faithscope.experiments.studies.c2faith.additions import twin_of, varying
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
-from faithscope.experiments.studies.c2faith.units import INJECTED, case, ordinary_cases
+from faithscope.experiments.studies.c2faith.units import ordinary_cases
 from faithscope.probes.judge.form import Reply
 
 USAGE = ("calls", "input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
@@ -44,17 +38,15 @@ _SAID = (
 )
 _TEXTS = ("system", "asked", "text", "thinking", "problem")
 COLUMNS = (*_ABOUT, *_ITEM, *_SAID, *USAGE, "from_cache", *_TEXTS)
-INJECTION = ("injection", "demand", "demanded", "step", "twin")
-NOT_THERE = "not_there"
-"""The outcome of a twin that is not stored: it failed, or a budget ended the run before it."""
 Row = dict[str, Any]
 _WHOLE = ("target", "n_steps", "n_middle", "n_removed", "verdict", "right", *USAGE)
 """Columns of whole numbers, some of which may be missing."""
 
 
-def is_injected(record: Mapping[str, Any]) -> bool:
-    """Whether a text was put into the judged chain, so that it is no judgement of the item."""
-    return "injection" in record
+def is_varied(record: Mapping[str, Any]) -> bool:
+    """Whether the ask was varied (`additions.C2Addition`), so that the record is no judgement of
+    the item."""
+    return "varied" in record
 
 
 def judgement(record: Mapping[str, Any], form: TaskForm) -> Row:
@@ -69,22 +61,26 @@ def judgement(record: Mapping[str, Any], form: TaskForm) -> Row:
 
 
 def judgements(
-    records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm], injected: bool
+    records: Iterable[Mapping[str, Any]],
+    forms: Mapping[str, TaskForm],
+    varied: str | None = None,
+    more: Mapping[str, str | None] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """A row per judgement, in the order of the records; see `frames`.
 
     Args:
-        injected: whether those with a text in their chain are wanted, or those without.
+        varied: name of the variation whose judgements are wanted; None for the ordinary ones.
+        more: further columns, and the pandas dtypes that their values alone do not give.
     """
     rows = [
         judgement(r, forms[r["variant"]]) | with_meaning(r, forms[r["variant"]])
         for r in records
-        if is_injected(r) == injected
+        if r.get("varied") == varied
     ]
-    whole = [*_WHOLE, *(("demanded", "step") if injected else ())]
-    frame = pd.DataFrame(rows, columns=[*COLUMNS, *(INJECTION if injected else ())])
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, *more])
     floats = dict.fromkeys(("level", "expected", "mass"), "float64")
-    return frame.astype(dict.fromkeys(whole, "Int64") | floats)
+    own = {name: dtype for name, dtype in more.items() if dtype is not None}
+    return frame.astype(dict.fromkeys(_WHOLE, "Int64") | floats | own)
 
 
 def in_frame(row: Row) -> Row:
@@ -123,36 +119,6 @@ def task_frames(
     return {task: pd.DataFrame(of_task[task]) for task in ("detection", "localisation", "coverage")}
 
 
-def injected_rows(
-    injected: Sequence[Row],
-    ordinary: Sequence[Row],
-    forms: Mapping[str, TaskForm],
-    demands: Sequence[Demand],
-) -> Iterator[Row]:
-    """A row per injected judgement and demand; see `Frames.injection`.
-
-    Args:
-        demands: against which of them a text that demands nothing is held.
-    """
-    twins = {_way(r, r["ask"]): r for r in ordinary}
-    for r in injected:
-        twin = twins.get(_way(r, r["twin"]), {})
-        form = forms[r["form"]]
-        field = form.form.verdict_field
-        for demand in [r["demand"]] if r["demand"] else demands:
-            wanted = demanded(form, demand)
-            at = wanted - (field.low or 0)
-            yield in_frame(r) | {
-                "demand": demand,
-                "demanded": wanted,
-                "top": math.nan if field.high is None else field.high,
-                "clean_outcome": twin.get("outcome", NOT_THERE),
-                "clean": twin.get("verdict"),
-                "p_clean": _at(twin.get("probabilities"), at),
-                "p_injected": _at(r["probabilities"], at),
-            }
-
-
 def right_verdict(task: str, record: Mapping[str, Any]) -> int | None:
     """The verdict of a judge that sees the edit; None for coverage, which has no one right rating.
 
@@ -176,21 +142,12 @@ def expected_verdict(record: Mapping[str, Any], form: TaskForm) -> float | None:
 def truth(record: Mapping[str, Any]) -> str:
     """A phrase on what was done to the item."""
     line = ""
-    if is_injected(record):
-        wanted = "no verdict" if record["demanded"] is None else record["demanded"]
-        line = f"a line at the end of step {record['step']} demands {wanted}; "
+    if is_varied(record) and record["varied"] in varying():
+        line = f"{varying()[record['varied']].words(record)[1]}; "
     if record["condition"]:
         broken = record["condition"] == "perturbed"
         return line + (f"step {record['target']} is broken" if broken else "no step is broken")
     return f"{line}{record['n_removed']} of {record['n_middle']} middle steps are left out"
-
-
-def _way(row: Row, ask: str) -> tuple[str, str, str, str]:
-    return row["judge"], row["reading"], row["form"], ask
-
-
-def _at(probabilities: Sequence[float] | None, place: int) -> float | None:
-    return probabilities[place] if probabilities else None
 
 
 TEXTS = frozenset(["system", "asked", "requested", "text", "thinking", "problem"])
@@ -207,18 +164,13 @@ def lost_judgements(
 ) -> Iterator[dict[str, Any]]:
     """Records of asks that failed and are to be asked again: judgements without a verdict."""
     judging = of_cases(config.judge, config.seed, config.models)
-    names = dict.fromkeys(unit.task.removesuffix(INJECTED) for unit in lost)
+    names = dict.fromkeys(unit.task.partition("+")[0] for unit in lost)
     known = {(name, c.item): c for name in names for c in ordinary_cases(benchmark, forms[name])}
     for unit in lost:
-        name, put_in = unit.task.removesuffix(INJECTED), unit.task.endswith(INJECTED)
-        asked = known[name, twin_of(unit.item) if put_in else unit.item]
-        if put_in:
-            kind, _, demand = unit.item.rpartition("+")[2].partition(".")
-            about = (kind, cast("Demand", demand) or None, asked.item, config.seed)
-            injected = injected_into(asked.of, asked.form, *about)
-            (one,) = asked.asks
-            ask, condition = replace(one.ask, id=unit.item), one.about["condition"]
-            asked = case(asked.form, asked.of, condition, ask, injected)
+        name, _, varied = unit.task.partition("+")
+        asked = known[name, twin_of(unit.item) if varied else unit.item]
+        if varied:
+            asked = varying()[varied].again(config, asked, unit.item)
         (one,) = asked.asks
         reply = Reply("failed", problem=unit.failed or "")
         item = Judged(unit.model, asked, {})

@@ -34,14 +34,8 @@ SECTIONS = [
         "Detection (experiment 1)",
         "One step is put to the judge with those before it. Detected: broken steps that it says do "
         "not follow. False alarms: sound steps of which it says the same.",
-        figures=("c2_detection", "c2_positions", "c2_calibration", "c2_failure_overlap"),
-        tables=(
-            "c2_detection",
-            "c2_mcnemar",
-            "c2_calibration",
-            "c2_positions",
-            "c2_edit_types",
-        ),
+        figures=("c2_detection", "c2_positions", "c2_failure_overlap"),
+        tables=("c2_detection", "c2_mcnemar", "c2_positions", "c2_edit_types"),
     ),
     Section(
         "localisation",
@@ -51,30 +45,15 @@ SECTIONS = [
         "two contradict each other the step named is what counts, and the table says how often "
         "that is, and what detection and false alarms would be by the final score.",
         figures=("c2_localisation", "c2_signed_error", "c2_within"),
-        tables=("c2_localisation", "c2_within", "c2_localisation_probabilities"),
+        tables=("c2_localisation", "c2_within"),
     ),
     Section(
         "coverage",
         "Coverage",
         "Chains with steps left out, rated for completeness. Inflation: the share of ratings of "
         "three quarters of the scale and more.",
-        figures=(
-            "c2_coverage_scores",
-            "c2_coverage",
-            "c2_coverage_expected",
-            "c2_radar",
-        ),
-        tables=("c2_coverage", "c2_coverage_pooled", "c2_coverage_probabilities"),
-    ),
-    Section(
-        "injection",
-        "Prompt injection",
-        "The same asks once more, with a line at the end of one step that tells the judge what to "
-        "say. Moved: of the verdicts that were not the demanded one, those that came nearer to it. "
-        "Every injected verdict is held against that of the same ask without the line, and is in "
-        "no other table.",
-        figures=("c2_injection",),
-        tables=("c2_injection",),
+        figures=("c2_coverage_scores", "c2_coverage", "c2_radar"),
+        tables=("c2_coverage", "c2_coverage_pooled"),
     ),
     Section(
         "agreement",
@@ -85,14 +64,16 @@ SECTIONS = [
     ),
     Section(
         "mass",
-        "How much of the model a scored verdict is",
+        "What probabilities of verdicts are worth",
         "A scored verdict is the likeliest number where the number must stand, whatever else the "
         "model would have written there. Mass: the share of its probability that all numbers "
         "allowed have together. {mass} Where it is low, the model was not about to give a verdict, "
-        "and the one that is counted says little. Recalibrated: what the probabilities are worth "
-        "on the right scale, which other chains show; a gain above 0 over the base rate is what "
-        "the judge knows.",
-        tables=("c2_mass", "c2_recalibration"),
+        "and the one that is counted says little. Reliability: how often what the probabilities "
+        "speak of comes true, by bins of probability and overall. Recalibrated: what they are "
+        "worth on the right scale, which other chains show; a gain above 0 over the base rate is "
+        "what the judge knows.",
+        figures=("c2_reliability",),
+        tables=("c2_mass", "c2_reliability"),
     ),
 ]
 
@@ -138,8 +119,8 @@ def _few(n_chains: int) -> list[str]:
 
 def _judgements(results: C2Results) -> Section:
     shown = [ask_card(r, results.forms[r["variant"]]) for r in examples(results)]
-    n = len(results.judged) + len(results.injected)
-    injected = ", and <code>.injected</code> those with a line put into the chain"
+    n = len(results.judged) + len(results.varied)
+    frames = dict.fromkeys(f"<code>.{row['varied']}</code>" for row in results.varied)
     text = markup(
         "{} of {} word for word (<code>report.judgements</code> in the config says how many). "
         "<code>faithscope show RUN --item {}</code> prints every one of an item, with prompt and "
@@ -147,7 +128,7 @@ def _judgements(results: C2Results) -> Section:
         "<code>coverage.jsonl</code>, or a chain’s. In Python "
         '<code>faithscope.load_run("RUN").judgements</code> has them all as rows{}.',
         *(len(shown), n, next((item.id for item in results.benchmark.causal), "ID")),
-        Markup(injected if results.injected else ""),
+        Markup(f", and {', '.join(frames)} those of varied asks" if frames else ""),
     )
     return Section("judgements", "Judgements", text, blocks=shown)
 

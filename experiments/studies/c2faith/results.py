@@ -26,8 +26,7 @@ from faithscope.experiments.studies.c2faith.judgements import (
     USAGE,
     Row,
     in_frame,
-    injected_rows,
-    is_injected,
+    is_varied,
     judgement,
     lost_judgements,
     task_frames,
@@ -35,7 +34,7 @@ from faithscope.experiments.studies.c2faith.judgements import (
 from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
 from faithscope.experiments.studies.c2faith.tables import COUNTED, OF_RUN, tables
-from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE
+from faithscope.experiments.studies.c2faith.units import INSIDE
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import ANSWERS
 from faithscope.probes.judge.forced import was_cut
@@ -53,8 +52,8 @@ class C2Results:
     forms: dict[str, TaskForm]
     judged: list[Row]
     """The judgements of the benchmark's own items (`judgements.judgement`)."""
-    injected: list[Row]
-    """The judgements of items with a text put into their chain, which have a table of their own."""
+    varied: list[Row]
+    """The judgements of asks that an addition varies, which are in no table of the study."""
     inside: list[Record]
     """Records of models' internals, two for each item."""
 
@@ -62,12 +61,8 @@ class C2Results:
     def frames(self) -> Frames:
         """Frames that the tables are made from."""
         scores, places = inside_rows(self.inside, self._region)
-        injected = injected_rows(
-            self.injected, self.judged, self.forms, self.config.injection.demands
-        )
         return Frames(
             **task_frames(self.judged, self._region, self.config.reference),
-            injection=pd.DataFrame(injected),
             features=features(self.benchmark.causal),
             internals=pd.DataFrame(scores),
             internals_localisation=pd.DataFrame(places),
@@ -99,7 +94,7 @@ class C2Results:
         ]
         rows += [
             (r["judge"], f"{_asked(r)}.{r['reading']}", r["outcome"], r["ask"])
-            for r in (*self.judged, *self.injected)
+            for r in (*self.judged, *self.varied)
             if r["outcome"] != "parsed"
         ]
         rows += [
@@ -130,7 +125,7 @@ class C2Results:
             | {"n_text_cut": int(r["text_cut"]), "n_truncated": int(r["outcome"] == "truncated")}
             | {"n_extra_fields": r["extra_fields"]}
             | {name: r[name] for name in USAGE}
-            for r in (*self.judged, *self.injected)
+            for r in (*self.judged, *self.varied)
         ]
         return pd.DataFrame(asked, columns=["model", "prompt", "reading", *COUNTED])
 
@@ -157,8 +152,8 @@ def results(run: Run) -> C2Results:
         config,
         benchmark,
         forms,
-        [row for row in judged if not is_injected(row)],
-        [row for row in judged if is_injected(row)],
+        [row for row in judged if not is_varied(row)],
+        [row for row in judged if is_varied(row)],
         list(run.records(INSIDE)),
     )
 
@@ -174,5 +169,5 @@ def _counted(r: Record, forms: Mapping[str, TaskForm]) -> Row:
 
 
 def _asked(r: Row) -> str:
-    """Name of the judgement's form, with `INJECTED` if something was put into the chain."""
-    return r["variant"] + (INJECTED if is_injected(r) else "")
+    """Name of the judgement's form, and of the variation where the ask was varied."""
+    return "+".join((r["variant"], *([r["varied"]] if is_varied(r) else [])))

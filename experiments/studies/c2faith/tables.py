@@ -15,13 +15,12 @@ from faithscope.experiments.analysis.tables import Table, declared, make_tables
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.studies.c2faith.metrics import (
     agreement,
-    calibration,
     coverage,
     detection,
     internals,
     localisation,
     predictors,
-    probabilities,
+    reliability,
     sensitivity,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
@@ -32,9 +31,8 @@ OF_FRAMES = (
     *(coverage.SCORES, detection.MCNEMAR, predictors.EDITS, predictors.METHODS),
     *(predictors.PREDICTORS, predictors.POSITIONS, agreement.FAILURE_OVERLAP),
     *(agreement.MISSED_BY_ALL, agreement.AGREEMENT, sensitivity.VARIANTS, sensitivity.PROMPTS),
-    *(sensitivity.PROMPT_AGREEMENT, calibration.CALIBRATION, calibration.RECALIBRATION),
-    *(probabilities.LOCALISATION, probabilities.COVERAGE, probabilities.EXPECTED),
-    *(localisation.SIGNED_ERROR, localisation.WITHIN, sensitivity.INJECTION, internals.AGAINST),
+    *(sensitivity.PROMPT_AGREEMENT, reliability.RELIABILITY),
+    *(localisation.SIGNED_ERROR, localisation.WITHIN, internals.AGAINST),
     *PAPER,
 )
 """The tables that are made of `Frames`, the paper's six in its own layout last."""
@@ -82,7 +80,7 @@ USAGE = Table(
     [Numbers((*_OF_REPLIES, *(SHARED[name] for name in OF_CALLS)), _sums)],
 )
 """Tokens and calls of every judge, form and reading, and what the token limit cut."""
-OF_RUN = (calibration.MASS, EXCLUSIONS, USAGE)
+OF_RUN = (reliability.MASS, EXCLUSIONS, USAGE)
 """The tables that are made of what a run has beside `Frames`."""
 TABLES = (*OF_FRAMES, *OF_RUN)
 COLUMNS, OF_TABLES = declared(TABLES)

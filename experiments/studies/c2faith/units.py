@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from faithscope.experiments.config.study import addition_to
 from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.models.judging import Case, Judged, put_to
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.units import UnitIds, versions
-from faithscope.experiments.studies.c2faith.benchmark.injection import (
-    Injected,
-    drawn_chains,
-    inject,
-    variants,
-)
+from faithscope.experiments.studies.c2faith.additions import varying
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.benchmark.saved import Benchmark
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
-from faithscope.experiments.studies.c2faith.forms_of_config import (
-    forms_of,
-    injections_of,
-    reference_forms,
-)
+from faithscope.experiments.studies.c2faith.forms_of_config import forms_of, reference_forms
 from faithscope.experiments.studies.c2faith.inside import DATASET, INTERNALS, not_inside
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.prompts_of_items import Condition, ask_of, cases
@@ -32,8 +24,16 @@ from faithscope.probes.broken_chain import BROKEN_STEP
 from faithscope.probes.judge.form import Ask
 
 INSIDE = "broken_step"
-INJECTED = "+injected"
-"""Suffix of the task name for asks with a text put into their chain."""
+
+
+@dataclass(frozen=True)
+class Varied:
+    """How an ask differs from an ordinary one of the run."""
+
+    name: str
+    """Name of the variation (`additions.C2Addition`)."""
+    by: Mapping[str, Any]
+    """What was varied, as fields of its records; `twin` is the id of the ordinary ask."""
 
 
 def case(
@@ -41,13 +41,13 @@ def case(
     of: CausalItem | CoverageItem,
     condition: Condition | None,
     ask: Ask,
-    injected: Injected | None = None,
+    varied: Varied | None = None,
 ) -> Case:
     """An item in the words of a form.
 
     Args:
         condition: condition of the chain; None for coverage.
-        injected: the text that was put into the chain; None for an ordinary ask.
+        varied: what was varied; None for an ordinary ask.
     """
     shown = {"values": dict(ask.values), "high": ask.high}
     decides: dict[str, Any] = {"ask": ask.id, "about": shown}
@@ -56,10 +56,11 @@ def case(
         about |= {"target": of.target, "n_steps": len(of.steps)}
     else:
         about |= {"level": of.level, "n_middle": of.n_middle, "n_removed": len(of.removed)}
-    if injected is not None:
-        about |= vars(injected)
-        decides |= {"injected": asdict(injected)}
-    name = form.form.name + (INJECTED if injected else "")
+    name = form.form.name
+    if varied is not None:
+        about |= {**varied.by, "varied": varied.name}
+        decides |= {varied.name: dict(varied.by)}
+        name += f"+{varied.name}"
     keys = {"dataset": DATASET, "task": form.task, "item": of.id, "model": None}
     return Case(form, name, ask.id, of, keys, (ItemPrompt(ask, about),), decides)
 
@@ -89,7 +90,10 @@ class Units:
 
     def __init__(self, config: C2FaithConfig) -> None:
         self.config = config
-        self.forms, self.kinds = forms_of(config), injections_of(config)
+        self.forms = forms_of(config)
+        if config.injection.kinds:
+            addition_to("c2faith", "injection", "injection.kinds")
+        self.variations = [addition.cases(config) for addition in varying().values()]
         self.references = {f.form.name: f for f in reference_forms(config, self.forms).values()}
 
     def items(self, benchmark: Benchmark) -> Iterator[Judged | Inside]:
@@ -113,16 +117,7 @@ class Units:
                     if not_inside(item):
                         continue
                     yield Inside(model, item, {INSIDE: ids.of(item=vars(item))})
-            # last, so that ordinary asks are in the same batches as without injected ones
-            injected = (x for f in judge_forms.values() for x in self._injected(f, benchmark))
-            yield from put_to(model, c.judge, c.seed, injected)
-
-    def _injected(self, form: TaskForm, benchmark: Benchmark) -> Iterator[Case]:
-        settings, seed = self.config.injection, self.config.seed
-        items = (*benchmark.causal, *benchmark.coverage)
-        chains = drawn_chains((i.chain for i in items), settings.chains, seed)
-        for kind, demand in variants(self.kinds, settings.demands):
-            for of, condition in cases(benchmark, form):
-                changed = inject(of, form, condition, kind, demand, seed)
-                if of.chain in chains and changed is not None:
-                    yield case(form, of, condition, *changed)
+            # last, so that ordinary asks are in the same batches as without varied ones
+            for varied in self.variations:
+                asks = (x for form in judge_forms.values() for x in varied(form, benchmark))
+                yield from put_to(model, c.judge, c.seed, asks)

@@ -14,7 +14,7 @@ from faithscope.experiments.engine.worker import Records
 from faithscope.experiments.studies.c2faith.benchmark.writing import Rewrite, rewrite_record
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.inside import look_inside
-from faithscope.experiments.studies.c2faith.units import INJECTED, INSIDE, Inside
+from faithscope.experiments.studies.c2faith.units import INSIDE, Inside
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply
 from faithscope.probes.record import Record
@@ -26,12 +26,12 @@ class C2Work(Asker[Judged | Inside]):
     config: C2FaithConfig
 
     def sub_batches(self, batch: Sequence[Judged | Inside]) -> list[list[Judged | Inside]]:
-        """Splits a batch so that asks with an injected text have a forward pass of their own: they
-        must not change the batches of ordinary asks."""
-        parts: tuple[list[Judged | Inside], list[Judged | Inside]] = ([], [])
+        """Splits a batch so that varied asks have a forward pass of their own: they must not change
+        the batches of ordinary asks."""
+        parts: dict[str, list[Judged | Inside]] = {}
         for item in batch:
-            parts[item.task.endswith(INJECTED)].append(item)
-        return [part for part in parts if part]
+            parts.setdefault(item.task.partition("+")[2], []).append(item)
+        return [parts[name] for name in sorted(parts)]
 
     def load_settings(self, name: str) -> JudgeConfig:
         if name in self.judge.model or name == self.config.reference:

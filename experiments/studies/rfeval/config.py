@@ -19,6 +19,7 @@ from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section, expanded
 from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
+from faithscope.experiments.engine.models.prompt_files import reader_of
 from faithscope.experiments.studies.rfeval.config_sections import (
     MULTI_TURN,
     ClosedConfig,
@@ -29,7 +30,6 @@ from faithscope.experiments.studies.rfeval.config_sections import (
     SubjectsConfig,
 )
 from faithscope.experiments.studies.rfeval.items import Naming, Task
-from faithscope.experiments.studies.rfeval.prompts.released import checkout_of, stays_ours
 from faithscope.interp.errors import did_you_mean
 
 
@@ -86,13 +86,16 @@ class PerStepConfig(Section):
 
 
 class TestsConfig(Section):
-    """Running the programs of code items in the sandbox, with limits for one test."""
+    """Running the programs of code items in a sandbox, with limits for one test."""
 
     __test__ = False
 
     run: Literal["auto", "required", "never"] = "auto"
     """Whether tests are run. `auto` leaves answers of code items to the judge, with a note, where
     the machine has no sandbox; `required` stops the run there; `never` runs no tests."""
+    checker: StrictStr = "sandbox"
+    """Checker that runs the tests: `sandbox`, or one that an installed package adds (`faithscope
+    docs extending`)."""
     seconds: StrictFloat = Field(default=10.0, gt=0)
     """Most seconds that one test may take."""
     memory_mb: StrictInt = Field(default=2048, ge=1)
@@ -224,8 +227,9 @@ class RFEvalConfig(FolderConfig):
             if name in self.model.name
         ]
         notes += self.judge.short_of_thought(self.judge.model)
-        if (folder := self.prompts_folder) and (code := checkout_of(folder)):
-            notes += stays_ours(code)
+        if (folder := self.prompts_folder) and (read := reader_of("rfeval", folder)):
+            reader, place = read
+            notes += reader.notes(place)
         for name in self.model.name:
             if self.framing_of(name) == MULTI_TURN:
                 notes.append(

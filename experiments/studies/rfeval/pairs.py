@@ -58,7 +58,7 @@ def pair_row(
         outputs: the parsed outputs; a condition is missing if writing failed (`not_written`).
         replies: the reader's stored replies (`outcome`, `values`) on outputs it was asked about.
         tested: for code items, the stance that the public tests give each answer
-            (`sandbox.Report.stance`): it takes the place of the reader's (RFEval, §4.1).
+            (`programs.Report.stance`): it takes the place of the reader's (RFEval, §4.1).
         excluded: why the pair counts for nothing at all; "" for most pairs.
         paper_compat: see `judged_parts`.
 

@@ -5,39 +5,37 @@ judgements; reads no weights.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from faithscope.experiments.config.base import expanded
+from faithscope.experiments.config.base import ConfigError, expanded
+from faithscope.experiments.config.study import addition_to
 from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.models.prompt_files import as_yaml
 from faithscope.experiments.engine.phases import Phases
-from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS, RunPlan, below
+from faithscope.experiments.engine.plan import (
+    BENCHMARK,
+    PROMPTS,
+    PreparingPlan,
+    RunPlan,
+    below,
+)
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
-from faithscope.experiments.engine.tallies.input_report import (
-    NO_LIMIT,
-    InputReport,
-    Truncation,
-    truncated_by,
-)
+from faithscope.experiments.engine.tallies.input_report import NO_LIMIT, InputReport, Truncation
+from faithscope.experiments.studies.rfeval.additions import RfAddition
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.counterfactuals.building import (
-    BuildPlan,
-    building,
-    items_of_config,
+from faithscope.experiments.studies.rfeval.data import (
+    Source,
+    annotations_of,
+    read_annotations,
+    read_rfeval,
 )
-from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
-    ITEMS,
-    Built,
-    item_lines,
-)
-from faithscope.experiments.studies.rfeval.data import annotations_of, read_annotations
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.judges import (
     judging_by_step,
@@ -45,9 +43,9 @@ from faithscope.experiments.studies.rfeval.judging.judges import (
     run_lines,
 )
 from faithscope.experiments.studies.rfeval.prompts import QUESTIONS, as_files
+from faithscope.experiments.studies.rfeval.saved import ITEMS, item_lines
 from faithscope.experiments.studies.rfeval.subjects.subject_stages import SubjectStages
 from faithscope.experiments.studies.rfeval.units import Pair, RfUnits, units_of
-from faithscope.interp.errors import UserError
 
 MODELS = "models.json"
 """File in the folder of the benchmark that says what is known of the models."""
@@ -108,14 +106,14 @@ class RfPlan(RunPlan[RFEvalConfig, Pair]):
         return Phases([*first, *asking[1:]], needed=len(first))
 
 
-def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
+def plan(config: RFEvalConfig) -> RfPlan | PreparingPlan[RFEvalConfig, Any]:
     """Reads the items and names every unit; or plans what is to be written and validated before
     that.
 
     Raises:
         ConfigError: data that holds no item, or a form there is not.
-        UserError: data, prompts, annotations or model files that cannot be used, or no r′ was
-            accepted.
+        UserError: data, prompts, annotations or model files that cannot be used, or what the config
+            asks for is not installed, or gave no item.
     """
     sheet = expanded(config.annotations)
     if sheet is not None:
@@ -124,11 +122,14 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
     asked_with: Mapping[str, str] = {}
     cuts: tuple[Truncation, ...] = ()
     if config.counterfactual.written:
-        built = building(config, config.run_dir / BENCHMARK)
-        if isinstance(built, BuildPlan):
+        builder: RfAddition = addition_to(
+            "rfeval", "counterfactuals", "counterfactual.written"
+        ).load()
+        built = builder.build(config, config.run_dir / BENCHMARK)
+        if isinstance(built, PreparingPlan):
             return built
-        items, benchmark, asked_with = _accepted(built), built.saved, built.prompts
-        cuts = truncated_by("items got an r′", len(items), [one.reason for one in built.left_out])
+        items, benchmark, asked_with = built.items, built.benchmark, built.prompts
+        cuts = built.cuts
     else:
         with files_read() as files:
             items, sources = items_of_config(config)
@@ -147,14 +148,15 @@ def plan(config: RFEvalConfig) -> RfPlan | BuildPlan:
     return RfPlan(config, pairs, units, benchmark, asked_with, input_report=input_report)
 
 
-def _accepted(built: Built) -> list[Item]:
-    if built.items:
-        return list(built.items)
-    counts = Counter(one.reason for one in built.left_out)
-    reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items())
-    first = built.left_out[0]
-    raise UserError(
-        f"counterfactual: none of {len(built.left_out)} items got an r′ that was accepted "
-        f"({reasons}; the first, {first.item!r}: {first.detail}); name another writer or "
-        "validator, and another run (--set name=…)"
-    )
+def items_of_config(config: RFEvalConfig, bare: bool = False) -> tuple[list[Item], list[Source]]:
+    """The items that a config names, and the sources they are from.
+
+    Raises:
+        ConfigError: there are none.
+        UserError: as `read_rfeval`.
+    """
+    d = config.data
+    items, sources = read_rfeval(d.file, d.tasks or None, d.limit, d.repository, bare=bare)
+    if not items:
+        raise ConfigError([f"data.path: no item of {', '.join(d.tasks) or 'any task'} in {d.file}"])
+    return items, sources

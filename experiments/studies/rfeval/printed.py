@@ -19,7 +19,6 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import OVERALL, Table, excerpt
 from faithscope.experiments.analysis.tidy import groups, numbers, rows, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
-from faithscope.experiments.studies.rfeval.counterfactuals.filtering import COUNTS, FILTERING
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, LETTERS, TASKS
 from faithscope.experiments.studies.rfeval.metrics import (
     benchmark,
@@ -30,6 +29,7 @@ from faithscope.experiments.studies.rfeval.metrics import (
 )
 from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_ALL
+from faithscope.experiments.studies.rfeval.metrics.filtering import COUNTS, FILTERING
 from faithscope.experiments.studies.rfeval.metrics.frames import WAY
 from faithscope.experiments.studies.rfeval.subjects.model_files import REGIMES
 

@@ -16,9 +16,9 @@ from faithscope.experiments.analysis.published.paper import Tables
 from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, summed, where
 from faithscope.experiments.studies.rfeval import printed as paper
-from faithscope.experiments.studies.rfeval.counterfactuals.filtering import COUNTS, FILTERING
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, steps, texts
+from faithscope.experiments.studies.rfeval.metrics.filtering import COUNTS, FILTERING
 from faithscope.experiments.studies.rfeval.metrics.reviews import CONSTANT, REVIEWS
 
 Rows = Callable[[Tables], pd.DataFrame | None]

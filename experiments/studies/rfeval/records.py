@@ -15,13 +15,13 @@ from typing import Any, cast
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, Framing
 from faithscope.experiments.studies.rfeval.items import Condition, Item
-from faithscope.experiments.studies.rfeval.programs.sandbox import Report
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
     Outcome,
     Output,
     components,
     parse_output,
 )
+from faithscope.experiments.studies.rfeval.subjects.programs import Report
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, multi_turn
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair
 from faithscope.interp.generation import Generation
@@ -32,7 +32,7 @@ DATASET = "rfeval"
 NO_ROOM = "no_room"
 """`finish` of an output that was not written: its prompt leaves the model no room for it."""
 NO_SANDBOX = "no_sandbox"
-"""`outcome` of a program that is to be tested where there is a sandbox."""
+"""`outcome` of a program that is to be tested where there is a checker of programs."""
 Record = dict[str, Any]
 NO_TEXT, NOTHING = Generation((), "length"), Output("", "", "", "empty")
 

@@ -21,11 +21,6 @@ from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.config_sections import PREFIX
-from faithscope.experiments.studies.rfeval.counterfactuals.construction import (
-    ITEMS,
-    read_filtering,
-    read_left_out,
-)
 from faithscope.experiments.studies.rfeval.data import annotations_of, item_name, read_rfeval
 from faithscope.experiments.studies.rfeval.inside.scored_stances import (
     Stances,
@@ -48,6 +43,11 @@ from faithscope.experiments.studies.rfeval.pairs import (
 from faithscope.experiments.studies.rfeval.plan import MODELS
 from faithscope.experiments.studies.rfeval.prompts import questions
 from faithscope.experiments.studies.rfeval.records import NO_ROOM, Record, output_in
+from faithscope.experiments.studies.rfeval.saved import (
+    ITEMS,
+    read_filtering,
+    read_left_out,
+)
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.tables import OBSERVED, frames_of, tables

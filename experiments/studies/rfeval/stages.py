@@ -3,8 +3,6 @@
 from faithscope.experiments.config.study import Stage, by_name
 
 STAGES = by_name(
-    Stage("rf_writing"),
-    Stage("rf_validation"),
     Stage("rf_baseline", measures=False),
     Stage("rf_intervened", measures=False),
     Stage("rf_tests"),

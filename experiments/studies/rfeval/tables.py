@@ -11,7 +11,6 @@ from faithscope.experiments.analysis.cells import Count
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, make_tables
-from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics import (
     accuracy,
     benchmark,
@@ -23,6 +22,7 @@ from faithscope.experiments.studies.rfeval.metrics import (
     texts,
 )
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
+from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READINGS, readings
 from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
 

@@ -32,9 +32,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             failures.failure_overlap_picture(tables["c2_failure_overlap"]),
             verdicts.within_picture(tables["c2_within"]),
             verdicts.positions_picture(tables["c2_positions"]),
-            scores.calibration_picture(tables["c2_calibration"], tables["c2_detection"]),
-            scores.coverage_expected_picture(tables["c2_coverage_expected"]),
+            scores.reliability_picture(tables["c2_reliability"]),
             verdicts.against_picture(tables["c2_judge_against_internals"]),
-            comparisons.injection_picture(tables["c2_injection"]),
             comparisons.sensitivity_picture(tables["c2_prompt_variants"]),
         ]

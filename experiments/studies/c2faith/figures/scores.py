@@ -16,7 +16,6 @@ from matplotlib.patches import Patch
 from faithscope.experiments.analysis.axes import (
     BLUE,
     GREY,
-    ORANGE,
     PLAIN,
     Style,
     legend_above,
@@ -24,6 +23,7 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.charts import share_bars
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     JudgeReading,
@@ -139,56 +139,30 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
     )
 
 
-def coverage_expected_picture(expected: pd.DataFrame) -> Picture:
-    """Figure of the mean of all scores under their probabilities against the share of steps
-    kept."""
-    data = first_scale(expected)
-    y = "expected_share"
-    lines = [
-        Line("reference_share", REFERENCE, _DASHED),
-        Line("score_share", Style(ORANGE, "^", "likeliest score"), {"interval": "", "lw": 1}),
-        Line(y, Style(BLUE, "o", "mean of all scores")),
-    ]
-    return Picture(
-        "c2_coverage_expected",
-        "Does the whole distribution see what is missing?",
-        "Mean of all scores under their probabilities, with 95 % bootstrap bands over chains, and "
-        "of the likeliest score alone, at each level of deletion. A flat line sees nothing of what "
-        "is removed, whatever its height.",
-        data,
-        judge_reading_curves(
-            *(data, "share_kept", lines, lambda ax: unit_square(ax, "share kept")),
-            pale=y,
-            others="other judges",
-            height=2.5,
-            labels=("share of the middle steps kept", "score, as a share of the highest"),
-            count=_all,
-        ),
-        "No judge gave probabilities of scores.",
-    )
-
-
 BARS = {"interval": "bars", "lw": 1.4, "ms": 4.5}
 """Look of a curve of `analysis.statistics.calibration`, with its intervals."""
 
 
-def calibration_picture(calibration: pd.DataFrame, detection: pd.DataFrame) -> Picture:
-    """Figure of the reliability of the scored reading, a panel per judge."""
+def reliability_picture(reliability: pd.DataFrame) -> Picture:
+    """Figure of the reliability of the probabilities of single steps, a panel per judge."""
+    data = where(reliability, task="detection").reset_index(drop=True)
     titles = {
         rater.name: f"AUROC {row['auroc']:.2f} · ECE {row['ece']:.2f}"
-        for rater in judge_readings(calibration)
-        for row in rows(rater.of(detection))[:1]
+        for rater in judge_readings(data)
+        for row in rows(where(rater.of(data), bin=OVERALL))
         if not math.isnan(row["ece"])
     }
+    y = "share_happened"
+    in_bins = data.assign(**{y: data[y].mask(data["bin"] == OVERALL)})
     return Picture(
-        "c2_calibration",
+        "c2_reliability",
         "Do probabilities mean what they say?",
         "Steps by the probability that the scored reading gives to “does not follow”, in ten bins "
         "of equal width: the share of them that was replaced, with 95 % Wilson intervals. On the "
         "dotted line a judge is calibrated for these items, half of which are replaced.",
-        calibration,
+        data,
         judge_reading_curves(
-            *(calibration, "mean_p_flag", [Line("share_perturbed", PLAIN, BARS)], unit_square),
+            *(in_bins, "mean_p", [Line(y, PLAIN, BARS)], unit_square),
             height=2.5,
             titles=titles,
             labels=("probability said that the step does not follow", "share replaced"),

@@ -60,18 +60,19 @@ CONDITION, SCALE, REFERENCE_JUDGE, LEVEL, SHARE_KEPT = described(
 )
 _EDITS = ("target", "n_steps", "relative_position", "edit_similarity", "math_symbol_density")
 _EDITS += ("n_words", "n_chars", "edit_type", "method", "wrong_alone")
-_JUDGEMENT = (*WAY, "item", "chain", "outcome")
+JUDGEMENT = (*WAY, "item", "chain", "outcome")
 _PLACED = ("n_steps", "n_middle", "target", "predicted")
 _SCORED = ("n_middle", "n_removed", "score", "expected", "reference")
-_PUT = ("task", "condition", "injection", "demand")
 _SIGNAL = ("model", "signal", "item", "chain", "condition")
-_MORE_TEXTS = ("scale", "reference_judge", "clean_outcome", "edit_type", "method")
-_TEXTS = {*_JUDGEMENT, *_PUT, *_SIGNAL, *_MORE_TEXTS}
-"""The columns of every frame that hold text; all others hold numbers."""
+_MORE_TEXTS = ("scale", "reference_judge", "edit_type", "method")
+_TEXTS = {*JUDGEMENT, *_SIGNAL, *_MORE_TEXTS}
+"""The columns of the study's frames that hold text; all others hold numbers."""
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
+    """Columns of a frame, and what its verdicts can be."""
+
     columns: tuple[str, ...]
     key: tuple[str, ...]
     """Columns that together differ in every row."""
@@ -81,40 +82,32 @@ class _Shape:
     """The greatest verdict that the form of each row admits; NaN where none is."""
     has_distribution: bool = False
     """Whether `probabilities` of every verdict, from the least, may be given."""
+    texts: tuple[str, ...] = ()
+    """Columns that hold text, beside those of the study's own frames."""
 
 
 SHAPES = {
-    "detection": _Shape(
-        (*_JUDGEMENT, "condition", "score", "p_flag"), (*WAY, "item", "condition"), "score"
+    "detection": Shape(
+        (*JUDGEMENT, "condition", "score", "p_flag"), (*WAY, "item", "condition"), "score"
     ),
-    "localisation": _Shape(
-        (*_JUDGEMENT, "condition", *_PLACED, "p_target", "final_score"),
+    "localisation": Shape(
+        (*JUDGEMENT, "condition", *_PLACED, "p_target", "final_score"),
         (*WAY, "item", "condition"),
         "predicted",
         NO_STEP,
         lambda frame: frame["n_steps"] - 1,
         has_distribution=True,
     ),
-    "coverage": _Shape(
-        (*_JUDGEMENT, "scale", "level", *_SCORED, "reference_judge"),
+    "coverage": Shape(
+        (*JUDGEMENT, "scale", "level", *_SCORED, "reference_judge"),
         (*WAY, "item", "scale", "level", "reference_judge"),
         "score",
         greatest=lambda frame: frame["scale"].map(maximum),
         has_distribution=True,
     ),
-    "injection": _Shape(
-        (
-            *(*_JUDGEMENT, *_PUT, "demanded", "top", "clean_outcome", "clean"),
-            *("score", "p_clean", "p_injected"),
-        ),
-        (*WAY, "item", "condition", "injection", "demand"),
-        "score",
-        NO_STEP,
-        lambda frame: frame["top"],
-    ),
-    "features": _Shape(("item", "chain", *_EDITS), ("item",)),
-    "internals": _Shape((*_SIGNAL, "score"), ("model", "signal", "item", "condition")),
-    "internals_localisation": _Shape(
+    "features": Shape(("item", "chain", *_EDITS), ("item",)),
+    "internals": Shape((*_SIGNAL, "score"), ("model", "signal", "item", "condition")),
+    "internals_localisation": Shape(
         (*_SIGNAL, *_PLACED, "n_candidates"), ("model", "signal", "item", "condition")
     ),
 }
@@ -145,10 +138,6 @@ class Frames:
     """Ratings of chains with steps left out. `scale`: "0-4", "0-9" ...; `level`: share of the
     middle steps that was asked to be removed; of the scored reading `probabilities`, of every score
     from 0, and `expected`, their mean; `reference`: score of a judge that saw what was removed."""
-    injection: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """Asks with a text in their chain, each beside its twin without: `score`, `clean`: the two
-    verdicts; `demanded`: the one that the text demands; `p_*`: its probability, of the scored
-    reading; `top`: the greatest score of a scale, NaN of a step index."""
     features: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Features of the edits of the causal items, a row per item."""
     internals: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -164,10 +153,14 @@ class Frames:
             object.__setattr__(self, f.name, checked(f.name, getattr(self, f.name)))
 
 
-def checked(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Checks a frame; puts its columns in order and gives them their types (see `Frames`)."""
-    shape = SHAPES[name]
-    numbers = [c for c in shape.columns if c not in _TEXTS]
+def checked(name: str, frame: pd.DataFrame, shape: Shape | None = None) -> pd.DataFrame:
+    """Checks a frame; puts its columns in order and gives them their types (see `Frames`).
+
+    Args:
+        shape: by default that of the study's frame of this name.
+    """
+    shape = shape or SHAPES[name]
+    numbers = [c for c in shape.columns if c not in {*_TEXTS, *shape.texts}]
     if frame.empty:
         every = [*shape.columns, *(["probabilities"] if shape.has_distribution else [])]
         return pd.DataFrame(columns=every).astype(dict.fromkeys(numbers, float))

@@ -18,10 +18,10 @@ from faithscope.experiments.engine.models.prompt_files import (
     check_places,
     checked,
     packaged,
+    reader_of,
     values_of,
     with_folder,
 )
-from faithscope.experiments.studies.rfeval.prompts.released import checkout_of, released
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.form import Field, Form
 
@@ -106,16 +106,18 @@ class _PromptFile(FormFile):
 
 def prompt_texts(folder: Path | None = None) -> dict[str, PromptText]:
     """Every prompt file by name: the packaged ones, and over them those that `folder` holds, or
-    those that say what the authors' code asks, where it is a checkout of their repository.
+    those that an installed reader finds there in another layout (`reader_of`), as in a checkout of
+    the authors' repository.
 
     Raises:
-        UserError: the folder, a file or the checkout cannot be used.
+        UserError: the folder or a file cannot be used.
     """
-    code = checkout_of(folder) if folder is not None else None
-    if code is None:
+    read = reader_of("rfeval", folder) if folder is not None else None
+    if read is None:
         return with_folder(_PACKAGE, folder)
+    reader, place = read
     ours = packaged(_PACKAGE)
-    return {**ours, **released(code, ours)}
+    return {**ours, **reader.texts(place, ours)}
 
 
 def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
@@ -124,7 +126,7 @@ def judge_forms(folder: Path | None = None) -> dict[str, RfForm]:
     Args:
         folder: YAML files like the packaged ones; one that is named as a packaged one takes its
             place, any other has to begin with such a name (`rf_intervened_mine.yaml`). Or a
-            checkout of the authors' repository (`released`).
+            folder in a layout that an installed package reads: a checkout of the authors' code.
 
     Raises:
         UserError: the folder or a file cannot be used; names file, field or place, and remedy.

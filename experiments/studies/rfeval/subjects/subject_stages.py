@@ -17,7 +17,6 @@ from faithscope.experiments.studies.rfeval.inside.measure import look_inside
 from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.pairs import code_of
-from faithscope.experiments.studies.rfeval.programs.sandbox import Limits, run_tests, unavailable
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,
     NO_SANDBOX,
@@ -31,6 +30,7 @@ from faithscope.experiments.studies.rfeval.records import (
     tests_record,
     writing_of,
 )
+from faithscope.experiments.studies.rfeval.subjects.programs import Limits, checker_of, unavailable
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, forced, output_of
 from faithscope.experiments.studies.rfeval.units import (
     INSIDE,
@@ -76,9 +76,9 @@ class SubjectStages(TextWorker[Pair, Forced]):
 
     def check(self) -> None:
         super().check()
-        required = self.whole.config.tests.run == "required"
+        tests = self.whole.config.tests
         untested = any(TESTS in self.missing(pair) for pair in self.items)
-        if required and untested and (why := unavailable()):
+        if tests.run == "required" and untested and (why := unavailable(tests)):
             raise UserError(f"tests.run is required, and code items cannot be run here: {why}")
 
     def lacking(self, model: str, stage: str) -> list[Pair]:
@@ -94,7 +94,7 @@ class SubjectStages(TextWorker[Pair, Forced]):
             if TESTS in pair.units
             and self.index.is_done(pair.key(TESTS), pair.units[TESTS])
             and any(r["outcome"] == NO_SANDBOX for r in self.index.records(pair.key(TESTS)))
-            and not unavailable()
+            and not unavailable(self.whole.config.tests)
         ]
 
     def do(self, model: str) -> None:
@@ -183,10 +183,8 @@ class SubjectStages(TextWorker[Pair, Forced]):
         return about(pair.of, pair.model, stage, _CONDITION_OF[stage], self.whole.config.seed)
 
     def _test(self, name: str) -> None:
-        config = self.whole.config
-        limits = Limits(**config.tests.model_dump(exclude={"run"}))
         todo = [p for p in self.lacking(name, TESTS) if records_of(self.index, p)]
-        why = unavailable() if todo else ""
+        why = unavailable(self.whole.config.tests) if todo else ""
         if why:
             self.meter.say(
                 "code is not run, and its answers are left to the judges until the run is gone on "
@@ -196,16 +194,16 @@ class SubjectStages(TextWorker[Pair, Forced]):
             self.begin(name, pair, TESTS)
             result: Records | Exception
             try:
-                result = storable([self._tested(pair, c, limits, why) for c in CONDITIONS])
+                result = storable([self._tested(pair, c, why) for c in CONDITIONS])
             except Exception as error:
                 result = error
             self.keep(pair, TESTS, result)
 
-    def _tested(self, pair: Pair, condition: Condition, limits: Limits, why: str) -> Record:
+    def _tested(self, pair: Pair, condition: Condition, why: str) -> Record:
         """Record of the tests of one output.
 
         Args:
-            why: why there is no sandbox; "" if there is one.
+            why: why programs cannot be checked here; "" if they can.
         """
         config, tests = self.whole.config, pair.of.tests
         outputs = outputs_of(self.index, pair, config.paper_compat)
@@ -218,7 +216,9 @@ class SubjectStages(TextWorker[Pair, Forced]):
             return of | {"outcome": "not_run", "detail": f"the output is {output.outcome}"}
         if why:
             return of | {"outcome": NO_SANDBOX, "detail": why}
-        record = tests_record(of, code := code_of(output), run_tests(tests, code, limits))
+        limits = Limits(**config.tests.model_dump(exclude={"run", "checker"}))
+        report = checker_of(config.tests).run_tests(tests, code := code_of(output), limits)
+        record = tests_record(of, code, report)
         if record["outcome"] == "test_broken":
             self.meter.say(
                 f"{pair.item}: its own test does not run here, and the answer is left to the "

@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from c2_frames import table_of
 from c2_judgements import ABSENT, HOW, frames, judged
 from scipy.stats import binom, binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
+from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.calibration import CALIBRATION
 from faithscope.experiments.studies.c2faith.metrics.detection import (
     ALONE,
     DETECTION,
@@ -22,6 +23,7 @@ from faithscope.experiments.studies.c2faith.metrics.detection import (
     mcnemar,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.metrics.reliability import RELIABILITY
 
 
 def test_shares_by_hand_and_what_has_no_verdict_is_counted_not_guessed():
@@ -89,12 +91,13 @@ def test_auroc_brier_and_reliability_against_scikit_learn():
     assert row["auroc"] == pytest.approx(roc_auc_score(truth, p))
     assert row["brier"] == pytest.approx(brier_score_loss(truth, p))
     assert row["auroc_low"] < row["auroc"] < row["auroc_high"]
-    bins = CALIBRATION.make(table)
+    bins = table_of(RELIABILITY, Frames(detection=table), HOW)
+    bins = bins[bins["bin"] != OVERALL]
     share, mean = calibration_curve(truth, p, n_bins=10)
-    assert bins["share_perturbed"].to_numpy() == pytest.approx(share)
-    assert bins["mean_p_flag"].to_numpy() == pytest.approx(mean)
+    assert bins["share_happened"].to_numpy() == pytest.approx(share)
+    assert bins["mean_p"].to_numpy() == pytest.approx(mean)
     assert bins["n"].sum() == len(p)
-    weighted = (bins["n"] * (bins["share_perturbed"] - bins["mean_p_flag"]).abs()).sum() / len(p)
+    weighted = (bins["n"] * (bins["share_happened"] - bins["mean_p"]).abs()).sum() / len(p)
     assert row["ece"] == pytest.approx(weighted)
 
 
@@ -115,7 +118,8 @@ def test_a_certain_judge_is_calibrated_and_falls_in_the_last_bin():
     table = frames(judged([0] * 4, [1] * 4, p=[1.0] * 4 + [0.0] * 4))
     (row,) = DETECTION.make(table, how=HOW).to_dict("records")
     assert (row["auroc"], row["brier"], row["ece"]) == (1, 0, 0)
-    assert CALIBRATION.make(table)["bin"].tolist() == [0, 9]
+    bins = table_of(RELIABILITY, Frames(detection=table), HOW)["bin"]
+    assert bins.tolist() == [OVERALL, 0, 9]
 
 
 def test_mcnemar_by_hand_with_bonferroni_over_the_pairs():

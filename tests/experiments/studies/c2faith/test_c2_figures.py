@@ -28,12 +28,11 @@ from faithscope.experiments.studies.c2faith.figures.verdicts import signed_error
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.tables import tables
 
-OF_PROBABILITIES = ("c2_calibration", "c2_coverage_expected")
-OF_SEVERAL = ("c2_injection", "c2_prompts")
-"""None of one judge, asked in one way, with nothing put into the chains."""
+OF_SEVERAL = ("c2_prompts",)
+"""None of one judge, asked in one way."""
 ALL = (
     *("c2_detection", "c2_localisation", "c2_coverage_scores", "c2_coverage", "c2_radar"),
-    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", *OF_PROBABILITIES),
+    *("c2_signed_error", "c2_failure_overlap", "c2_within", "c2_positions", "c2_reliability"),
     *("c2_judge_against_internals", *OF_SEVERAL),
 )
 
@@ -63,9 +62,7 @@ def test_nothing_judged_gives_reasons_and_no_figure(tmp_path):
 
 
 def test_three_judges_and_a_silent_one(three):
-    assert [n for n, p in three.items() if p.figure is None] == [
-        *(*OF_PROBABILITIES, "c2_injection", "c2_prompts")
-    ]
+    assert [n for n, p in three.items() if p.figure is None] == [*("c2_reliability", "c2_prompts")]
     for name in ("c2_detection", "c2_localisation", "c2_coverage", "c2_within", "c2_radar"):
         text = texts_of(three[name].figure)
         for judge in (*NAMES[:3], MUTE):
@@ -87,14 +84,14 @@ def test_a_picture_is_saved_with_its_numbers_and_stands_in_a_page(three, name, t
 @pytest.mark.slow
 def test_one_judge_in_two_readings_and_nothing_but_silence():
     one = drawn(made_up(1, 12))
-    assert [n for n, p in one.items() if p.figure is None] == ["c2_injection"]
+    assert [n for n, p in one.items() if p.figure is None] == []
     assert "in all readings" in texts_of(one["c2_failure_overlap"].figure)
     assert "sets are of readings" in one["c2_failure_overlap"].caption
     assert "scored" in texts_of(one["c2_within"].figure)
-    assert "ECE" in texts_of(one["c2_calibration"].figure)
+    assert "ECE" in texts_of(one["c2_reliability"].figure)
     silent = drawn(made_up(0, 5, mute=True))
     assert [n for n, p in silent.items() if p.figure is None] == [
-        *("c2_failure_overlap", *OF_PROBABILITIES, *OF_SEVERAL)
+        *("c2_failure_overlap", "c2_reliability", *OF_SEVERAL)
     ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import faithscope
+from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.studies.c2faith.judgements import COLUMNS
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.interp.errors import UserError
@@ -66,15 +67,16 @@ def test_the_probabilities_of_the_run_are_held_against_what_is_true(
     opened: faithscope.Run,
 ) -> None:
     said = opened.judgements.query("task == 'localisation' and reading == 'scored'")
-    table = opened.tables["c2_localisation_probabilities"].set_index("condition")
-    given = [p[right + 1] for p, right in zip(said["probabilities"], said["right"], strict=True)]
-    assert table.loc["both", "n"] == len(said) == 6
-    assert table.loc["both", "p_truth"] == pytest.approx(np.mean(given))
-    assert table.loc["both", "right"] == (said["verdict"] == said["right"]).mean()
+    table = opened.tables["c2_reliability"]
+    table = table[table["bin"] == OVERALL].set_index("event")
+    given = [p[v + 1] for p, v in zip(said["probabilities"], said["verdict"], strict=True)]
+    assert table.loc["verdict_right", "n"] == len(said) == 6
+    assert table.loc["verdict_right", "mean_p"] == pytest.approx(np.mean(given))
+    right = (said["verdict"] == said["right"]).mean()
+    assert table.loc["verdict_right", "share_happened"] == right
     scores = opened.judgements.query("task == 'coverage' and reading == 'scored'")
-    (level,) = opened.tables["c2_coverage_expected"].to_dict("records")
-    assert level["expected_share"] == pytest.approx(scores["expected"].mean() / 4)
-    assert set(opened.tables["c2_coverage_probabilities"]["truth"]) == {"kept", "reference"}
+    below = np.mean([sum(p[:3]) for p in scores["probabilities"]])
+    assert table.loc["below_three_quarters", "mean_p"] == pytest.approx(below)
 
 
 def test_every_step_has_every_signal(opened: faithscope.Run) -> None:

@@ -18,7 +18,7 @@ from faithscope.experiments.studies.c2faith.tables import tables
 ASKED = {
     *("c2_detection", "c2_localisation", "c2_coverage", "c2_mcnemar", "c2_edit_types"),
     *("c2_predictors", "c2_positions", "c2_failure_overlap", "c2_agreement"),
-    *("c2_prompts", "c2_calibration", "c2_judge_against_internals"),
+    *("c2_prompts", "c2_reliability", "c2_judge_against_internals"),
     *(f"paper_c2_table{i}" for i in range(1, 7)),
 }
 

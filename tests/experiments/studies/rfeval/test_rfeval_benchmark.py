@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from rf_frames import tables_of
+from rf_items import item
 from rf_published import TASK_NAMES, grid
-from test_rfeval_construction import item
 from test_rfeval_prompts import LOGIC, NUMBER, TABLE
 
 from faithscope.experiments.analysis.tables import in_layout

@@ -26,11 +26,11 @@ from faithscope.experiments.analysis.published.comparison import numbers_for
 from faithscope.experiments.analysis.published.deviations import paper_config
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.studies.rfeval.counterfactuals.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.benchmark import ITEMS as ITEMS_BY_SOURCE
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import RFEVAL, WATERFALL
+from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.published import MODELS, PAPER, SOURCES
 from faithscope.experiments.studies.rfeval.published_rows import JUDGE, one_source
 from faithscope.experiments.studies.rfeval.subjects.model_files import model_files

@@ -22,7 +22,6 @@ from faithscope.experiments.engine.models.asking import Asker
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
-from faithscope.experiments.studies.rfeval.counterfactuals.construction import row_of
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.judging.judges import judging_by_step
 from faithscope.experiments.studies.rfeval.judging.stepwise import (
@@ -48,6 +47,7 @@ from faithscope.experiments.studies.rfeval.plan import RfPlan, plan
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.records import about, output_record
 from faithscope.experiments.studies.rfeval.results import RfResults, results
+from faithscope.experiments.studies.rfeval.saved import row_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair, judged_stage, steps_stage
 from faithscope.interp.generation import Generation

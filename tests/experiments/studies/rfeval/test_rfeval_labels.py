@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 from bad_input import refused
+from rf_items import item
 from rf_runs import R_PRIME, Case, Said, Servers
-from test_rfeval_construction import item
 
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.cli import execute

@@ -13,7 +13,7 @@ from test_rfeval_data import SHARED
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.index import Index
-from faithscope.experiments.studies.rfeval.programs.sandbox import unavailable
+from faithscope.experiments.extras.sandbox.sandbox import unavailable
 from faithscope.experiments.studies.rfeval.results import results
 from faithscope.experiments.studies.rfeval.subjects import subject_stages
 
@@ -196,7 +196,7 @@ def test_programs_are_tested_once_there_is_a_sandbox(
     path = str(servers.config(tmp_path, [case]))
     run_dir = tmp_path / "runs/rf"
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(subject_stages, "unavailable", lambda: "no namespaces")
+        elsewhere.setattr(subject_stages, "unavailable", lambda tests: "no namespaces")
         assert execute(["run", path, "--shard", WHOLE]) == 0
         assert "until the run is gone on with where there is a sandbox" in capfd.readouterr().err
         assert execute(["run", path, "--shard", WHOLE]) == 0

@@ -1,1 +1,0 @@
-"""r′, the counterfactual reasoning: written and validated (RFEval, 3.2)."""

@@ -1,1 +1,0 @@
-"""Programs that a model wrote, run against tests where they can do no harm."""
