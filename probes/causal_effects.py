@@ -101,7 +101,9 @@ class CausalEffectsSettings(Settings):
     samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,
-    calls=lambda size, s: 1 + 6 * size.steps,
+    follows_answer=True,
+    # the first step has no context that could be perturbed
+    calls=lambda size, s: 1 + 6 * size.steps - 2,
     version=2,
 )
 def causal_effects(

@@ -119,9 +119,16 @@ whether each step alone gives the answer back."""
 
 
 def _calls(size: Size, settings: SlrcSettings) -> int:
-    of_a_step = len(settings.edits) + 1
-    of_framing = 1 + size.steps * of_a_step + settings.shuffles
-    return len(settings.framings) * of_framing + settings.framings.count(EMPTIED_IN)
+    edits = set(settings.edits)
+    # a step is also kept alone
+    of_a_step = 1 + len(edits & {"remove", "corrupt"})
+    calls = len(settings.framings) * (1 + size.steps * of_a_step + settings.shuffles)
+    if EMPTIED_IN in settings.framings:
+        calls += 1
+        if rewritten := len(edits & {"regenerate", "control"}):
+            # a text is written, then asked about, beside the baseline
+            calls += 1 + 2 * rewritten * size.steps
+    return calls
 
 
 def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
@@ -146,6 +153,7 @@ def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
     samples_steps=True,
     words=("cue", "labels", "reprompts"),
     reads_labels=True,
+    follows_answer=True,
     calls=_calls,
     branches=_branches,
     # a call of sufficiency quotes one step
@@ -399,7 +407,9 @@ def _described(
             for s, m in zip(steps, corrupted, strict=True)
         ]
         values["corrupted_text"] = [
-            "" if m is None else next(x.text.strip() for x in m.steps if x.index == s.index)
+            ("" if trace.is_sampled(s.index) else None)
+            if m is None
+            else next(x.text.strip() for x in m.steps if x.index == s.index)
             for s, m in zip(steps, corrupted, strict=True)
         ]
         values["corruption_rule"] = [
