@@ -292,7 +292,8 @@ def _is_there(topic: Topic, results: Results, figures: Mapping[str, Picture]) ->
         return "models" in figures
     if topic in OF_SLRC and "slrc" not in results.probes:
         return False
-    return any(table.name in results.tables for table in topic.tables)
+    made = (t.name in results.tables or ("table", t.name) in results.failed for t in topic.tables)
+    return any(made)
 
 
 def _traces(results: Results, measured: bool) -> Section:

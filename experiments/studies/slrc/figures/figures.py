@@ -24,6 +24,7 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.by_unit import told_apart
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
+from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, summed, where
@@ -62,10 +63,14 @@ PAIR = ("model", "task")
 _FORM = {"necessity": "necessity", "sufficiency": "sufficiency", "slrc": "SLRC"}
 
 
-def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
+def pictures(tables: Mapping[str, pd.DataFrame], failed: Failures | None = None) -> list[Picture]:
     """All figures of a run, from its tables; a figure without data says why it is absent.
 
     If a model has chains of several units of removal on a task, each unit is drawn as a task.
+
+    Args:
+        failed: takes the figures of measures that cannot be drawn, with their reasons; without it
+            the first of them raises its error.
     """
     over_models = {
         name: tables[name] for name in ("models", "model_correlations") if name in tables
@@ -78,7 +83,13 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
         "planted": planted_picture,
         "measure_correlations": correlations_picture,
     }
+    of_measures: list[Picture] = []
     with mpl.rc_context(STYLE):
+        for report in REPORTS.values():
+            for table in report.tables:
+                if table.draw is not None and table.name in tables:
+                    with kept(failed, "figure", report.probe):
+                        of_measures.append(table.draw(tables[table.name]))
         return [
             edits_picture(tables["edits"]),
             forest_picture(tables["slrc"]),
@@ -88,12 +99,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             by_task_picture(tables["slrc"]),
             # This figure needs sycophancy or error detection, which SLRC is correlated with.
             *([models_picture(*over_models.values())] if asked and over_models else []),
-            *(
-                table.draw(tables[table.name])
-                for part in REPORTS.values()
-                for table in part.tables
-                if table.draw is not None and table.name in tables
-            ),
+            *of_measures,
             *(draw(tables[name]) for name, draw in of_tables.items() if name in tables),
         ]
 
