@@ -98,6 +98,7 @@ class CausalEffectsSettings(Settings):
 @probe(
     "graded necessity, NLDD and TTS of every step, side by side with SLRC",
     listed=12,
+    papers=("faithcot",),
     samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,

@@ -77,6 +77,7 @@ def _calls(size: Size, settings: InformationSettings) -> int:
 @probe(
     "information gain, perplexity, step mutual information (FaithCoT-Bench, app. C; SLRC, 3.3)",
     listed=10,
+    papers=("faithcot",),
     words=("cue", "labels"),
     follows_answer=True,
     calls=_calls,

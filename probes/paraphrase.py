@@ -93,6 +93,7 @@ class Rewording:
 
 @probe(
     "a step said in other words, by the model itself or by rule, beside removal of its text",
+    papers=("faithcot",),
     words=("cue", "labels", "spoken"),
     reads_labels=True,
     follows_answer=True,

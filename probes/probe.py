@@ -99,6 +99,10 @@ class Probe:
     samples_steps: bool = False
     """Whether the probe edits steps one by one, and only those of a trace's sample if it has one
     (`Trace.is_sampled`); its lists have None for the others."""
+    papers: tuple[str, ...] = ()
+    """Papers whose printed tables or detectors are of the measure (`docs/papers`). Only of such a
+    measure may a study's tables, figures and words say something of their own; any other measure
+    has all it needs in its two files."""
     listed: int = UNLISTED
     """Place of the probe in lists and tables; probes of one place are sorted by name."""
     version: int = 1
@@ -130,6 +134,7 @@ def probe(
     on_excluded: bool = False,
     from_outside: Mapping[str, tuple[str, ...]] | None = None,
     samples_steps: bool = False,
+    papers: tuple[str, ...] = (),
     listed: int = UNLISTED,
     version: int = 1,
 ) -> Callable[[F], F]:
@@ -158,6 +163,7 @@ def probe(
             on_excluded,
             from_outside,
             samples_steps,
+            papers,
             listed,
             version,
         )

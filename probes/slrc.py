@@ -150,6 +150,7 @@ def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
 @probe(
     "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
     listed=1,
+    papers=("slrc",),
     samples_steps=True,
     words=("cue", "labels", "reprompts"),
     reads_labels=True,

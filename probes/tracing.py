@@ -71,6 +71,7 @@ class TracingSettings(Settings):
 @probe(
     "probability of every answer along the reasoning, token by token (FaithCoT-Bench, app. C)",
     listed=9,
+    papers=("faithcot",),
     words=("cue", "labels"),
     reads_labels=True,
     follows_answer=True,
