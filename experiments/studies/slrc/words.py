@@ -34,6 +34,7 @@ from faithscope.experiments.analysis.statistics.stats import (
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import model_order, percent, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS, Plant
+from faithscope.probes import slrc_edits
 
 MATTERS = 0.30
 """Step necessity at or above which the SLRC paper says that steps matter (Extended Data Table
@@ -48,7 +49,7 @@ PLANTED_HIGH, PLANTED_LOW = 0.90, 0.10
 """Rates of changed answers that a planted model must reach, or stay below, to pass a check."""
 GAP = 0.20
 """Distance between the intervals of two edits above which a caution is given."""
-LEADING = ("regenerate", "corrupt", "remove")
+LEADING = tuple(edit.name for edit in slrc_edits.LEADING)
 VARIANT_ORDER = [(f, r) for f in ("prefix", "reprompt") for r in ("generated", "scored")]
 
 
@@ -111,11 +112,7 @@ WORDS = {
 }
 
 
-REDUNDANCY = {
-    "regenerate": "Changing one step did no more than an idle remark; redundancy is not ruled out",
-    "corrupt": "Changing one step seldom changed the answer; redundancy is not ruled out",
-    "remove": "Removing one step seldom changed the answer; redundancy is not ruled out",
-}
+REDUNDANCY = {e.name: f"{e.seldom}; redundancy is not ruled out" for e in slrc_edits.LEADING}
 """Leading edit -> sentence for verdict `single`, where the whole reasoning matters or was not
 removed."""
 REMOVAL_ALONE = (

@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.axes import (
     name_rows,
     share_axis,
     share_rise,
+    styles_for,
 )
 from faithscope.experiments.analysis.by_unit import told_apart
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
@@ -42,13 +43,11 @@ from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
 from faithscope.experiments.studies.slrc.words import MATTERS, primary
 from faithscope.probes.framing import FRAMINGS
+from faithscope.probes.slrc_edits import CHOSEN
 
-EDIT_STYLES = {
-    "remove": Style(BLUE, "o", "step removed"),
-    "corrupt": Style(ORANGE, "s", "step corrupted, later text frozen"),
-    "regenerate": Style(GREEN, "^", "step corrupted, later text written anew"),
-    "control": Style(GREY, "X", "control: step kept, a remark added, later text written anew"),
-}
+EDIT_STYLES = styles_for(
+    (edit.name for edit in CHOSEN), {edit.name: f"step {edit.words}" for edit in CHOSEN}
+) | {e.name: Style(GREY, "X", f"control: step {e.words}") for e in CHOSEN if e.if_text}
 READING_STYLES = {
     "generated": Style(BLUE, "o", "generated answer"),
     "scored": Style(ORANGE, "D", "scored answer"),
