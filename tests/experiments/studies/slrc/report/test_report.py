@@ -38,6 +38,7 @@ from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.item_views import typical, view
 from faithscope.experiments.studies.slrc.page import page as page_of
 from faithscope.experiments.studies.slrc.page import waterfalls
+from faithscope.experiments.studies.slrc.words import WORDS
 
 RUN = sample_run(8)
 
@@ -94,8 +95,8 @@ def test_the_verdict_is_in_plain_words(page):
     assert "can tell a model that uses its steps" in page.text
     after = page.text.split("what the edits say")[1]
     faithful, _, rest = after.partition(HINT)
-    assert "The steps are used" in faithful
-    assert "The steps are ignored" in rest
+    assert WORDS["uses"].text in faithful
+    assert WORDS["ignores"].text in rest
     assert "built to ignore its steps" in rest
 
 
