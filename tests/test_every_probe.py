@@ -14,10 +14,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 from tiny_models import tiny
 
+from faithscope.experiments.analysis.picture import Picture, svg
+from faithscope.experiments.analysis.records import Place, place_of
+from faithscope.experiments.data.traces import to_record
+from faithscope.experiments.studies.slrc.figures.figures import pictures
+from faithscope.experiments.studies.slrc.frames import FRAMES, tables_of
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.interp.model import Model
 from faithscope.interventions import Origin, Question, Trace, from_ids
 from faithscope.probes import PROBES, Asking, Message, Record
@@ -80,7 +88,9 @@ ASKING = Asking(
 
 @cache
 def model() -> Model:
-    return tiny("llama", max_position_embeddings=4096, num_hidden_layers=2)
+    """A random model that reads long prompts, and ends a text at any of some letters."""
+    ends = [*range(58, 100)]
+    return tiny("llama", max_position_embeddings=4096, num_hidden_layers=2, eos_token_id=ends)
 
 
 def trace(item: str = "q") -> Trace:
@@ -264,3 +274,37 @@ def test_a_probe_that_follows_an_answer_says_which(name: str) -> None:
         if record.get("reading") != WRITTEN:
             assert (said <= record.keys()) == bool(said & record.keys())
             assert (said <= record.keys()) == PROBES[name].follows_answer
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pd.DataFrame]:
+    """All tables of the chain, measured by every probe."""
+    records = [to_record(trace()), *(r for name in PROBES for r in measured(name).records)]
+
+    def arrays(probe: str) -> list[tuple[Place, Any]]:
+        return [(place_of(r), r[ARRAYS]) for r in records if r["probe"] == probe and ARRAYS in r]
+
+    return tables_of(records, (), SlrcAnalysis(resamples=20, arrays=arrays))
+
+
+@pytest.fixture(scope="module")
+def drawn(tables: dict[str, pd.DataFrame]) -> dict[str, Picture]:
+    return {picture.name: picture for picture in pictures(tables)}
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_every_report_shows_what_was_measured(
+    name: str, tables: dict[str, pd.DataFrame], drawn: dict[str, Picture]
+) -> None:
+    report = REPORTS[name]
+    for table in report.tables:
+        assert len(tables[table.name]), table.name
+    if any(table.draw for table in report.tables):
+        # the section of the page shows the figure that has the measure's name
+        assert svg(drawn[name]).startswith("<svg")
+    for frame in (frame for frame in FRAMES if frame.stages == (name,)):
+        rows = [row for record in measured(name).records for row in frame.rows(record)]
+        assert rows, frame.name
+        # the fields of records that were left out, or of a sample of steps
+        never = set(frame.columns) - {"excluded", "inclusion"} - {n for row in rows for n in row}
+        assert not never, f"{frame.name}: no row has {never}"
