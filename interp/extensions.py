@@ -1,4 +1,4 @@
-"""Probes, reports, tasks and studies that installed packages add.
+"""Probes, tasks, studies and the other things of `Kind` that installed packages add.
 
 A package adds one by an entry point of the group `faithscope.KIND` that has the name of the thing.
 Entry points stand in the metadata of what is installed. Every process therefore finds the same
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from faithscope.interp.errors import UserError
 
-Kind = Literal["probes", "reports", "tasks", "studies"]
+Kind = Literal["probes", "reports", "tasks", "studies", "readers", "judged_tasks", "judge_forms"]
 
 
 def entries(kind: Kind) -> list[EntryPoint]:

@@ -46,7 +46,7 @@ def test_lists_and_runs_know_what_is_installed(here: Path) -> None:
 def test_a_run_says_which_packages_took_part(here: Path) -> None:
     code = "from faithscope.experiments.engine.environment import environment as e; "
     done = python(here, "-c", code + "print(*e()['packages'].items(), sep='\\n')")
-    names = {"my-probe", "my-task", "my-study"}
+    names = {f"my-{kind}" for kind in KINDS}
     assert {f"('{name}', '0.1.0')" for name in names} <= set(done.stdout.splitlines()), done.stderr
 
 
@@ -61,7 +61,9 @@ def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, kind: str) -> 
     (folder,) = written(tmp_path, [kind])
     broken(folder, "from __future__ import annotations", "import no_such_module")
     installed(tmp_path, folder)
-    done = faithscope(tmp_path, "run", "quickstart", "--dry-run")
+    # a run of probes asks no judge
+    command = ("list", "prompts") if kind == "form" else ("run", "quickstart", "--dry-run")
+    done = faithscope(tmp_path, *command)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: package my-{kind}: its entry 'my_{kind}' of faithscope.")
     assert "(ModuleNotFoundError: No module named 'no_such_module'); mend it" in done.stderr
@@ -80,11 +82,13 @@ def test_a_package_cannot_take_a_name_that_is_taken(tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (("prob", "x"), "no template 'prob'; did you mean 'probe'?"),
-        (("xyz", "x"), "no template 'xyz'; known: probe, task, study"),
+        (("xyz", "x"), "no template 'xyz'; known: probe, task, study, reader, form"),
         (("probe", "tracing"), "there is already a probe 'tracing'; take another name"),
         (("probe", "data"), "there is already a probe 'data'; take another name"),
         (("task", "gsm8k"), "there is already a task 'gsm8k'; take another name"),
         (("study", "rfeval"), "there is already a study 'rfeval'; take another name"),
+        (("reader", "run"), "there is already a reader 'run'; take another name"),
+        (("form", "legibility"), "there is already a form 'legibility'; take another name"),
         (("task", "json"), "a Python module 'json' is already installed; take another name"),
         (("task", "my-task"), "'my-task' cannot name a Python module; use lower-case letters"),
     ],
