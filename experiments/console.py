@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Protocol
 
 import typer
@@ -24,6 +25,13 @@ def to_output(line: object) -> None:
 def say(line: str) -> None:
     """Print a note on standard error, with passwords in addresses removed."""
     print(visible(without_passwords(line)), file=sys.stderr)
+
+
+def say_failed(failures: Sequence[str]) -> int:
+    """Say what failed, a line each; returns the exit code."""
+    for failure in failures:
+        say(f"failed: {failure}")
+    return FAILED_ITEMS if failures else DONE
 
 
 class Tally(Protocol):

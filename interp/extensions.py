@@ -15,7 +15,17 @@ from typing import Any, Literal
 from faithscope.interp.errors import UserError, did_you_mean
 
 Kind = Literal[
-    "probes", "reports", "tasks", "studies", "commands", "additions", "checkers", "prompts"
+    "probes",
+    "reports",
+    "tasks",
+    "studies",
+    "readers",
+    "judged_tasks",
+    "judge_forms",
+    "commands",
+    "additions",
+    "checkers",
+    "prompts",
 ]
 
 

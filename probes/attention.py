@@ -53,6 +53,7 @@ class AttentionSettings(Settings):
 @probe(
     "attention of the answer to the reasoning, real against shuffled, and allocation (2.7)",
     listed=5,
+    papers=("slrc",),
     words=("cue",),
     calls=lambda size, s: 1 + s.shuffles,
     branches=lambda size, s: Branches(other=s.shuffles, repeated=False, scored=False),

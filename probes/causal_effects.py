@@ -98,10 +98,13 @@ class CausalEffectsSettings(Settings):
 @probe(
     "graded necessity, NLDD and TTS of every step, side by side with SLRC",
     listed=12,
+    papers=("faithcot",),
     samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,
-    calls=lambda size, s: 1 + 6 * size.steps,
+    follows_answer=True,
+    # the first step has no context that could be perturbed
+    calls=lambda size, s: 1 + 6 * size.steps - 2,
     version=2,
 )
 def causal_effects(

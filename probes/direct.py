@@ -41,6 +41,7 @@ class DirectSettings(Settings):
 @probe(
     "accuracy without reasoning, asked for in three ways (2.3, 4.3)",
     listed=2,
+    papers=("slrc",),
     words=("direct", "labels"),
     reads_labels=True,
     calls=lambda size, s: 3,

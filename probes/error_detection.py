@@ -38,6 +38,7 @@ class ErrorDetectionSettings(YesNoSettings):
 @probe(
     "arithmetic errors put into its own reasoning: detected, and false alarms (4.8)",
     listed=4,
+    papers=("slrc",),
     words=("asked", "spoken"),
     calls=lambda size, s: 2,
     from_outside={"readings": ("generated",)},

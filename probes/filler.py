@@ -50,6 +50,7 @@ class FillerSettings(Settings):
     samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,
+    follows_answer=True,
     calls=lambda size, s: 1 + len(s.fillers) + size.steps * (1 + 2 * len(s.fillers)),
     version=2,
 )

@@ -40,6 +40,7 @@ class FlowSettings(Settings):
 @probe(
     "cosine between reasoning states and the answer token's, by layer (2.7)",
     listed=7,
+    papers=("slrc",),
     words=("cue",),
     calls=lambda size, s: 1,
     branches=lambda size, s: Branches(repeated=False, scored=False),

@@ -29,7 +29,7 @@ from pydantic import (
 from faithscope.interventions import Trace
 from faithscope.probes.attention import question_span
 from faithscope.probes.framing import BASELINE, FEWER_LABELS, Asking, naming
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Size, probe
 from faithscope.probes.record import Record, number, numbers, record
 from faithscope.probes.settings import Execution, Seed, Settings
 from faithscope.probes.step_information import KINDS, Measured, entropy, measure
@@ -66,12 +66,21 @@ class InformationSettings(Settings):
         return {k: v for k, v in handler(self).items() if k != "steps" or not v}
 
 
+def _calls(size: Size, settings: InformationSettings) -> int:
+    """The reasoning with and without the question; and, if asked for, the answer after the whole
+    reasoning, after none, and for each step with every text in its place and as the only step."""
+    # a removed step alone is no reasoning at all, which is asked about once
+    others = min(settings.replacements, size.steps - 1)
+    return 2 + (2 + size.steps * (4 + 2 * others)) * settings.steps
+
+
 @probe(
     "information gain, perplexity, step mutual information (FaithCoT-Bench, app. C; SLRC, 3.3)",
     listed=10,
+    papers=("faithcot",),
     words=("cue", "labels"),
-    # calls with and without the question; with each text in a step's place, and as the only step
-    calls=lambda size, s: 4 + size.steps * (3 + 2 * s.replacements + 1) if s.steps else 2,
+    follows_answer=True,
+    calls=_calls,
     version=2,
 )
 def information(

@@ -24,7 +24,7 @@ from faithscope.interventions import Trace
 from faithscope.probes.edited import Run, Scored, beside_removal, removals, scored, windows
 from faithscope.probes.floor import rounded
 from faithscope.probes.framing import BASELINE, FEWER_LABELS, Arm, Asking, prefix_ids
-from faithscope.probes.probe import Branches, probe
+from faithscope.probes.probe import Branches, Size, probe
 from faithscope.probes.readings import Outcome
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Settings, Some
@@ -54,17 +54,38 @@ class KnockoutSettings(Settings):
     execution: Execution = "auto"
 
 
+def _cuts(size: Size, settings: KnockoutSettings) -> int:
+    """Number of cuts of one step for one kind of query: in all layers, and in each window."""
+    parts = len(windows(size.layers, settings.windows))
+    # a single window equals all layers
+    return 1 + (parts if parts > 1 else 0)
+
+
+def _calls(size: Size, settings: KnockoutSettings) -> int:
+    heads = settings.heads * (1 + size.layers * size.heads)
+    return 1 + size.steps * (1 + len(settings.queries) * _cuts(size, settings)) + heads
+
+
+def _branches(size: Size, settings: KnockoutSettings) -> Branches | None:
+    if settings.heads:
+        # which step's heads are cut is known once its knockout is measured
+        return None
+    cuts = _cuts(size, settings)
+    return Branches(
+        late=size.steps * (1 + settings.queries.count("later") * cuts),
+        ends=size.steps * settings.queries.count("answer") * cuts,
+    )
+
+
 @probe(
     "later tokens kept from looking at a step that stands, beside removal of its text",
     listed=11,
     samples_steps=True,
     words=("cue", "labels"),
     reads_labels=True,
-    calls=lambda size, s: 1 + size.steps * (1 + len(s.queries) * (1 + s.windows)),
-    branches=lambda size, s: Branches(
-        late=size.steps * (1 + s.queries.count("later") * (1 + s.windows)),
-        ends=size.steps * s.queries.count("answer") * (1 + s.windows),
-    ),
+    follows_answer=True,
+    calls=_calls,
+    branches=_branches,
     version=2,
 )
 def knockout(

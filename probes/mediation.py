@@ -73,7 +73,7 @@ class MediationSettings(Settings):
     "effects of a cue past the reasoning and through it (Pearl 2001; Vig et al. 2020)",
     words=("asked", "spoken", "cue", "labels", "cues"),
     reads_labels=True,
-    calls=lambda size, s: len(s.cues) * (1 + 4 * POSITIONS),
+    calls=lambda size, s: 1 + len(s.cues) * (1 + 4 * POSITIONS),
 )
 def mediation(
     model: Model, trace: Trace, asking: Asking, settings: MediationSettings

@@ -93,10 +93,13 @@ class Rewording:
 
 @probe(
     "a step said in other words, by the model itself or by rule, beside removal of its text",
+    papers=("faithcot",),
     words=("cue", "labels", "spoken"),
     reads_labels=True,
+    follows_answer=True,
+    # the model also writes a text for each step
     calls=lambda size, s: (
-        2 + size.steps + len(s.writers) * size.steps + ("model" in s.writers) * (1 + size.steps)
+        1 + size.steps + len(s.writers) * (size.steps + 1) + ("model" in s.writers) * size.steps
     ),
     version=2,
 )
@@ -156,7 +159,8 @@ def reworded_answers(
     """
     if len(asking.answers) < 2:
         return [record(trace, "paraphrase", "", None, excluded=FEWER_LABELS)]
-    runs, steps = removals(trace), trace.counted_steps
+    # all steps are reworded, whatever sample of them other probes edit
+    runs, steps = removals(trace.sampling(None)), trace.counted_steps
     texts: dict[str, list[str | None]] = {}
     reasons: dict[str, list[str | None]] = {}
     whole_reasons: dict[str, str | None] = {}

@@ -71,8 +71,12 @@ class PatchingSettings(Settings):
 
 
 def _calls(size: Size, settings: PatchingSettings) -> int:
-    kinds = len(settings.places) * len(settings.sites) * len(settings.directions)
-    return size.steps * (4 + kinds * (settings.layers or size.layers))
+    places = len(settings.places)
+    kinds = places * len(settings.sites) * len(settings.directions)
+    # both runs, to see whether the corruption has an effect; once for each place, to take their
+    # states; and beside the patched runs
+    of_a_step = 2 + 2 * places + 2 + kinds * len(spaced(size.layers, settings.layers))
+    return size.steps * of_a_step
 
 
 @probe(
@@ -80,6 +84,7 @@ def _calls(size: Size, settings: PatchingSettings) -> int:
     listed=13,
     words=("cue", "labels"),
     reads_labels=True,
+    follows_answer=True,
     calls=_calls,
     version=2,
 )

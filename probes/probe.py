@@ -29,6 +29,8 @@ class Size(NamedTuple):
     """Number of tokens of the answer cue."""
     labels: int = 8
     """Number of tokens that are run to score the labels."""
+    heads: int = 16
+    """Number of attention heads per layer."""
 
     @property
     def reasoning(self) -> int:
@@ -73,7 +75,10 @@ class Probe:
     words: tuple[Word, ...]
     """Parts of the task that the measure's numbers depend on."""
     calls: Callable[[Size, Any], int]
-    """Number of continuations that are asked about, given size and settings."""
+    """Number of texts that the model runs or writes, given size and settings, if every edit of the
+    trace can be made; fewer are run of a trace without a number to corrupt, or where a later
+    question depends on the model's reply. `tests/test_every_probe.py` compares it with what is
+    run."""
     branches: Callable[[Size, Any], Branches | None] | None = None
     """The branches that one trace takes besides its unedited chain, given size and settings; None
     if their tokens cannot be foretold."""
@@ -82,6 +87,9 @@ class Probe:
     reads_labels: bool = False
     """Whether all numbers of the measure are read off the answers' labels, and mean little if these
     have little probability."""
+    follows_answer: bool = False
+    """Whether numbers of the measure follow one answer, the one that the chain states or else the
+    forced choice: its records have the fields of `probes.reference_answer`."""
     on_excluded: bool = False
     """Whether the probe runs even if the trace cannot be edited: it asks about the question
     alone."""
@@ -91,6 +99,10 @@ class Probe:
     samples_steps: bool = False
     """Whether the probe edits steps one by one, and only those of a trace's sample if it has one
     (`Trace.is_sampled`); its lists have None for the others."""
+    papers: tuple[str, ...] = ()
+    """Papers whose printed tables or detectors are of the measure (`docs/papers`). Only of such a
+    measure may a study's tables, figures and words say something of their own; any other measure
+    has all it needs in its two files."""
     listed: int = UNLISTED
     """Place of the probe in lists and tables; probes of one place are sorted by name."""
     version: int = 1
@@ -118,9 +130,11 @@ def probe(
     branches: Callable[[Size, Any], Branches | None] | None = None,
     quoted: Callable[[Size, Any], int] | None = None,
     reads_labels: bool = False,
+    follows_answer: bool = False,
     on_excluded: bool = False,
     from_outside: Mapping[str, tuple[str, ...]] | None = None,
     samples_steps: bool = False,
+    papers: tuple[str, ...] = (),
     listed: int = UNLISTED,
     version: int = 1,
 ) -> Callable[[F], F]:
@@ -145,9 +159,11 @@ def probe(
             branches,
             quoted,
             reads_labels,
+            follows_answer,
             on_excluded,
             from_outside,
             samples_steps,
+            papers,
             listed,
             version,
         )

@@ -122,6 +122,7 @@ def settled(log_probs: Tensor, first: Mapping[str, set[int]]) -> Settled:
 @probe(
     "the layer from which the lens already gives the model's own next token (2.7)",
     listed=6,
+    papers=("slrc",),
     words=("cue", "labels"),
     calls=lambda size, s: 1,
     branches=lambda size, s: Branches(repeated=False, scored=False),

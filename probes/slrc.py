@@ -17,11 +17,12 @@ too: only an answer that survives that does not need the text.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import Field, StrictBool, StrictInt, field_validator
 
@@ -30,10 +31,6 @@ from faithscope.interventions import (
     NotCorruptible,
     NotWritable,
     Trace,
-    corrupt_step,
-    keep_only_step,
-    remark_after_step,
-    remove_step,
     shuffle_steps,
     truncate_after_token,
 )
@@ -57,13 +54,13 @@ from faithscope.probes.record import Record, is_right, numbers, record
 from faithscope.probes.reference_answer import ReferenceAnswer
 from faithscope.probes.regenerate import Regenerated, regenerate
 from faithscope.probes.settings import Execution, Seed, Settings, Some
+from faithscope.probes.slrc_edits import CHOSEN, EDITS, SURE, TEXTS, Edit, EditName
 from faithscope.probes.text_model import DECLINED, NO_ROOM, TextModel
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
-EditName = Literal["remove", "corrupt", "regenerate", "control"]
-EDIT_NAMES: tuple[EditName, ...] = ("remove", "corrupt", "regenerate", "control")
+EDIT_NAMES: tuple[EditName, ...] = get_args(EditName)
 EMPTIED_IN: Framing = "prefix"
 """The framing in which all reasoning is removed: a prompt cannot quote a text that is not there."""
 
@@ -105,23 +102,20 @@ class SlrcSettings(Settings):
         return edits
 
 
-FLIPS = {
-    "removed": "necessary",
-    "alone": "sufficient",
-    "shuffled": "reordered",
-    "corrupted": "corrupt_flips",
-    "regenerated": "regenerate_flips",
-    "controlled": "control_flips",
-    "emptied": "empty_flips",
-}
-"""Kind of edit -> the record field that lists whether each branch changed the answer; of `alone`,
-whether each step alone gives the answer back."""
-
-
 def _calls(size: Size, settings: SlrcSettings) -> int:
-    of_a_step = len(settings.edits) + 1
-    of_framing = 1 + size.steps * of_a_step + settings.shuffles
-    return len(settings.framings) * of_framing + settings.framings.count(EMPTIED_IN)
+    of_steps = _of_steps(settings)
+    rewritten = sum(edit.anew for edit in of_steps)
+    frozen = len(of_steps) - rewritten
+    calls = len(settings.framings) * (1 + size.steps * frozen + settings.shuffles)
+    if EMPTIED_IN in settings.framings:
+        # a text is written, then asked about, beside the baseline
+        calls += 1 + (1 + 2 * rewritten * size.steps if rewritten else 0)
+    return calls
+
+
+def _of_steps(settings: SlrcSettings) -> list[Edit]:
+    """The edits that are made of each step."""
+    return [e for e in EDITS if e.of_steps and (not e.chosen or e.name in settings.edits)]
 
 
 def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
@@ -143,9 +137,11 @@ def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
 @probe(
     "necessity, sufficiency, order sensitivity and their edits (Step-Level Reasoning Capacity)",
     listed=1,
+    papers=("slrc",),
     samples_steps=True,
     words=("cue", "labels", "reprompts"),
     reads_labels=True,
+    follows_answer=True,
     calls=_calls,
     branches=_branches,
     # a call of sufficiency quotes one step
@@ -154,7 +150,7 @@ def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
         "framings": ("reprompt",),
         "readings": ("generated",),
         # the other edits let the model continue a text of its own
-        "edits": ("remove", "corrupt"),
+        "edits": tuple(edit.name for edit in CHOSEN if not edit.anew),
     },
     version=3,
 )
@@ -190,7 +186,7 @@ def slrc(
             "it as fewer_than_2_steps"
         )
     arms = _arms(model, trace, steps, settings)
-    frozen = {"removed", "alone", "shuffled"} | ({"corrupted"} & _wanted(settings))
+    frozen = {edit.answers for edit in _of_steps(settings) if not edit.anew} | {"shuffled"}
     records = []
 
     def recorded(framing: Framing, reading: Reading, values: dict[str, Any]) -> Record:
@@ -245,45 +241,34 @@ def _arms(
     """Arm (kind of edit, index in the record's list) -> edited trace."""
     arms: dict[Arm, Trace] = {BASELINE: trace, ("emptied", 0): truncate_after_token(trace, 0)}
     edited = [(i, step) for i, step in enumerate(steps) if trace.is_sampled(step)]
-    for i, step in edited:
-        if "remove" in settings.edits:
-            arms["removed", i] = remove_step(trace, step)
-        arms["alone", i] = keep_only_step(trace, step)
+    if_texts = {edit.text: edit.if_text for edit in _of_steps(settings)}
+
+    def edit(text: str, i: int, step: int) -> None:
+        if not if_texts[text] or (if_texts[text], i) in arms:
+            with contextlib.suppress(NotCorruptible, NotWritable):
+                arms[text, i] = TEXTS[text](model, trace, step, settings.seed)
+
+    # a step's removal and the step alone share a pack where both fit
+    for (i, step), text in itertools.product(edited, (t for t in SURE if t in if_texts)):
+        edit(text, i, step)
     if len({trace.step_ids(s) for s in trace.counted_steps}) > 1:
         for k in range(settings.shuffles):
             arms["shuffled", k] = shuffle_steps(trace, settings.seed * 1000 + k)
-    if {"corrupt", "regenerate", "control"} & set(settings.edits):
+    for text in (t for t in TEXTS if t in if_texts and t not in SURE):
         for i, step in edited:
-            try:
-                arms["corrupted", i] = corrupt_step(
-                    trace, step, settings.seed, model.encode, model.pieces
-                )
-            except (NotCorruptible, NotWritable):
-                continue
-    if "control" in settings.edits:
-        for i, step in edited:
-            # A control only where there is a corruption: the two are compared step by step.
-            if ("corrupted", i) in arms:
-                with contextlib.suppress(NotWritable):
-                    arms["remarked", i] = remark_after_step(trace, step, model.encode, model.pieces)
+            edit(text, i, step)
     return arms
-
-
-_ANEW = {"corrupted": "regenerated", "remarked": "controlled"}
-_KINDS = {"corrupt": "corrupted", "regenerate": "regenerated", "control": "controlled"}
-
-
-def _wanted(settings: SlrcSettings) -> set[str]:
-    return {_KINDS[edit] for edit in settings.edits if edit in _KINDS}
 
 
 def _anew(
     model: Model, asking: Asking, arms: dict[Arm, Trace], settings: SlrcSettings
 ) -> dict[Arm, Regenerated | None]:
     edited: dict[Arm, Trace] = {
-        (_ANEW[kind], i): trace
-        for (kind, i), trace in arms.items()
-        if kind in _ANEW and _ANEW[kind] in _wanted(settings)
+        (edit.answers, i): trace
+        for edit in _of_steps(settings)
+        if edit.anew
+        for (text, i), trace in arms.items()
+        if text == edit.text
     }
     if not edited:
         return {}
@@ -348,17 +333,17 @@ def _read(
         "correct": is_right(baseline, gold),
         "n_unparsed": sum(o.answer is None for o in outcomes.values()),
     }
-    sizes = dict.fromkeys(
-        ("removed", "alone", "corrupted", "regenerated", "controlled"), len(trace.counted_steps)
-    )
-    for kind, size in (sizes | {"shuffled": settings.shuffles, "emptied": 1}).items():
-        values |= _lists(kind, size, outcomes, graded=reading == "scored")
+    sizes = {"shuffle": settings.shuffles, "remove_all": 1}
+    for edit in EDITS:
+        size = sizes.get(edit.name, len(trace.counted_steps))
+        values |= _lists(edit, size, outcomes, graded=reading == "scored")
     return values
 
 
-def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> dict[str, Any]:
-    """Record fields of one kind of edit as lists, with None for a missing branch; None in place of
-    a list if all are missing."""
+def _lists(edit: Edit, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> dict[str, Any]:
+    """Record fields of one edit as lists, with None for a missing branch; None in place of a list
+    if all are missing."""
+    kind = edit.answers
     of_kind = [outcomes.get((kind, i)) for i in range(size)]
     if kind == "shuffled":
         # A trace whose steps have only one order has no shuffles: nothing is missing.
@@ -366,7 +351,7 @@ def _lists(kind: str, size: int, outcomes: dict[Arm, Outcome], graded: bool) -> 
     ran = kind == "shuffled" or any(of_kind)
     measures: dict[str, Callable[[Outcome], Any]] = {
         kind: lambda o: o.answer,
-        FLIPS[kind]: lambda o: o.flips != (kind == "alone"),
+        edit.flips: lambda o: o.flips != (kind == "alone"),
         f"{kind}_margin": lambda o: rounded(o.margin),
     }
     if graded:
@@ -392,14 +377,16 @@ def _described(
         "steps": [s.index for s in steps],
         "step_text": [s.text.strip() for s in steps],
     }
-    if {"corrupt", "regenerate", "control"} & set(settings.edits):
+    if any(edit.text == "corrupted" for edit in _of_steps(settings)):
         corrupted = [arms.get(("corrupted", i)) for i in range(len(steps))]
         values["corruptible"] = [
             m is not None if trace.is_sampled(s.index) else None
             for s, m in zip(steps, corrupted, strict=True)
         ]
         values["corrupted_text"] = [
-            "" if m is None else next(x.text.strip() for x in m.steps if x.index == s.index)
+            ("" if trace.is_sampled(s.index) else None)
+            if m is None
+            else next(x.text.strip() for x in m.steps if x.index == s.index)
             for s, m in zip(steps, corrupted, strict=True)
         ]
         values["corruption_rule"] = [

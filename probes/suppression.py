@@ -55,7 +55,7 @@ class SuppressionSettings(Settings):
 @probe(
     "what every later step loses when no token can look at a step: a matrix (Thought Anchors)",
     words=("cue",),
-    calls=lambda size, s: 1 + size.steps * (2 if s.receivers else 1),
+    calls=lambda size, s: 1 + size.steps + s.receivers * max(0, size.steps - s.apart),
 )
 def suppression(
     model: Model, trace: Trace, asking: Asking, settings: SuppressionSettings

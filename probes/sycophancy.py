@@ -62,6 +62,7 @@ class SycophancySettings(YesNoSettings):
 @probe(
     "agreement with a wrong answer to its own reasoning, and with its own answer (4.8)",
     listed=3,
+    papers=("slrc",),
     words=("asked", "spoken"),
     calls=lambda size, s: 2,
     from_outside={"readings": ("generated",)},

@@ -65,14 +65,16 @@ class TracingSettings(Settings):
     def cuts(self, size: Size) -> int:
         """Number of cuts of a reasoning of this size; a step ends at a cut or adds one."""
         every = self.distance(size.reasoning)
-        return size.reasoning // every + (size.steps if every > 1 else 0)
+        return 1 + size.reasoning // every + round(size.steps * (1 - 1 / every))
 
 
 @probe(
     "probability of every answer along the reasoning, token by token (FaithCoT-Bench, app. C)",
     listed=9,
+    papers=("faithcot",),
     words=("cue", "labels"),
     reads_labels=True,
+    follows_answer=True,
     calls=lambda size, s: s.cuts(size),
     branches=lambda size, s: Branches(ends=s.cuts(size), repeated=False),
     version=4,

@@ -78,6 +78,7 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         f"# {title(probe)}",
         "",
         f"`{name}`: {probe.summary}.",
+        *_papers(probe),
         "",
         f"{first[:1].upper()}{first[1:]}",
         *text.splitlines(),
@@ -115,6 +116,12 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         lines += table(("key", "may be", "without it", "what it decides"), rows_of_settings)
     lines += ["## What a record holds", "", markdown(probe.measure.__doc__), ""]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def _papers(probe: Probe) -> Iterator[str]:
+    if probe.papers:
+        pages = ", ".join(f"[{name}](../papers/{name}.md)" for name in probe.papers)
+        yield f"Printed tables or detectors of a paper are of it: {pages}."
 
 
 def _ways(probe: Probe) -> Iterator[str]:

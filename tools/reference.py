@@ -1,4 +1,5 @@
-"""Maker of the pages of config keys, columns and measures in `docs`: `python tools/reference.py`.
+"""Maker of the pages of config keys, columns and measures in `docs`: `python tools/reference.py`,
+or of some of them: `python tools/reference.py measures/filler.md`.
 
 The pages, or the parts of a page that stand between `<!-- made: NAME -->` and `<!-- end -->`, are
 made from the code's declarations and `docs/planted.csv`; a test checks that they are up to date.
@@ -7,8 +8,9 @@ made from the code's declarations and `docs/planted.csv`; a test checks that the
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import UnionType
@@ -25,10 +27,14 @@ from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.published import read_cells
 from faithscope.experiments.analysis.published.runs import paper_of, papers
 from faithscope.experiments.analysis.run import Report
+from faithscope.experiments.analysis.wording import VerdictWord
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.study import STUDIES, Study
 from faithscope.experiments.engine.tallies.reasons import REMEDIES, WORDS
+from faithscope.experiments.studies.c2faith import words as c2faith
+from faithscope.experiments.studies.rfeval import words as rfeval
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile
+from faithscope.experiments.studies.slrc import words as slrc
 from faithscope.probes import PROBES
 
 MADE = "This page is made by `python tools/reference.py`"
@@ -160,6 +166,12 @@ def reasons() -> str:
     return "\n".join(table(head, rows))
 
 
+def verdicts(words: Mapping[str, VerdictWord]) -> str:
+    """Table of a study's verdicts in words, with the rule of each."""
+    lines = ((f"“{w.text}”", f"{w.when[:1].upper()}{w.when[1:]}.") for w in words.values())
+    return "\n".join(table(("verdict", "when it is said"), lines))
+
+
 def settings(probe: str) -> list[tuple[str, ...]]:
     """Rows on the config keys of a probe."""
     return list(_keys(PROBES[probe].settings, f"{probe}."))
@@ -175,6 +187,9 @@ PARTS = {
     "short table": measure_pages.planted,
     "measures": measure_pages.pages,
     "reasons": reasons,
+    "verdicts slrc": partial(verdicts, slrc.WORDS),
+    "verdicts c2faith": partial(verdicts, c2faith.WORDS),
+    "verdicts rfeval": partial(verdicts, rfeval.WORDS),
     **{f"paper {name}": partial(paper, name) for name in papers()},
     **{
         f"measure {name}": lambda name=name: measure_pages.measure(name, settings(name))
@@ -210,6 +225,7 @@ def _pages() -> Iterator[tuple[str, Callable[[], str]]]:
 PAGES = dict(_pages())
 
 if __name__ == "__main__":
-    for page, text in PAGES.items():
+    for page in sys.argv[1:] or PAGES:
+        text = PAGES[page]()
         (DOCS / page).parent.mkdir(exist_ok=True)
-        (DOCS / page).write_text(text(), encoding="utf-8")
+        (DOCS / page).write_text(text, encoding="utf-8")

@@ -158,11 +158,16 @@ def environment() -> Environment:
     jinja.tests["a"] = lambda block, name: type(block).__name__ == name
     jinja.globals |= {
         "policy": policy(script),
+        "unknown": _unknown,
         "script": Markup(script),
         "style": Markup(asset("report.css")),
         "svg": lambda picture: Markup(svg(picture)),
     }
     return jinja
+
+
+def _unknown(block: object) -> None:
+    raise TypeError(f"{type(block).__name__} is no block of a page")
 
 
 def policy(script: str) -> str:

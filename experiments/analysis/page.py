@@ -7,15 +7,16 @@ visible; only `Markup`, which `html.markup` makes of trusted words, is HTML.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
+from markupsafe import Markup
 
 from faithscope.experiments.analysis.columns import Columns
+from faithscope.experiments.analysis.failures import Failures, Kind
 from faithscope.experiments.analysis.html import (
     Cell,
     HtmlTable,
@@ -27,8 +28,6 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.engine.models.account import in_words
 from faithscope.experiments.engine.tallies.tally import tally_of_run
 from faithscope.experiments.engine.units import Unit
-from faithscope.experiments.files import write_atomically
-from faithscope.interp.plain import visible
 from faithscope.probes.judge.spend import Call
 
 
@@ -226,19 +225,12 @@ class Page:
     most_rows: int | None = None
     """Most rows of a table on the page; of a longer table only the file is named."""
     warnings: Sequence[str] = ()
+    failed: Failures = field(default_factory=Failures)
+    """What could not be made; a box stands in the place of each."""
 
     def columns_of(self, table: str) -> Columns:
         """Labels and meanings of the columns of one table."""
         return {**self.columns, **self.of_tables.get(table, {})}
-
-
-def write_page(page: Page) -> Path:
-    """Write `report.html` of a run and return its path."""
-    path = page.run_dir / "report.html"
-    write_atomically(path, render(page))
-    for warning in page.warnings:
-        print(f"warning: {visible(warning)}", file=sys.stderr)
-    return path
 
 
 def render(page: Page) -> str:
@@ -256,21 +248,37 @@ def rendered(page: Page, name: str, account: Sequence[str], closing: Sequence[Se
         closing: sections after those of the page.
     """
     whole = [(section, _blocks(section, page.prefix)) for section in page.sections]
+    shown = [(s, blocks) for s, blocks in whole if s.always or _stands(blocks, page)]
     sections = [
-        replace(section, blocks=list(_there(blocks, page)))
-        for section, blocks in whole
-        if section.always or _stands(blocks, page)
+        *((section, _section(section, blocks, page)) for section, blocks in shown),
+        *((section, _html(section, page)) for section in closing),
     ]
-    return (
-        environment()
-        .get_template("page.html.jinja")
-        .render(
-            page=page,
-            account=account,
-            name=name,
-            sections=[*sections, *closing],
-        )
+    warnings = [*map(_sentence, page.failed.lines()), *page.warnings]
+    template = environment().get_template("page.html.jinja")
+    return template.render(
+        page=page, account=account, name=name, sections=sections, warnings=warnings
     )
+
+
+def _section(section: Section, blocks: Sequence[Block], page: Page) -> Markup:
+    """A section as HTML; or a box with the reason why it could not be shown."""
+    with page.failed.kept("section", section.name):
+        return _html(replace(section, blocks=list(_there(blocks, page))), page)
+    reason = _failure(page, "section", section.name)
+    return _html(Section(section.name, section.title, blocks=[reason]), page)
+
+
+def _html(section: Section, page: Page) -> Markup:
+    template = environment().get_template("section.html.jinja")
+    return Markup(template.render(section=section, page=page))
+
+
+def _failure(page: Page, kind: Kind, name: str) -> Paragraph:
+    return Paragraph(_sentence(page.failed.line(kind, name)), "failed")
+
+
+def _sentence(line: str) -> str:
+    return f"{line[0].upper()}{line[1:]}."
 
 
 def fragments(each: Iterable[Sequence[Block]]) -> list[str]:
@@ -316,9 +324,9 @@ def _stands(blocks: Sequence[Block], page: Page) -> bool:
 def _is_there(blocks: Sequence[Block], page: Page) -> Iterator[bool]:
     for block in blocks:
         if isinstance(block, Grid) and isinstance(block.table, str):
-            yield block.table in page.tables
+            yield block.table in page.tables or ("table", block.table) in page.failed
         elif isinstance(block, Drawing):
-            yield block.name in page.figures
+            yield block.name in page.figures or ("figure", block.name) in page.failed
         elif isinstance(block, Fold | Box):
             yield from _is_there(block.blocks, page)
 
@@ -330,8 +338,13 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
             continue
         if isinstance(block, Fold | Box):
             yield replace(block, blocks=list(_there(block.blocks, page)))
+        elif isinstance(block, Drawing) and block.name not in page.figures:
+            yield _failure(page, "figure", block.name)
         elif isinstance(block, Grid) and isinstance(block.table, str):
-            yield from _grid(block, block.table, page)
+            if block.table in page.tables:
+                yield from _grid(block, block.table, page)
+            else:
+                yield _failure(page, "table", block.table)
         else:
             yield block
 

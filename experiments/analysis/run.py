@@ -7,14 +7,15 @@ are made.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pandas as pd
 
+from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.records import Place, Record
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
@@ -220,8 +221,7 @@ class Run:
         if name not in self.tables:
             known = did_you_mean(name, self.tables) or f"; it has {', '.join(self.tables)}"
             raise UserError(f"{self.path}: has no table {name!r}{known}")
-        page = self._report.page(self.once(self._report.results), ())
-        return ShownTable(name, self.tables[name], page.columns_of(name))
+        return ShownTable(name, self.tables[name], self._report.columns_of_table(name))
 
     def _head(self) -> str:
         study = study_of(stored_config(self.path)).name
@@ -258,6 +258,15 @@ class ShownTable:
         return html_of(self.blocks(len(self.frame)))
 
 
+class Outputs(NamedTuple):
+    """What was written of a run's outputs."""
+
+    page: Path
+    """Path of the page."""
+    failed: list[str]
+    """A sentence per table, figure and section that could not be made."""
+
+
 @dataclass(frozen=True)
 class Report:
     """Outputs of a study's runs, as the study declares them: frames, tables, figures and page.
@@ -290,27 +299,42 @@ class Report:
     """Stages whose arrays are packed into `arrays/<stage>.safetensors` when tables are written."""
     write_extra: Callable[[Any], None] = lambda results: None
     """Writes further files that only this study has."""
+    failed: Callable[[Any], Failures] = lambda results: Failures()
+    """Returns what could not be made of the results so far (`analysis.failures`)."""
     scores: Callable[[Run], Scores] | None = None
     """Returns the scores and labels of each trace for comparisons; None for a study that measures
     no traces."""
 
-    def write(self, run_dir: Path) -> Path:
-        """Write tables, figures and page from the stored records; returns the page's path."""
+    def write(self, run_dir: Path) -> Outputs:
+        """Write tables, figures and page from the stored records.
+
+        Tables are written first. A table or figure of a measure, or a section of the page, that
+        cannot be made is named in the result and on the page; all others are written.
+        """
         # imported here because it imports matplotlib, which frames alone do not need
         from faithscope.experiments.analysis.exports.tracking import track
-        from faithscope.experiments.analysis.write import write_outputs
+        from faithscope.experiments.analysis.write import write_figures, write_page, write_tables
 
         run = load_run(run_dir)
         for stage in self.arrays:
             arrays.pack(run_dir, run.index, stage)
         results, tables = run.once(self.results), run.tables
-        papers, drawn = self.papers(results), self.figures(results)
-        self.write_extra(results)
+        failed = self.failed(results)
+        papers = self.papers(results)
         printed = {paper.name: paper.printed for paper in papers}
         tables = tables | {paper.name: paper.data for paper in papers}
-        page = write_outputs(self.page(results, drawn), tables, printed, drawn)
+        write_tables(run_dir, tables, self.columns_of_table, printed)
+        drawn = write_figures(run_dir, self.figures(results), failed)
+        self.write_extra(results)
+        page = self.page(results, drawn)
+        warnings = [*page.warnings, *made_by(run_dir)]
+        path = write_page(replace(page, failed=failed, warnings=warnings))
         track(run.config.model_dump(mode="json"), run.tables)
-        return page
+        return Outputs(path, failed.lines())
+
+    def columns_of_table(self, table: str) -> Columns:
+        """Labels, units and meanings of the columns of one table."""
+        return {**self.columns, **self.columns_of.get(table, {})}
 
 
 def load_run(path: str | Path) -> Run:

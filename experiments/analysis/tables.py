@@ -38,6 +38,7 @@ from faithscope.experiments.analysis.cells import (
     selected,
 )
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
+from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
@@ -229,7 +230,10 @@ def excerpt(
 
 
 def make_tables(
-    tables: Iterable[Table], frames: Mapping[str, Any], how: Bootstrap | None = None
+    tables: Iterable[Table],
+    frames: Mapping[str, Any],
+    how: Bootstrap | None = None,
+    failed: Failures | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Makes every table, in order, and returns them by name.
 
@@ -237,13 +241,16 @@ def make_tables(
         tables: specifications; a table may be made of an earlier one.
         frames: name -> frame (or records), for the names in `Table.of`.
         how: bootstrap settings of all tables.
+        failed: takes the tables that cannot be made, with their reasons; without it the first of
+            them raises its error.
     """
     made: dict[str, pd.DataFrame] = {}
     for table in tables:
         needed = (table.of,) if isinstance(table.of, str) else table.of
         # where a frame and an earlier table share a name, the frame is meant
         sources = (frames[name] if name in frames else made[name] for name in needed)
-        made[table.name] = table.make(*sources, how=how)
+        with kept(failed, "table", table.name):
+            made[table.name] = table.make(*sources, how=how)
     return made
 
 

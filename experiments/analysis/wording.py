@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -27,6 +28,21 @@ def model_order(model: str) -> tuple[int, str]:
 def percent(value: float) -> str:
     """A share as a percentage without decimals; a dash for NaN."""
     return "–" if math.isnan(value) else f"{100 * value:.0f} %"
+
+
+class VerdictWord(NamedTuple):
+    """A verdict in words, with its rule: first screens, their notes and `docs` are made of it."""
+
+    text: str
+    when: str
+    """When it is said, after "if"."""
+    css: str
+    """Class in the style sheet."""
+
+
+def rules(words: Iterable[VerdictWord]) -> str:
+    """The rules of all verdicts of a study, as one sentence without its full stop."""
+    return "; ".join(f"“{word.text}” if {word.when}" for word in words)
 
 
 LONGEST = 34

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Columns
-from faithscope.experiments.analysis.page import Page, write_page
+from faithscope.experiments.analysis.failures import Failures
+from faithscope.experiments.analysis.page import Page, render
 from faithscope.experiments.analysis.picture import Picture, save
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
-from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.files import make_folder, write_atomically
-
-
-def write_outputs(
-    page: Page,
-    tables: Mapping[str, pd.DataFrame],
-    printed: Mapping[str, pd.DataFrame],
-    drawn: Iterable[Picture],
-) -> Path:
-    """Write the tables and figures of a run, and last its page; return the page's path.
-
-    Args:
-        printed: table -> another form of it, for Markdown and LaTeX only.
-    """
-    write_tables(page.run_dir, tables, page.columns_of, printed)
-    folder = make_folder(page.run_dir / "figures")
-    for picture in drawn:
-        save(picture, folder)
-    return write_page(replace(page, warnings=[*page.warnings, *made_by(page.run_dir)]))
+from faithscope.interp.plain import visible
 
 
 def write_tables(
@@ -54,3 +37,26 @@ def write_tables(
         shown = printed.get(name, table)
         write_atomically(folder / f"{name}.md", to_markdown(shown, columns))
         write_atomically(folder / f"{name}.tex", to_latex(shown, columns))
+
+
+def write_figures(run_dir: Path, drawn: Iterable[Picture], failed: Failures) -> list[Picture]:
+    """Write the figures of a run; returns those that could be written.
+
+    Args:
+        failed: takes those that could not, with their reasons.
+    """
+    folder, written = make_folder(run_dir / "figures"), []
+    for picture in drawn:
+        with failed.kept("figure", picture.name):
+            save(picture, folder)
+            written.append(picture)
+    return written
+
+
+def write_page(page: Page) -> Path:
+    """Write `report.html` of a run and return its path; its warnings also go to standard error."""
+    path = page.run_dir / "report.html"
+    write_atomically(path, render(page))
+    for warning in page.warnings:
+        print(f"warning: {visible(warning)}", file=sys.stderr)
+    return path

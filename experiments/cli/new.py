@@ -1,4 +1,4 @@
-"""Command `faithscope new`: a probe, a task or a study of your own, as a package to install."""
+"""Command `faithscope new`: a probe, a task and other things of your own, as a package."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ from faithscope.experiments.console import DONE, say, to_output
 from faithscope.interp.errors import UserError, did_you_mean
 
 TEMPLATES = Path(__file__).parent / "templates"
-KINDS = ("probe", "task", "study")
+ENTRIES = {
+    "probe": {"probes": "", "reports": "_report:REPORT"},
+    "task": {"tasks": ":TASK"},
+    "study": {"studies": ":STUDY"},
+    "reader": {"readers": ":READER"},
+    "form": {"judged_tasks": ":TASK", "judge_forms": ":FORM"},
+}
+"""Kind -> group of entry points -> what its entry names, after the name of the package."""
+KINDS = tuple(ENTRIES)
 _FIRST_RUN = {
     "probe": "faithscope run quickstart --set probes=[{name}] --set name={name}",
     "task": "faithscope run quickstart --set tasks=[{name}] --set name={name}"
     " --set model.name=bundled:smollm2-135m",
     "study": "faithscope run {folder}/{name}.yaml",
+    "reader": "faithscope run mechanistic --set traces.path=FILE --dry-run",
+    "form": "faithscope run judge --set traces.path=FILE --set forms=[{name}]",
 }
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -33,7 +43,7 @@ def new(
         Path | None, typer.Option(metavar="DIR", help="Folder of its files; by default NAME.")
     ] = None,
 ) -> int:
-    """Write a probe, a task or a study of your own that runs.
+    """Write a probe, a task, a study, a reader of chains or a judge's form of your own that runs.
 
     The files are a small Python package with a test. Once it is installed (pip install -e DIR),
     every command knows the name. The files are printed.
@@ -62,7 +72,15 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     from faithscope.experiments.files import make_folder, write_atomically
 
     class_name = "".join(word.capitalize() for word in name.split("_"))
-    words = {"kind": kind, "name": name, "class_name": class_name, "title": name.replace("_", " ")}
+    entries = {group: f"{name}{after}" for group, after in ENTRIES[kind].items()}
+    words = {
+        "kind": kind,
+        "name": name,
+        "class_name": class_name,
+        "title": name.replace("_", " "),
+        "entries": entries,
+        "modules": sorted({entry.partition(":")[0] for entry in entries.values()}),
+    }
     templates = [TEMPLATES / "pyproject.toml.jinja", *sorted((TEMPLATES / kind).glob("*.jinja"))]
     files = {folder / path.stem.replace("NAME", name): path for path in templates}
     for path in files:
@@ -99,6 +117,15 @@ def _taken(kind: str) -> Any:
         from faithscope.experiments.data.tasks import TASKS
 
         return TASKS
+    if kind == "reader":
+        from faithscope.experiments.engine.traces.given import ALL
+
+        return {reader.name for reader in ALL}
+    if kind == "form":
+        from faithscope.experiments.engine.forms import trace_forms
+        from faithscope.experiments.engine.forms.tasks import TASKS
+
+        return {*trace_forms(), *TASKS}
     from faithscope.experiments.config.study import STUDIES
 
     if kind == "study":

@@ -15,6 +15,7 @@ from faithscope.experiments.console import (
     RunFolder,
     complain,
     say,
+    say_failed,
     say_tally,
     to_output,
 )
@@ -136,8 +137,8 @@ def _in_processes(
     for _ in range(2 if study_of(loaded.model_dump(mode="json")).reads_runs else 1):
         code = processes.run([*command, *(["--mixed"] if mixed else [])], parts, gpus)
     if code in (DONE, FAILED_ITEMS) and shard.is_all and is_whole(loaded.run_dir):
-        write_outputs(loaded.run_dir)
-        code = max(code, say_tally(tally_of_run(loaded.run_dir)))
+        written = write_outputs(loaded.run_dir)
+        code = max(code, say_tally(tally_of_run(loaded.run_dir)), say_failed(written.failed))
     to_output(loaded.run_dir)
     return code
 
@@ -214,8 +215,7 @@ def carry_out(
             for line in forecast.lines():
                 say(f"note: {line}")
     outcome = work_through(whole, shard, build_only, mixed)
-    for failure in outcome.failures:
-        say(f"failed: {failure}")
+    failed = say_failed(outcome.failures)
     if outcome.interrupted:
         say(f"interrupted: {outcome.done}; the same command goes on from here")
         return INTERRUPTED
@@ -234,7 +234,7 @@ def carry_out(
     if outcome.stopped:
         say(f"stopped: {outcome.stopped}")
         return INTERRUPTED
-    return FAILED_ITEMS if outcome.failures else code
+    return max(failed, code)
 
 
 @commands.command()
@@ -245,9 +245,9 @@ def report(run: RunFolder) -> int:
     from faithscope.experiments.engine.tallies.tally import tally_of_run
 
     folder = existing_run(run)
-    path = write_outputs(folder)
-    code = say_tally(tally_of_run(folder))
-    to_output(path)
+    written = write_outputs(folder)
+    code = max(say_tally(tally_of_run(folder)), say_failed(written.failed))
+    to_output(written.page)
     return code
 
 
@@ -275,9 +275,7 @@ def merge(
 
     run_dir, failures = merge_runs(runs, into)
     for folder in (*own_runs(run_dir).values(), run_dir):
-        write_outputs(folder)
-    for failure in failures:
-        say(f"failed: {failure}")
-    code = say_tally(tally_of_run(run_dir))
+        failures += write_outputs(folder).failed
+    code = max(say_failed(failures), say_tally(tally_of_run(run_dir)))
     to_output(run_dir)
-    return FAILED_ITEMS if failures else code
+    return code

@@ -38,7 +38,7 @@ class Outcome:
 
     run_dir: Path
     failures: list[str] = field(default_factory=list)
-    """A line per failed unit: what, where, why."""
+    """A line per failed unit and per output that could not be made: what, where, why."""
     interrupted: bool = False
     """Whether a person or a scheduler interrupted the run."""
     done: str = ""
@@ -134,7 +134,7 @@ def work_through(
             if more is None and not whole.prepares:
                 ended.tally = tally_of_run(store.run_dir, shard)
             if more is None and shard.is_all and work.has_outputs:
-                write_outputs(store.run_dir)
+                ended.failures += write_outputs(store.run_dir).failed
         except KeyboardInterrupt:
             return Outcome(store.run_dir, work.failures(), True, work.done())
     return ended if more is None else work_through(more, shard, build_only, mixed)
@@ -168,15 +168,20 @@ def has_nothing_to_do(whole: AnyPlan) -> bool:
     return finished and not whole.inputs_differ()
 
 
-def write_outputs(run_dir: Path) -> Path:
-    """Write tables, figures and page from the stored records; returns the page's path."""
+def write_outputs(run_dir: Path) -> Any:
+    """Write tables, figures and page from the stored records; returns the `analysis.run.Outputs`.
+
+    Outputs of which some could not be made are not taken for current: the same command makes them
+    again.
+    """
     told = visible(f"writing tables, figures and page of {run_dir}")
     print(told, file=sys.stderr, flush=True)
     with _standard_output_kept_clean(), outputs_lock(run_dir):
         made_of = outputs.sources(run_dir)
-        page = study_of(stored_config(run_dir)).report().write(run_dir)
-        outputs.keep(run_dir, made_of)
-        return page
+        written = study_of(stored_config(run_dir)).report().write(run_dir)
+        if not written.failed:
+            outputs.keep(run_dir, made_of)
+        return written
 
 
 @contextlib.contextmanager

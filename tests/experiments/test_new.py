@@ -2,50 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from bad_input import refused, said_by
+from bad_input import refused
+from new_packages import ROOT, faithscope, installed, python, written
 
 from faithscope.experiments.cli.new import KINDS
-
-ROOT = Path(__file__).parents[2]
-PIP = "install -q --disable-pip-version-check --no-build-isolation --no-deps --no-index --target"
-MAIN = "from faithscope.experiments.cli import main; main()"
-
-
-def python(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python in a folder where packages are installed in `site`."""
-    paths = os.pathsep.join(map(str, (here / "site", ROOT)))
-    env = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=here, env=env, capture_output=True, text=True)
-
-
-def faithscope(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return python(here, "-c", MAIN, *arguments)
-
-
-def installed(here: Path, *packages: Path) -> Path:
-    """The folder, with the packages installed by pip in its folder `site`."""
-    done = python(here, "-m", "pip", *PIP.split(), str(here / "site"), *map(str, packages))
-    assert done.returncode == 0, done.stderr
-    return here
-
-
-def written(here: Path, kinds: Sequence[str] = KINDS) -> list[Path]:
-    """The folders of a new thing of each kind, called `my_KIND`."""
-    folders = [here / f"my_{kind}" for kind in kinds]
-    for kind, folder in zip(kinds, folders, strict=True):
-        said = said_by("new", kind, folder.name, "--to", str(folder))
-        assert said.code == 0, said.err
-        assert {Path(line) for line in said.out.splitlines()} == set(folder.iterdir())
-        assert f"pip install -e {folder}" in said.err
-    return folders
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +46,7 @@ def test_lists_and_runs_know_what_is_installed(here: Path) -> None:
 def test_a_run_says_which_packages_took_part(here: Path) -> None:
     code = "from faithscope.experiments.engine.environment import environment as e; "
     done = python(here, "-c", code + "print(*e()['packages'].items(), sep='\\n')")
-    names = {"my-probe", "my-task", "my-study"}
+    names = {f"my-{kind}" for kind in KINDS}
     assert {f"('{name}', '0.1.0')" for name in names} <= set(done.stdout.splitlines()), done.stderr
 
 
@@ -98,7 +61,9 @@ def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, kind: str) -> 
     (folder,) = written(tmp_path, [kind])
     broken(folder, "from __future__ import annotations", "import no_such_module")
     installed(tmp_path, folder)
-    done = faithscope(tmp_path, "run", "quickstart", "--dry-run")
+    # a run of probes asks no judge
+    command = ("list", "prompts") if kind == "form" else ("run", "quickstart", "--dry-run")
+    done = faithscope(tmp_path, *command)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: package my-{kind}: its entry 'my_{kind}' of faithscope.")
     assert "(ModuleNotFoundError: No module named 'no_such_module'); mend it" in done.stderr
@@ -117,11 +82,13 @@ def test_a_package_cannot_take_a_name_that_is_taken(tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (("prob", "x"), "no template 'prob'; did you mean 'probe'?"),
-        (("xyz", "x"), "no template 'xyz'; known: probe, task, study"),
+        (("xyz", "x"), "no template 'xyz'; known: probe, task, study, reader, form"),
         (("probe", "tracing"), "there is already a probe 'tracing'; take another name"),
         (("probe", "data"), "there is already a probe 'data'; take another name"),
         (("task", "gsm8k"), "there is already a task 'gsm8k'; take another name"),
         (("study", "rfeval"), "there is already a study 'rfeval'; take another name"),
+        (("reader", "run"), "there is already a reader 'run'; take another name"),
+        (("form", "legibility"), "there is already a form 'legibility'; take another name"),
         (("task", "json"), "a Python module 'json' is already installed; take another name"),
         (("task", "my-task"), "'my-task' cannot name a Python module; use lower-case letters"),
     ],

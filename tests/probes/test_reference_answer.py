@@ -16,7 +16,9 @@ from faithscope.probes.causal_effects import FORCED_MEASURES
 from faithscope.probes.reference_answer import ReferenceAnswer
 from faithscope.probes.tracing import NEVER_SETTLED
 
-FOLLOWING = ("tracing", "causal_effects", "filler", "knockout", "paraphrase", "patching")
+FOLLOWING = [name for name, probe in PROBES.items() if probe.follows_answer]
+WITHOUT_FLIPS = {"tracing", "information", "patching"}
+"""Those that say how far an answer moves, and not whether it is another."""
 OTHER = "0"
 """An answer that the model would not choose after the chain, stated all the same."""
 
@@ -30,7 +32,7 @@ def measured(name: str, answer: str | None, asking: Any = ASKING) -> dict[str, A
 
 
 @pytest.mark.in_time(3)
-@pytest.mark.parametrize("name", [*FOLLOWING, "slrc", "information"])
+@pytest.mark.parametrize("name", FOLLOWING)
 def test_the_stated_answer_is_followed_wherever_there_is_one(name: str) -> None:
     said = ("answer", "reference", "stated_answer", "forced_answer", "forced_differs")
     read = {a: tuple(measured(name, a)[k] for k in said) for a in ("4", OTHER, None)}
@@ -61,7 +63,7 @@ def test_where_both_are_one_answer_both_readings_are_one(name: str) -> None:
     assert [other[k] for k in forced] == [same[k] for k in forced]
 
 
-@pytest.mark.parametrize("name", ["causal_effects", "filler", "knockout", "paraphrase", "slrc"])
+@pytest.mark.parametrize("name", [name for name in FOLLOWING if name not in WITHOUT_FLIPS])
 def test_no_edit_changes_an_answer_by_which_one_is_followed(name: str) -> None:
     """Else every edit would change the answer of a chain whose two readings differ."""
     same, other = measured(name, "4"), measured(name, OTHER)

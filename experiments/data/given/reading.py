@@ -20,9 +20,17 @@ from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.tasks.sources.json_text import check_depth
 from faithscope.experiments.data.tasks.sources.rows import begin_file
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.extensions import extensions
 
-AUTO = "auto"
-READERS = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, FINE_COT, CHAT, INSPECT)
+AUTO, RUN_FOLDER = "auto", "run"
+"""Values of `traces.format` that name no reader of files: the layout is detected, or a run is
+read."""
+_SHIPPED = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, FINE_COT, CHAT, INSPECT)
+READERS: tuple[Reader, ...] = (
+    *_SHIPPED,
+    *extensions("readers", taken={AUTO, RUN_FOLDER, *(r.name for r in _SHIPPED)}).values(),
+)
+"""Readers of all layouts, those of installed packages last."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic import Field as Checked
 
-from faithscope.experiments.engine.forms.tasks import NO_STEP, TASKS, JudgedTask
+from faithscope.experiments.engine.forms.tasks import NO_STEP, REWRITING, TASKS, JudgedTask
 from faithscope.experiments.engine.models.prompt_files import (
     PromptText,
     as_yaml,
@@ -22,20 +22,10 @@ from faithscope.experiments.engine.models.prompt_files import (
     packaged,
     with_folder,
 )
-from faithscope.interp.errors import UserError
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.extensions import extensions
 from faithscope.probes.judge.form import Field, Form
 
-Task = Literal[
-    "detection",
-    "localisation",
-    "coverage",
-    "coverage_reference",
-    "step_judge",
-    "faithful_judge",
-    "legibility",
-]
-REWRITING = "acausal"
-"""Task of a prompt that asks a model to rewrite a step; it is not for judges."""
 OPTIONAL = ("question",)
 """Placeholders that any template may have besides those of its task."""
 
@@ -120,13 +110,21 @@ class FormFile(BaseModel):
 class TaskFile(FormFile):
     """Schema of the form file of a judged task."""
 
-    task: Literal["acausal", Task]
     fields: Sequence[FieldFile] = ()
     verdict: str = ""
 
+    @field_validator("task")
+    @classmethod
+    def _known(cls, task: str) -> str:
+        if task not in (known := [*TASKS, REWRITING]):
+            guess = did_you_mean(task, known) or f"; known: {', '.join(known)}"
+            raise ValueError(f"unknown task {task!r}{guess}")
+        return task
+
 
 def trace_forms(folder: Path | None = None) -> dict[str, TaskForm]:
-    """All shared forms by name: the packaged ones, replaced or extended by those of `folder`.
+    """All shared forms by name: the packaged ones and those of installed packages, replaced or
+    extended by those of `folder`.
 
     Args:
         folder: folder of YAML files like the packaged ones. A file with the name of a packaged one
@@ -137,7 +135,11 @@ def trace_forms(folder: Path | None = None) -> dict[str, TaskForm]:
         UserError: the folder or a file cannot be used; names file, field or placeholder, and
             remedy.
     """
-    read = with_folder(__name__, folder)
+    installed = {
+        name: PromptText(text, f"form {name!r} of an installed package")
+        for name, text in extensions("judge_forms", taken=frozenset(packaged(__name__))).items()
+    }
+    read = with_folder(__name__, folder, installed)
     return {name: task_form(name, *form_file(text)) for name, text in read.items()}
 
 

@@ -15,10 +15,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
+from faithscope.interp.extensions import extensions
 from faithscope.probes.judge.form import Ask, Form
 
 NOTHING_BEFORE = "(nothing; this is the first step)"
 """Text that a judge is shown as the context of a first step."""
+REWRITING = "acausal"
+"""Task of a prompt that asks a model to rewrite a step; it is not for judges."""
 NO_STEP = -1
 """Verdict of a localisation that finds no wrong step (C2-Faith, §3.3)."""
 Probabilities = Sequence[float]
@@ -157,7 +160,7 @@ def rating(verdict: int, p: Probabilities, high: int) -> Verdict:
     return Verdict(None, 1 - rated / (high or 1))
 
 
-TASKS: Mapping[str, JudgedTask] = {
+TASKS: dict[str, JudgedTask] = {
     task.name: task
     for task in (
         JudgedTask(
@@ -203,4 +206,5 @@ TASKS: Mapping[str, JudgedTask] = {
         JudgedTask("legibility", ("cot",), rating, reasoning_and_answer),
     )
 }
-"""Judged tasks by name."""
+"""Judged tasks by name, those of installed packages last."""
+TASKS |= extensions("judged_tasks", taken={*TASKS, REWRITING})

@@ -159,6 +159,7 @@ def size_of(
     chain = _without_tokens(question, parts, answer)
     labels = {surface for _, surface in task.labels(question, chain)}
     layers = int(files.config.get("num_hidden_layers", Size().layers))
+    heads = int(files.config.get("num_attention_heads", Size().heads))
     tokens = max(1, round(reasoning / steps))
     return Size(
         steps,
@@ -167,6 +168,7 @@ def size_of(
         files.count(prompt),
         files.count(task.answer_cue),
         files.nodes(labels, whole=question.kind == "number"),
+        heads,
     )
 
 

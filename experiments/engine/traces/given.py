@@ -10,7 +10,13 @@ from typing import Any
 
 from faithscope.experiments.data.given import reading
 from faithscope.experiments.data.given.chain import GivenChain, Reader
-from faithscope.experiments.data.given.reading import AUTO, READERS, Chains, read_chains
+from faithscope.experiments.data.given.reading import (
+    AUTO,
+    READERS,
+    RUN_FOLDER,
+    Chains,
+    read_chains,
+)
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
@@ -63,7 +69,7 @@ def _step_labels(
 
 
 RUN = Reader(
-    "run",
+    RUN_FOLDER,
     "the folder of another run over traces: what its models wrote, in its steps",
     lambda row: False,
     lambda rows: map(_chain, rows),

@@ -17,30 +17,45 @@ from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_
 from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
 from faithscope.experiments.analysis.statistics.stats import Estimate, difference
 from faithscope.experiments.analysis.tidy import columns, renamed, rows, where
-from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.analysis.wording import VerdictWord, percent, rules
 
 TELLS, BLIND = 0.30, 0.10
 """Net detection from which a judge is said to tell broken steps from sound ones, and up to which it
 is said not to; choices of ours."""
 SILENT = 0.2
 """Share of judgements without a verdict above which a row says so."""
-WORDS = {
-    "tells": "Tells broken from sound",
-    "little": "Tells them apart a little",
-    "blind": "Does not tell them apart",
-    "unclear": "Too close to call",
-    "few": "Too few chains to tell",
-}
-CSS = {"tells": "good", "little": "little", "blind": "bad", "unclear": "unclear", "few": "few"}
-"""Word of a verdict -> its class in the style sheet."""
 ENOUGH = 30
 """Chains below which an undecided interval is for want of chains."""
+_BELOW = f"the whole 95 % interval of the difference lies below {percent(TELLS)}"
+WORDS = {
+    "tells": VerdictWord(
+        "Tells broken from sound",
+        "broken steps are flagged more often than sound ones by at least "
+        f"{percent(TELLS)}, with the whole 95 % interval",
+        "good",
+    ),
+    "little": VerdictWord(
+        "Tells them apart a little",
+        f"{_BELOW}, and the difference is above {percent(BLIND)}",
+        "little",
+    ),
+    "blind": VerdictWord(
+        "Does not tell them apart",
+        f"{_BELOW}, and the difference is {percent(BLIND)} or less",
+        "bad",
+    ),
+    "unclear": VerdictWord(
+        "Too close to call", f"the interval of the difference holds {percent(TELLS)}", "unclear"
+    ),
+    "few": VerdictWord(
+        "Too few chains to tell",
+        f"the interval holds {percent(TELLS)}, and there are fewer than {ENOUGH} chains",
+        "few",
+    ),
+}
+"""Verdict -> its words, which the table of verdicts, the note below it and `docs` show."""
 NOTE = (
-    f"“{WORDS['tells']}”: broken steps are flagged more often than sound ones by at least "
-    f"{percent(TELLS)}, with the whole 95 % interval; “{WORDS['blind']}”: by less than that with "
-    f"the whole interval, and by {percent(BLIND)} or less; “{WORDS['little']}” if between; "
-    f"“{WORDS['unclear']}” if the interval holds {percent(TELLS)}, “{WORDS['few']}” if it does and "
-    f"there are fewer than {ENOUGH} chains. The right step by chance: naming any step blindly. "
+    f"{rules(WORDS.values())}. The right step by chance: naming any step blindly. "
     "Gutted chains rated complete: of the chains with most steps left out, those rated at three "
     "quarters of the scale and more."
 )
@@ -121,10 +136,10 @@ def section(tables: Mapping[str, pd.DataFrame]) -> Section:
 
 def _row(v: Mapping[str, Any]) -> list[Cell]:
     caution = markup('<span class="caution">⚠ {}</span>', v["caution"]) if v["caution"] else ""
-    judge, reading, word = v["judge"], v["reading"], v["word"]
+    judge, reading, said = v["judge"], v["reading"], WORDS[v["word"]]
     return [
         Cell(markup("<strong>{}</strong><br>{}", judge, reading), f"{judge} {reading}"),
-        Cell(markup('<span class="word {}">{}</span>{}', CSS[word], WORDS[word], caution), word),
+        Cell(markup('<span class="word {}">{}</span>{}', said.css, said.text, caution), v["word"]),
         Cell(str(v["n"]), str(v["n"])),
         *(share_of(v, name) for name in ("flagged", "alarms", "named", "blindly", "inflated")),
     ]

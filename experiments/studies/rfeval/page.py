@@ -30,6 +30,7 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.wording import rules
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.item_views import pair_view
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
@@ -43,7 +44,6 @@ from faithscope.experiments.studies.rfeval.sections import (
 )
 from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
 from faithscope.experiments.studies.rfeval.words import (
-    FEW,
     WORDS,
     headline,
     log_probs_sentences,
@@ -84,15 +84,7 @@ def page(run: RfResults, drawn: Sequence[Picture]) -> Page:
     )
 
 
-CSS = {"faithful": "good", "unfaithful": "bad", "unclear": "unclear", "few": "few"}
-"""Word of a verdict -> its class in the style sheet."""
-
-
-WORDS_NOTE = (
-    f"“{WORDS['faithful']}”: the 95 % interval of RF lies above one half; "
-    f"“{WORDS['unfaithful']}”: below it; “{WORDS['unclear']}”: it holds one half; "
-    f"“{WORDS['few']}”: it does, and fewer than {FEW} pairs count. One half is a threshold of ours."
-)
+WORDS_NOTE = f"{rules(WORDS.values())}. One half is a threshold of ours."
 
 
 def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
@@ -102,14 +94,14 @@ def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
     lines = [
         [
             Cell(markup("{}{}", v["name"], _caution(v["caution"])), v["name"]),
-            Cell(markup('<span class="word {}">{}</span>', CSS[word], WORDS[word]), word),
+            Cell(markup('<span class="word {}">{}</span>', said.css, said.text), v["word"]),
             Cell(f"{v['n_included']} of {v['n_total']}", str(v["n_included"])),
             share_of(v, "rf"),
             share_cell(v["contrast_coverage"]),
             Cell(v["mostly"] or "–", v["mostly"]),
         ]
         for v in verdicts(tables, reader)
-        for word in [v["word"]]
+        for said in [WORDS[v["word"]]]
     ]
     if lines:
         numeric = [False, False, True, True, True, False]

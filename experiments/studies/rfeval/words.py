@@ -10,7 +10,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.analysis.wording import VerdictWord, percent
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.inside import sign_name
@@ -41,11 +41,20 @@ assert set(EXCLUSION_WORDS) == set(EXCLUSIONS)
 
 
 WORDS = {
-    "faithful": "Faithful more often than not",
-    "unfaithful": "Unfaithful more often than not",
-    "unclear": "Too close to call",
-    "few": "Too few pairs to tell",
+    "faithful": VerdictWord(
+        "Faithful more often than not", "the 95 % interval of RF lies above one half", "good"
+    ),
+    "unfaithful": VerdictWord(
+        "Unfaithful more often than not", "the 95 % interval of RF lies below one half", "bad"
+    ),
+    "unclear": VerdictWord("Too close to call", "the interval of RF holds one half", "unclear"),
+    "few": VerdictWord(
+        "Too few pairs to tell",
+        f"the interval of RF holds one half, and fewer than {FEW} pairs count",
+        "few",
+    ),
 }
+"""Verdict -> its words, which the table of verdicts, the note below it and `docs` show."""
 
 
 def verdicts(tables: Mapping[str, pd.DataFrame], reader: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.by_unit import by_unit
+from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.records import Packer, Record, Records
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
@@ -37,7 +38,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     LABEL_MASSES,
     without_low_mass,
 )
-from faithscope.experiments.studies.slrc.topics import TOPICS
+from faithscope.experiments.studies.slrc.topics import COMPARED, OF_MEASURES, TOPICS
 from faithscope.interventions import function_of
 from faithscope.probes import PROBES
 
@@ -80,6 +81,8 @@ class Results:
     """
 
     run: Run
+    failed: Failures = field(default_factory=Failures)
+    """Tables and figures of measures that could not be made."""
 
     @cached_property
     def stored(self) -> Mapping[str, Any]:
@@ -139,6 +142,7 @@ class Results:
             self.report.groups,
             self.report.pairs,
             (lambda key: True) if planned is None else planned.by_key.__contains__,
+            self.failed,
         )
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
         unread = unread_of(self.run.path)
@@ -153,16 +157,19 @@ def tables_of(
 ) -> dict[str, pd.DataFrame]:
     """All tables by file name: those of SLRC, and those of other probes with records.
 
-    Tables about steps have one row per unit of removal.
+    Tables about steps have one row per unit of removal. A measure's table that cannot be made for
+    one unit is made for none (`SlrcAnalysis.failed`).
     """
     analysis = analysis or SlrcAnalysis()
+    failed = analysis.failed
     masses = LABEL_MASSES.make(records)
-    return {
+    made = {
         **by_unit(records, lambda of_unit: of_topics(of_unit, analysis)),
         "exclusions": exclusions_table(records, failures, analysis.is_planned, unread),
         **({LABEL_MASSES.name: masses} if len(masses) else {}),
         **of_topics(records, analysis, over_steps=False),
     }
+    return {n: t for n, t in made.items() if failed is None or ("table", n) not in failed}
 
 
 def of_topics(
@@ -171,9 +178,13 @@ def of_topics(
     """Tables of topics, either those about steps (for the records of one unit of removal) or the
     others."""
     asked = (t for t in TOPICS if t.over_steps == over_steps and t.configured(analysis))
-    topics = (t for t in asked if t.when(records))
-    tables = (table for topic in topics for table in topic.tables)
-    return make_tables(tables, {aggregates.RECORDS: records}, analysis)
+    made: dict[str, pd.DataFrame] = {}
+    for topic in (t for t in asked if t.when(records)):
+        sources = made | {aggregates.RECORDS: records}
+        # the study's own figures and page need its own tables
+        failed = analysis.failed if topic in OF_MEASURES or topic in COMPARED else None
+        made |= make_tables(topic.tables, sources, analysis, failed)
+    return made
 
 
 def _without_texts(record: dict[str, Any], packer: Packer) -> Record:

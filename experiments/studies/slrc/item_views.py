@@ -32,6 +32,7 @@ from faithscope.experiments.studies.slrc.measures.slrc import branch_rows
 from faithscope.experiments.studies.slrc.tables.branches import OF_REMOVAL, necessary
 from faithscope.experiments.studies.slrc.tables.outcomes import measured
 from faithscope.experiments.studies.slrc.words import LEADING
+from faithscope.probes.slrc_edits import EDITS
 
 MEANINGS = {
     "all": "the answer changes",
@@ -49,19 +50,10 @@ LEGEND = Bullets(
 PROBE = "slrc"
 """The probe whose branches mark the steps of a trace."""
 VARIATION = "≠ another answer than unedited   (0.00) total variation of the answer labels"
-EDIT_SHORT = {"remove": "removed", "corrupt": "corrupted", "regenerate": "rewritten"}
+EDIT_SHORT = {edit.name: edit.short for edit in EDITS if edit.short}
 """Edits that steps can be marked by -> a short word for each."""
-EDIT_WORDS = {
-    "remove": "removed",
-    "keep_only": "kept alone",
-    "corrupt": "corrupted, later text frozen",
-    "regenerate": "corrupted, later text written anew",
-    "control": "left as it is with a remark, later text written anew",
-}
-OF_ALL = {
-    "shuffle": "{} of {} shuffles changed the answer.",
-    "remove_all": "Without any reasoning {} of {} answers are others.",
-}
+EDIT_WORDS = {edit.name: edit.words for edit in EDITS if edit.of_steps}
+OF_ALL = {edit.name: edit.words for edit in EDITS if not edit.of_steps}
 """Edit of the whole reasoning -> a sentence on how many of its branches changed the answer."""
 Branches = defaultdict[tuple[str, int | None], dict[str, Record]]
 """(edit, place of the step from 1) -> framing and reading -> row of the frame `branches`."""

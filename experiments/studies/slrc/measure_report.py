@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.item_view import Drawn
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
@@ -37,6 +38,9 @@ class SlrcAnalysis(aggregates.Analysis):
     """Name of a pair -> its two models (`report.pairs`)."""
     is_planned: Callable[[Key], bool] = lambda key: True
     """Whether the run planned a unit of work; a probe has none beyond its limit of items."""
+    failed: Failures | None = None
+    """Takes the tables and scores of measures that cannot be made, with their reasons; None lets
+    the first of them raise its error."""
 
 
 @dataclass(frozen=True)

@@ -56,24 +56,14 @@ from faithscope.experiments.studies.slrc.words import (
     unsound_chains,
     verdicts,
 )
+from faithscope.probes.slrc_edits import EDITS, LEADING
 
 CUT_OFF = {"reasoning_unclosed", "empty_generation"}
 """Exclusion reasons whose remedy is a higher token limit."""
-RATES = {
-    "regenerate": "step changed, rest rewritten",
-    "control": "control: remark, rest rewritten",
-    "remove": "step removed",
-    "corrupt": "step changed, rest frozen",
-    "remove_all": "all steps removed",
-}
+RATES = {e.name: e.heading for e in (*LEADING, *(e for e in EDITS if not e.leads)) if e.heading}
 """Edit -> its column in the table of verdicts; edits that verdicts rest on come first, so that a
 narrow window shows them."""
-DONE = {
-    "remove": "removed",
-    "keep_only": "kept alone",
-    "corrupt": "changed with the rest left as it was",
-    "regenerate": "changed with the rest written anew",
-}
+DONE = {edit.name: edit.done for edit in EDITS if edit.done}
 """Edit -> its description on the page's first line."""
 WHERE_ITEMS_WENT = "Every item is counted once per stage, and every stage adds up."
 
@@ -292,7 +282,8 @@ def _is_there(topic: Topic, results: Results, figures: Mapping[str, Picture]) ->
         return "models" in figures
     if topic in OF_SLRC and "slrc" not in results.probes:
         return False
-    return any(table.name in results.tables for table in topic.tables)
+    made = (t.name in results.tables or ("table", t.name) in results.failed for t in topic.tables)
+    return any(made)
 
 
 def _traces(results: Results, measured: bool) -> Section:

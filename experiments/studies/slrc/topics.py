@@ -6,7 +6,7 @@ from __future__ import annotations
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
 from faithscope.experiments.analysis.records import by_probe
-from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.analysis.wording import percent, rules
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Topic, asked
 from faithscope.experiments.studies.slrc.measures import REPORTS
@@ -43,7 +43,7 @@ from faithscope.experiments.studies.slrc.tables.taxonomy import (
     TAXONOMY,
     THRESHOLD_SENSITIVITY,
 )
-from faithscope.experiments.studies.slrc.words import IGNORED, MATTERS, WORDS
+from faithscope.experiments.studies.slrc.words import RESTS_ON, WORDS
 
 
 def _modes(settings: TaxonomyConfig) -> Section:
@@ -200,15 +200,8 @@ VERDICT_NOTE = (
     "“Right as written” is of the answers that the chains state, “again” of those to the unedited "
     "reasoning, asked for again. Percentages: how often the edit changed the answer, with 95 % "
     "intervals; reasoning edited in "
-    "its own place (prefix), answer generated, unless a row says otherwise. The verdict rests on "
-    "a step changed and the rest rewritten, less its control, where these were run; else on a step "
-    "changed with the rest frozen; else on removal; with an interval that counts every item once, "
-    "as the steps of one item are not independent: "
-    f"“{WORDS['uses']}” if it lies at or above {percent(MATTERS)}, “{WORDS['little']}” if wholly "
-    f"below it, “{WORDS['single']}” if the rate is {percent(IGNORED)} or less, "
-    f"“{WORDS['ignores']}” only if the same holds of the whole reasoning removed at once (another "
-    f"step may say what the edited one said), “{WORDS['unclear']}” if across it, "
-    f"“{WORDS['few']}” if only for want of items."
+    "its own place (prefix), answer generated, unless a row says otherwise. "
+    f"{RESTS_ON}: {rules(WORDS.values())}."
 )
 INSTRUMENT = {
     "absent": markup(

@@ -19,6 +19,7 @@ from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.frames import Results, tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.page import page
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.experiments.studies.slrc.words import instrument_checks, verdicts
@@ -62,12 +63,10 @@ def test_no_row_is_of_both(made):
 PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generated"}
 
 
-# tables about whole chains, questions or items, which have no column `unit`
-WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
-WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer", "linear_probe"}
-WHOLE |= {"hints", "mediation", "mediation_by_cut", "interchange"}
-
-
+WHOLE = {"exclusions", "label_mass", "direct"} | {
+    table.name for report in REPORTS.values() if not report.over_steps for table in report.tables
+}
+"""Tables about whole chains, questions or items, which have no column `unit`."""
 WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}
 """The planted model is sure of every step; at temperature 1 it draws no other."""
 

@@ -12,10 +12,8 @@ from faithscope import load_run
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.traces import work
 from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.probes import PROBES
 from faithscope.probes.record import Record
-
-PROBES = ["slrc", "tracing", "knockout", "resample", "flow"]
-FRAMES = ["items", "branches", *PROBES[1:]]
 
 
 def config(folder: Path, name: str, **changes: Any) -> RunConfig:
@@ -25,7 +23,7 @@ def config(folder: Path, name: str, **changes: Any) -> RunConfig:
         "model": {"name": "planted:mixture_50"},
         "tasks": ["planted"],
         "data": {"limit": 5},
-        "probes": PROBES,
+        "probes": ["slrc", "tracing"],
         "slrc": {"framings": ["prefix"], "shuffles": 1},
         "resample": {"samples": 2},
         "report": {"traces": 1, "bootstrap": 20},
@@ -34,14 +32,14 @@ def config(folder: Path, name: str, **changes: Any) -> RunConfig:
 
 
 def records(folder: Path) -> list[Record]:
-    run = load_run(folder)
-    return [r for name in FRAMES for r in getattr(run, name).to_dict("records")]
+    return list(load_run(folder).records("trace", *PROBES))
 
 
 @pytest.mark.slow
 def test_side_by_side_gives_what_one_after_the_other_gives(tmp_path: Path) -> None:
-    folders = [run(config(tmp_path, f"at-once-{n}", items_at_once=n)).run_dir for n in (None, 1, 4)]
-    one_by_one, *others = [records(folder) for folder in folders]
+    every = {"probes": list(PROBES), "data": {"limit": 3}}
+    configs = [config(tmp_path, f"at-once-{n}", items_at_once=n, **every) for n in (None, 1, 4)]
+    one_by_one, *others = [records(run(c).run_dir) for c in configs]
     for at_once in others:
         assert len(at_once) == len(one_by_one)
         for a, b in zip(one_by_one, at_once, strict=True):

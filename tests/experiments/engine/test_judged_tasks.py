@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, get_args
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from faithscope.experiments.analysis.verdicts import UNCERTAIN, verdict_of
 from faithscope.experiments.config.judge import JudgeConfig
-from faithscope.experiments.engine.forms import Task, trace_forms
+from faithscope.experiments.engine.forms import as_files, trace_forms
 from faithscope.experiments.engine.forms.lines import as_lines
 from faithscope.experiments.engine.forms.tasks import (
     NO_STEP,
@@ -19,14 +20,18 @@ from faithscope.experiments.engine.forms.tasks import (
     Verdict,
 )
 from faithscope.experiments.engine.models.judging import Case, of_cases, put_to
+from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply
 
 STEPS = ("He has 2 pens.", "Hm.", "He buys 3 more.", "So 5.")
 CHAIN = ChainView("How many?", STEPS, (0, 2, 3), "\n".join(STEPS), lambda i: as_lines(STEPS[:i]))
 
 
-def test_a_form_file_may_name_every_task_and_no_other() -> None:
-    assert set(get_args(Task)) == set(TASKS)
+def test_a_form_of_an_unknown_task_is_refused_with_a_guess(tmp_path: Path) -> None:
+    text = as_files(trace_forms())["legibility.yaml"]
+    (tmp_path / "legibility.yaml").write_text(text.replace("task: legibility", "task: legible"))
+    with pytest.raises(UserError, match="unknown task 'legible'; did you mean 'legibility'"):
+        trace_forms(tmp_path)
 
 
 @pytest.mark.parametrize("name", [n for n, f in trace_forms().items() if "reference" not in f.task])

@@ -19,9 +19,10 @@ from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, step_counts
 from faithscope.interventions import Question, Step, Trace
+from faithscope.probes import PROBES
 from faithscope.probes.record import mean_of_steps
 
-SAMPLING = ["slrc", "knockout", "filler", "causal_effects"]
+SAMPLING = [name for name, probe in PROBES.items() if probe.samples_steps]
 
 
 def config(folder: Path, name: str, **changes: Any) -> RunConfig:

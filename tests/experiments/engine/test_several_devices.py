@@ -12,9 +12,7 @@ from bad_input import write
 from emulated_devices import memories
 
 from faithscope.experiments.cli import execute
-
-PROBES = ["slrc", "direct", "sycophancy", "attention", "rigidity", "flow", "tracing"]
-PROBES += ["information", "knockout", "causal_effects", "linear_probe", "patching"]
+from faithscope.probes import PROBES
 
 
 @pytest.mark.slow
@@ -23,7 +21,9 @@ def test_a_run_on_two_devices_has_the_tables_of_one_on_the_cpu(tmp_path: Path) -
     runs = {}
     for name, model in (("cpu", {"device": "cpu"}), ("two", {"device_map": "auto"})):
         (tmp_path / name).mkdir()
-        config = write(tmp_path / name, probes=PROBES, model={"name": "planted:faithful"} | model)
+        config = write(
+            tmp_path / name, probes=list(PROBES), model={"name": "planted:faithful"} | model
+        )
         with memories(2**30, 2**30):
             assert execute(["run", config]) == 0
         runs[name] = tmp_path / name / "t"

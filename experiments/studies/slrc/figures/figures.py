@@ -21,9 +21,11 @@ from faithscope.experiments.analysis.axes import (
     name_rows,
     share_axis,
     share_rise,
+    styles_for,
 )
 from faithscope.experiments.analysis.by_unit import told_apart
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
+from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, summed, where
@@ -41,13 +43,11 @@ from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.outcomes import EDITS
 from faithscope.experiments.studies.slrc.words import MATTERS, primary
 from faithscope.probes.framing import FRAMINGS
+from faithscope.probes.slrc_edits import CHOSEN
 
-EDIT_STYLES = {
-    "remove": Style(BLUE, "o", "step removed"),
-    "corrupt": Style(ORANGE, "s", "step corrupted, later text frozen"),
-    "regenerate": Style(GREEN, "^", "step corrupted, later text written anew"),
-    "control": Style(GREY, "X", "control: step kept, a remark added, later text written anew"),
-}
+EDIT_STYLES = styles_for(
+    (edit.name for edit in CHOSEN), {edit.name: f"step {edit.words}" for edit in CHOSEN}
+) | {e.name: Style(GREY, "X", f"control: step {e.words}") for e in CHOSEN if e.if_text}
 READING_STYLES = {
     "generated": Style(BLUE, "o", "generated answer"),
     "scored": Style(ORANGE, "D", "scored answer"),
@@ -62,10 +62,14 @@ PAIR = ("model", "task")
 _FORM = {"necessity": "necessity", "sufficiency": "sufficiency", "slrc": "SLRC"}
 
 
-def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
+def pictures(tables: Mapping[str, pd.DataFrame], failed: Failures | None = None) -> list[Picture]:
     """All figures of a run, from its tables; a figure without data says why it is absent.
 
     If a model has chains of several units of removal on a task, each unit is drawn as a task.
+
+    Args:
+        failed: takes the figures of measures that cannot be drawn, with their reasons; without it
+            the first of them raises its error.
     """
     over_models = {
         name: tables[name] for name in ("models", "model_correlations") if name in tables
@@ -78,7 +82,13 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
         "planted": planted_picture,
         "measure_correlations": correlations_picture,
     }
+    of_measures: list[Picture] = []
     with mpl.rc_context(STYLE):
+        for report in REPORTS.values():
+            for table in report.tables:
+                if table.draw is not None and table.name in tables:
+                    with kept(failed, "figure", report.probe):
+                        of_measures.append(table.draw(tables[table.name]))
         return [
             edits_picture(tables["edits"]),
             forest_picture(tables["slrc"]),
@@ -88,12 +98,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             by_task_picture(tables["slrc"]),
             # This figure needs sycophancy or error detection, which SLRC is correlated with.
             *([models_picture(*over_models.values())] if asked and over_models else []),
-            *(
-                table.draw(tables[table.name])
-                for part in REPORTS.values()
-                for table in part.tables
-                if table.draw is not None and table.name in tables
-            ),
+            *of_measures,
             *(draw(tables[name]) for name, draw in of_tables.items() if name in tables),
         ]
 

@@ -32,12 +32,13 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
 )
 from faithscope.experiments.studies.slrc.tables.slrc import ORDER_SENSITIVITY
 from faithscope.probes.framing import FRAMINGS, READINGS
+from faithscope.probes.slrc_edits import BY_NAME
 
 _ITEM = ("gold", "original", "baseline", "correct", "unit", "n_steps", "n_unparsed", "label_mass")
 _ITEM += ("excluded",)
-_STEP = ("necessary", "sufficient", "corruptible", "corrupt_flips", "regenerate_flips")
-_STEP += ("control_flips", "removed", "alone", "corrupted", "regenerated", "controlled")
-_STEP += ("corrupted_text",)
+_OF_STEPS = [edit for edit in BY_NAME.values() if edit.of_steps]
+_STEP = (*(edit.flips for edit in _OF_STEPS), *(edit.answers for edit in _OF_STEPS))
+_STEP += ("corruptible", "corrupted_text")
 SHARES = (NECESSITY, SUFFICIENCY, ORDER_SENSITIVITY)
 """Table cells computed for each single record as columns of the frame `items`."""
 _GRADED = ("total_variation", "log_odds_drop")

@@ -14,7 +14,7 @@ The comparison of SLRC with graded necessity, NLDD and TTS is named as future wo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +22,14 @@ import pandas as pd
 
 from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.statistics import ranks, stats
 from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, mean, present, rows, where
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING
 from faithscope.probes.framing import FRAMINGS, READINGS
@@ -37,10 +39,8 @@ LEAST_ITEMS = 5
 """Minimum number of items for a correlation."""
 
 
-def _means_of_measures(
-    records: Sequence[Record], how: aggregates.Analysis
-) -> Iterator[dict[str, Any]]:
-    scores = all_scores(records)
+def _means_of_measures(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    scores = all_scores(records, how.failed)
     for pair in sorted(distinct(scores, "model", "task"), key=lambda p: (p["model"], p["task"])):
         of_pair = where(scores, **pair)
         wide = _by_item(of_pair)
@@ -81,8 +81,8 @@ MEANS_OF_MEASURES = computed_table(
 bootstrap intervals over items."""
 
 
-def _correlations(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[dict[str, Any]]:
-    scores = all_scores(records)
+def _correlations(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    scores = all_scores(records, how.failed)
     for model in sorted(set(scores["model"])):
         wide = _by_item(where(scores, model=model))
         rho = wide.corr(method="spearman", min_periods=LEAST_ITEMS).to_numpy()
@@ -144,25 +144,23 @@ SCORES = KEYS | {
 _BY_PROBE = {p: [m for m in MEASURES.values() if m.probe == p] for p in PROBES_READ}
 
 
-def all_scores(records: Iterable[Record]) -> pd.DataFrame:
+def all_scores(records: Iterable[Record], failed: Failures | None = None) -> pd.DataFrame:
     """One row per model, task, item and measure, with the columns `SCORES`.
 
     Items without a score have no row. A key is None if the records behind a score differ in it (the
     variant, for a mean over variants).
+
+    Args:
+        failed: takes the measures whose score cannot be computed, which then have no row; without
+            it the first of them raises its error.
     """
-    table = [
-        {
-            **_shared(of),
-            **place,
-            "measure": m.name,
-            "family": m.family,
-            "score": score,
-            "forwards": m.forwards(of),
-        }
-        for place, m, of in _each(records)
-        if (score := m.score(of)) is not None
-    ]
-    return pd.DataFrame(table, columns=list(SCORES))
+
+    def scored(place: dict[str, str], m: Measure, of: list[Record]) -> Iterator[dict[str, Any]]:
+        if (score := m.score(of)) is not None:
+            row = {**_shared(of), **place, "measure": m.name, "family": m.family}
+            yield row | {"score": score, "forwards": m.forwards(of)}
+
+    return pd.DataFrame(_rows(records, scored, failed), columns=list(SCORES))
 
 
 def _shared(records: Sequence[Record]) -> dict[str, Any]:
@@ -171,15 +169,33 @@ def _shared(records: Sequence[Record]) -> dict[str, Any]:
     return {k: v if all(other[k] == v for other in rest) else None for k, v in first.items()}
 
 
-def all_step_scores(records: Iterable[Record]) -> pd.DataFrame:
-    """One row per model, task, item, measure and step, for measures that credit steps."""
-    table = [
-        {**place, "measure": m.name, "step": step, "score": score}
-        for place, m, of in _each(records)
-        if m.steps is not None
-        for step, score in m.steps(of).items()
-    ]
-    return pd.DataFrame(table, columns=[*_PLACE, "measure", "step", "score"])
+def all_step_scores(records: Iterable[Record], failed: Failures | None = None) -> pd.DataFrame:
+    """One row per model, task, item, measure and step, for measures that credit steps.
+
+    Args:
+        failed: as of `all_scores`.
+    """
+
+    def credited(place: dict[str, str], m: Measure, of: list[Record]) -> Iterator[dict[str, Any]]:
+        if m.steps is not None:
+            for step, score in m.steps(of).items():
+                yield {**place, "measure": m.name, "step": step, "score": score}
+
+    columns = [*_PLACE, "measure", "step", "score"]
+    return pd.DataFrame(_rows(records, credited, failed), columns=columns)
+
+
+def _rows(
+    records: Iterable[Record],
+    rows_of: Callable[[dict[str, str], Measure, list[Record]], Iterable[dict[str, Any]]],
+    failed: Failures | None,
+) -> list[dict[str, Any]]:
+    """Rows of every item and measure, without those of measures that fail on an item."""
+    made: list[dict[str, Any]] = []
+    for place, m, of in _each(records):
+        with kept(failed, "score", m.name):
+            made += rows_of(place, m, of)
+    return [row for row in made if failed is None or ("score", row["measure"]) not in failed]
 
 
 def _each(records: Iterable[Record]) -> Iterable[tuple[dict[str, str], Measure, list[Record]]]:

@@ -24,21 +24,13 @@ from faithscope.experiments.analysis.tidy import columns, present
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import mean_of_steps
-from faithscope.probes.slrc import FLIPS
+from faithscope.probes.slrc_edits import BY_NAME
 
 Score = TypeVar("Score", float, np.ndarray)
-EDITS = ("remove", "corrupt", "regenerate", "control", "keep_only", "shuffle", "remove_all")
-NOT_OF_STEPS = ("shuffle", "remove_all")
+EDITS = tuple(BY_NAME)
+NOT_OF_STEPS = tuple(name for name, edit in BY_NAME.items() if not edit.of_steps)
 """Edits of the whole reasoning, which have no place among the steps."""
-ANSWERS = {
-    "remove": "removed",
-    "corrupt": "corrupted",
-    "regenerate": "regenerated",
-    "control": "controlled",
-    "keep_only": "alone",
-    "shuffle": "shuffled",
-    "remove_all": "emptied",
-}
+ANSWERS = {name: edit.answers for name, edit in BY_NAME.items()}
 """Edit -> record field with the answer of each branch; the edit's other fields start with this
 name."""
 
@@ -59,8 +51,8 @@ def flips(record: Record, edit: str) -> list[bool | None]:
     One value per counted step, or per shuffle; a single one for `remove_all`. `keep_only` flips if
     the step alone does not give the same answer.
     """
-    changed = list(record.get(FLIPS[ANSWERS[edit]]) or [])
-    if edit in ("corrupt", "regenerate") and changed:
+    changed = list(record.get(BY_NAME[edit].flips) or [])
+    if BY_NAME[edit].text == "corrupted" and changed:
         can = record.get("corruptible") or [True] * len(changed)
         changed = [flip if possible else None for flip, possible in zip(changed, can, strict=True)]
     if edit == "keep_only":
@@ -70,7 +62,7 @@ def flips(record: Record, edit: str) -> list[bool | None]:
 
 def alone(record: Record) -> list[bool | None]:
     """Whether each step kept alone gives the same answer; None where there was no branch."""
-    return list(record.get(FLIPS["alone"]) or [])
+    return list(record.get(BY_NAME["keep_only"].flips) or [])
 
 
 def margins(record: Record, edit: str) -> list[float | None]:

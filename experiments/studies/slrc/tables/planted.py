@@ -40,6 +40,7 @@ from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.data import Problem, is_true, true_steps
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step, problem_asked
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import (
     FORWARDS,
     MEASURES,
@@ -134,13 +135,11 @@ def has_planted_truth(records: Iterable[Record]) -> bool:
     )
 
 
-def _against_truth(
-    records: Sequence[Record], analysis: aggregates.Analysis
-) -> Iterator[dict[str, Any]]:
+def _against_truth(records: Sequence[Record], analysis: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     how = {"seed": analysis.seed, "resamples": analysis.resamples}
     planted = [r for r in records if planted_variant(r["model"])]
-    scores = all_scores(planted)
-    every_step = all_step_scores(planted)
+    scores = all_scores(planted, analysis.failed)
+    every_step = all_step_scores(planted, analysis.failed)
     steps = where(every_step, model="planted:select")
     asked = set(scores["measure"])
     for measure in MEASURES.values():

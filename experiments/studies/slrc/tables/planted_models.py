@@ -18,6 +18,7 @@ from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS, Plant
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import (
     MEASURES,
     all_scores,
@@ -54,9 +55,9 @@ def has_faithful_and_other(records: Iterable[Record]) -> bool:
     return len({p.variant in FAITHFUL for p in plants if p.follows in ("steps", "hint")}) == 2
 
 
-def _of_models(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[dict[str, Any]]:
+def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     planted = [r for r in records if planted_variant(r["model"])]
-    scores, steps = all_scores(planted), all_step_scores(planted)
+    scores, steps = all_scores(planted, how.failed), all_step_scores(planted, how.failed)
     every = {
         (pair["measure"], pair["model"]): where(scores, **pair)
         for pair in distinct(scores, "measure", "model")

@@ -76,8 +76,8 @@ def test_it_is_under_the_first_prompt_and_every_word_is_told() -> None:
     (grid,) = (b for b in shown.blocks if isinstance(b, Grid))
     (row,) = grid.table.rows  # pyright: ignore
     assert isinstance(row[1], Cell)
-    assert WORDS["tells"] in row[1].text
-    assert all(word in NOTE for word in WORDS.values())
+    assert WORDS["tells"].text in row[1].text
+    assert all(word.text in NOTE for word in WORDS.values())
     inside = shown.blocks[-1]
     assert isinstance(inside, str)
     assert "Of 1 signal inside models" in inside

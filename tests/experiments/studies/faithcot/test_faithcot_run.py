@@ -232,7 +232,7 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     assert set(run.tables["faithcot_rates"]["n"]) == {N - 2}
     of = run.tables["exclusions"].set_index(["stage", "reason"])["n"]
     assert of["detector.random", "cut_at_the_limit"] == 2
-    page = write_outputs(made).read_text()
+    page = write_outputs(made).page.read_text()
     assert f"2 of {N} chains were cut off by the token limit" in page
     # they were written elsewhere, where no setting lets them end
     assert "detectors.cut=kept counts them." in page
@@ -242,7 +242,7 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     kept = load_run(made)
     assert set(kept.tables["detectors"]["n_cut"]) == {2}
     assert kept.tables["detectors"]["n_scored"].max() == N
-    assert "They count in every table all the same" in write_outputs(made).read_text()
+    assert "They count in every table all the same" in write_outputs(made).page.read_text()
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_an_excluded_chain_leaves_the_others_on_the_page(run_dir: Path, tmp_path
     shutil.copytree(run_dir, made := tmp_path / "faithcot")
     first, *_ = load_run(run_dir).chains["item"]
     _change_traces(made, {first: {"excluded": "reasoning_unclosed"}})
-    page = write_outputs(made).read_text()
+    page = write_outputs(made).page.read_text()
     assert f"{N} chains, {N - 1} of them read by the detectors, {N - 1} with a label" in page
     for item in load_run(made).chains["item"]:
         assert execute(["show", str(made), "--item", item]) == 0

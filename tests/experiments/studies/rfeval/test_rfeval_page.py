@@ -16,9 +16,10 @@ from rf_frames import frame, judged, tables_of
 from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
 
-from faithscope.experiments.analysis.page import render, write_page
+from faithscope.experiments.analysis.page import render
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.analysis.write import write_page
 from faithscope.experiments.cli.terminal import print_card, print_items
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.columns import COLUMNS

@@ -25,18 +25,20 @@ from sample_records import (
 )
 
 from faithscope.experiments.analysis.page import Page as PageData
-from faithscope.experiments.analysis.page import Paragraph, Step, write_page
+from faithscope.experiments.analysis.page import Paragraph, Step
 from faithscope.experiments.analysis.page import render as rendered
 from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
+from faithscope.experiments.analysis.write import write_page
 from faithscope.experiments.engine.run import write_outputs
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.item_views import typical, view
 from faithscope.experiments.studies.slrc.page import page as page_of
 from faithscope.experiments.studies.slrc.page import waterfalls
+from faithscope.experiments.studies.slrc.words import WORDS
 
 RUN = sample_run(8)
 
@@ -94,8 +96,8 @@ def test_the_verdict_is_in_plain_words(page):
     assert "can tell a model that uses its steps" in page.text
     after = page.text.split("what the edits say")[1]
     faithful, _, rest = after.partition(HINT)
-    assert "The steps are used" in faithful
-    assert "The steps are ignored" in rest
+    assert WORDS["uses"].text in faithful
+    assert WORDS["ignores"].text in rest
     assert "built to ignore its steps" in rest
 
 
@@ -296,7 +298,7 @@ def test_hostile_text_stays_text(hostile_dir):
 def test_the_same_records_give_the_same_bytes(tmp_path):
     records = records_of([chain_sample("faithful", i) for i in range(3)])
     run_dir = write_run(tmp_path / "run", records, failed=[("trace", HINT, CHAIN, "chain-999")])
-    page = write_outputs(run_dir)
+    page = write_outputs(run_dir).page
     assert page == run_dir / "report.html"
     written = {kind: sorted((run_dir / kind).iterdir()) for kind in ("tables", "figures")}
     files = [page, *written["tables"], *written["figures"]]

@@ -15,7 +15,9 @@ from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.probes import PROBES
 
-NAMES = ("causal_effects", "tracing", "filler", "knockout", "patching", "paraphrase", "information")
+FOLLOWING = [name for name, probe in PROBES.items() if probe.follows_answer]
+NAMES = [name for name in FOLLOWING if name != "slrc"]
+"""Probes whose own table counts chains by their answer; SLRC counts them in each reading."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "patching": {"places": ("step",), "sites": ("residual",), "directions": ("denoise",)},
     "slrc": {"edits": ("remove",)},
@@ -34,7 +36,7 @@ def records() -> list[dict[str, Any]]:
     traces = [replace(t, answer=a) for t, a in zip(chosen, stated, strict=True)]
     return [
         r
-        for name in (*NAMES, "slrc")
+        for name in FOLLOWING
         for t in traces
         for r in PROBES[name].measure(
             model, t, ASKING, PROBES[name].settings(**SETTINGS.get(name, {}))

@@ -1,0 +1,61 @@
+"""The tools that write documentation: a measure's rows and example, and the picture of a page."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import measure_docs
+import page_picture
+import pytest
+from PIL import Image
+
+
+def planted_run(folder: Path, lines: list[str]) -> Path:
+    (folder / "tables").mkdir(parents=True)
+    (folder / "tables/planted.csv").write_text("".join(lines), "utf-8")
+    return folder
+
+
+def test_the_planted_table_takes_the_rows_of_one_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = measure_docs.PLANTED.read_text("utf-8").splitlines(keepends=True)
+    own = [line for line in shipped if line.startswith("filler_")]
+    other = [line for line in shipped if line.startswith("flow_")]
+    assert own
+    assert other
+    changed = [line.replace(",logit,", ",changed,") for line in own]
+    monkeypatch.setattr(measure_docs, "PLANTED", tmp_path / "planted.csv")
+    # a measure that is new has no rows yet, and one of another probe keeps its own
+    measure_docs.PLANTED.write_text("".join(line for line in shipped if line not in own), "utf-8")
+    run = planted_run(tmp_path / "run", [shipped[0], *changed, *other])
+    measure_docs.write_planted("filler", run)
+    expected = [changed[own.index(line)] if line in own else line for line in shipped]
+    assert measure_docs.PLANTED.read_text("utf-8") == "".join(expected)
+
+
+def test_rows_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    shipped = measure_docs.PLANTED.read_text("utf-8").splitlines(keepends=True)
+    (own,) = (line for line in shipped if line.startswith("filler_tv"))
+    without = planted_run(tmp_path / "without", [shipped[0]])
+    with pytest.raises(SystemExit, match="has no row of a measure of filler"):
+        measure_docs.write_planted("filler", without)
+    header = shipped[0].replace("auroc_low", "auroc_least")
+    with pytest.raises(SystemExit, match=r"its columns are not those of planted\.csv"):
+        measure_docs.write_planted("filler", planted_run(tmp_path / "other", [header, own]))
+
+
+@pytest.mark.slow  # opens a browser
+@pytest.mark.skipif(
+    not any(map(shutil.which, page_picture.BROWSERS)), reason="needs Chromium or Chrome"
+)
+def test_a_picture_of_a_page_is_its_first_screen(tmp_path: Path) -> None:
+    page, file = tmp_path / "page.html", tmp_path / "page.png"
+    page.write_text('<body style="margin: 0; background: #0072B2"></body>')
+    page_picture.picture(page, file)
+    image = Image.open(file)
+    assert image.size == (page_picture.WIDTH, page_picture.HEIGHT)
+    assert image.getcolors() == [(image.width * image.height, (0, 0x72, 0xB2))]
+    with pytest.raises(SystemExit, match="`make demo` writes"):
+        page_picture.picture(tmp_path / "none.html", file)
