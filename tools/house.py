@@ -19,7 +19,7 @@ BUDGETS = {
     "experiments/analysis": 13_150,
     "experiments/cli": 2_450,
     "experiments/config": 1_500,
-    "experiments/data": 8_300,
+    "experiments/data": 8_400,
     "experiments/engine": 10_250,
     "experiments/studies": 42_650,
     "experiments/studies/c2faith": 7_450,
