@@ -14,7 +14,7 @@ FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 11_500,
     "interventions": 3_000,
-    "probes": 10_900,
+    "probes": 11_600,
     FIRST_FLOOR: 78_350,
     "experiments/analysis": 13_150,
     "experiments/cli": 2_450,
@@ -26,8 +26,8 @@ BUDGETS = {
     "experiments/studies/compare": 2_500,
     "experiments/studies/faithcot": 3_500,
     "experiments/studies/judge": 1_850,
-    "experiments/studies/rfeval": 13_400,
-    "experiments/studies/slrc": 11_250,
+    "experiments/studies/rfeval": 12_800,
+    "experiments/studies/slrc": 11_500,
     "experiments/studies/training": 2_850,
     "tests": 60_700,
 }

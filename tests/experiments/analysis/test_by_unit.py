@@ -66,6 +66,7 @@ PLACE = {"model": HINT, "task": CHAIN, "framing": "prefix", "reading": "generate
 WHOLE = {"exclusions", "label_mass", "direct", "sycophancy", "error_detection"}
 WHOLE |= {"rigidity", "rigidity_by_layer", "flow", "flow_by_layer", "linear_probe"}
 WHOLE |= {"hints", "mediation", "mediation_by_cut", "interchange"}
+WHOLE |= {"prefilled_reasoning", "prefilled_reasoning_by_position"}
 
 
 WAYS: dict[str, dict[str, float]] = {"resample": {"temperature": 2.5}}
