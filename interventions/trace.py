@@ -147,6 +147,9 @@ class Origin:
     template_hash: str | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    prefilled: int = 0
+    """Number of reasoning tokens at the start that were prefilled, so that the model did not write
+    them; of an edited trace, those of the unedited one."""
     given: Given | None = None
     """Provenance of a given chain, for which `model` is the model that reads it; None if generated
     here."""

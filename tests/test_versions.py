@@ -11,6 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,17 +20,18 @@ import numpy as np
 import pytest
 from broken_chain import CHAIN
 from planted_traces import ASKING, asking_of, planted
+from rf_outputs import outputs
 from sample_trace import asking, written
-from test_rfeval_inside import outputs
 from test_rfeval_prompts import TABLE
 from tiny_models import DEVICE, tiny
 
 from faithscope.experiments.data import answers, choices
 from faithscope.experiments.studies.rfeval import units as rfeval
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
-from faithscope.experiments.studies.rfeval.inside.measure import look_inside
-from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
+from faithscope.experiments.studies.rfeval.inside import look_inside
+from faithscope.experiments.studies.rfeval.judging.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.subjects import parsing
+from faithscope.interventions import Trace
 from faithscope.interventions.segment import SEGMENTATION, segment
 from faithscope.probes import PROBES
 from faithscope.probes.broken_chain import BROKEN_STEP
@@ -91,10 +93,17 @@ def probed(name: str) -> list[dict[str, Any]]:
         r
         for model, traces in given
         for asked in [asking_of(traces[1]) if "cues" in probe.words else ASKING]
-        for r in probe.measure(model, traces[1], asked, settings)
+        for r in probe.measure(model, prefilled(traces[1]), asked, settings)
     ]
     llama = tiny("llama")
-    return [*found, *probe.measure(llama, written(llama), asking(**ASKED), settings)]
+    chain = prefilled(written(llama))
+    return [*found, *probe.measure(llama, chain, asking(**ASKED), settings)]
+
+
+def prefilled(trace: Trace) -> Trace:
+    """A chain whose first half counts as prefilled, of which only one probe makes anything."""
+    n = len(trace.reasoning_ids) // 2
+    return replace(trace, origin=replace(trace.origin, prefilled=n))
 
 
 def segmented() -> Iterable[dict[str, Any]]:
@@ -135,7 +144,7 @@ def taken_apart() -> Iterable[dict[str, Any]]:
 
 def measures() -> dict[str, Measured]:
     llama = cache(lambda: tiny("llama"))
-    inside = InsideConfig(points=4, refine=3)
+    inside = InsideConfig(points=4)
     of = rfeval.VERSIONS
     units = "VERSIONS of experiments/studies/rfeval/units.py"
     return {

@@ -91,7 +91,7 @@ def rfeval(folder: Path) -> Path:
         generate={"max_new_tokens": 16, "batch_size": 2},
         judge={"model": plain, "structured": "schema"},
         log_probs=True,
-        inside={"model": chain, "points": 3, "refine": 2},
+        inside={"model": chain, "points": 3},
     )
 
 

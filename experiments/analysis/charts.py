@@ -265,6 +265,31 @@ def curve(
     return ax
 
 
+def along_parts(
+    ax: Axes, lines: Iterable[tuple[Style, pd.DataFrame]], y: str, parts: Mapping[str, str]
+) -> Axes:
+    """Draws lines through the parts of a text that stand side by side, each stretched to one width.
+
+    Args:
+        lines: style and rows of each line: its `part`, its `position` in the part (0 to 1), `y`.
+        parts: part -> its name in words, in order; parts without rows are left out.
+    """
+    drawn = [(style, table) for style, table in lines if len(table)]
+    shown = [part for part in parts if any((table["part"] == part).any() for _, table in drawn)]
+    for style, table in drawn:
+        for i, part in enumerate(shown):
+            of_part = table.loc[table["part"] == part].sort_values("position")
+            label = style.label if part == table["part"].iloc[0] else ""
+            at = of_part.assign(at=i + of_part["position"])
+            curve(ax, at, "at", y, style._replace(label=label), markevery=5)
+    for i in range(1, len(shown)):
+        ax.axvline(i, color=GREY, lw=0.8, ls=":")
+    ax.set_xticks([i + 0.5 for i in range(len(shown))], [parts[part] for part in shown])
+    ax.tick_params(axis="x", length=0)
+    ax.set(xlim=(0, len(shown)))
+    return ax
+
+
 def behind(ax: Axes, others: Iterable[pd.DataFrame], x: str, y: str, label: str = "") -> None:
     """Draws the lines of other series in a pale colour, for comparison."""
     for i, line in enumerate(others):

@@ -193,6 +193,7 @@ def trace_of(
             template_hash=prompt.template_hash,
             sampling=sampling,
             seed=settings.seed,
+            prefilled=min(len(prefix), len(reasoning)),
         ),
     )
 

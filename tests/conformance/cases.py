@@ -180,7 +180,7 @@ def _rfeval(at: Setting) -> Path:
         generate={"max_new_tokens": 16, "batch_size": 1},
         judge={"model": at.models["plain"], "structured": "schema", "batch_size": 2},
         log_probs=True,
-        inside={"model": at.models["chain"], "points": 3, "refine": 2},
+        inside={"model": at.models["chain"], "points": 3},
     )
 
 

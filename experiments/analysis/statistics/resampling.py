@@ -36,7 +36,7 @@ class Bootstrap:
 
 def weights(clusters: int, how: Bootstrap) -> Iterator[Float[np.ndarray, "draws clusters"]]:
     """Yields blocks of draws: how often each draw takes each cluster."""
-    drawn = _drawn(clusters, how)
+    drawn = _drawn(clusters, Bootstrap(how.seed, how.resamples))
     for first in range(0, how.resamples, _AT_ONCE):
         yield drawn[first : first + _AT_ONCE]
 

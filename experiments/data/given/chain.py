@@ -54,6 +54,9 @@ class GivenChain:
     """Label name -> one label for each of `steps`; None for a step without one."""
     cut: bool = False
     """Whether the file says that a token limit cut the reply off; False if it does not tell."""
+    prefilled: int = 0
+    """Number of characters at the start of `reasoning` that were prefilled, so that the chain's
+    model did not write them."""
     where: str = ""
     """Place of the chain for messages: `mine.jsonl, line 3`."""
 

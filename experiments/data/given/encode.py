@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from faithscope.experiments.data.given.chain import GivenChain
@@ -74,12 +75,16 @@ def given_trace(
         dict(chain.labels),
         labels_of(chain, parts),
     )
+    # a token that also holds text of the chain's model counts as that model's
+    ends = accumulate(map(len, trace.pieces))
+    prefilled = sum(end <= chain.prefilled for end in ends)
+    origin = replace(origin, sampling=sampling, prefilled=prefilled, given=given)
     return replace(
         trace,
         prompt_ids=prompt_ids,
         answer=asked.answer,
         finish="length" if chain.cut else "stop",
-        origin=replace(origin, sampling=sampling, given=given),
+        origin=origin,
     )
 
 

@@ -59,9 +59,10 @@ class QuestionOfChain:
     def sha256(self) -> str:
         """SHA-256 of all that the file says of the chain."""
         content = {name: v for name, v in asdict(self.chain).items() if name != "where"}
-        if not self.chain.cut:
-            # chains whose file does not tell whether they were cut keep earlier versions' ids
-            del content["cut"]
+        for name in ("cut", "prefilled"):
+            # chains whose file does not tell of it keep earlier versions' ids
+            if not content[name]:
+                del content[name]
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -46,6 +46,12 @@ def chain(row: SourceRow) -> GivenChain:
         texts = [_text(step, i, row) for i, step in enumerate(steps)]
         reasoning, spans = located(reasoning, texts, row, BETWEEN)
         of_steps = step_labels([_step_labels(step, i, row) for i, step in enumerate(steps)])
+    prefilled = exact(row, "prefilled") if has(row, "prefilled") else ""
+    if not (reasoning or "").startswith(prefilled):
+        raise UserError(
+            f"{row.where}: the reasoning does not begin with 'prefilled' ({prefilled[:60]!r}); "
+            "give the prefilled text as it stands at the start of the reasoning"
+        )
     facts = facts_of(row, GOLD, text(row, ANSWER))
     if facts["options"] is None and facts["kind"] is None:
         check_no_options(row)
@@ -62,6 +68,7 @@ def chain(row: SourceRow) -> GivenChain:
         labels=_labels(row),
         step_labels=of_steps,
         cut=was_cut(*map(row.values.get, ENDED)),
+        prefilled=len(prefilled),
         where=row.where,
     )
 

@@ -55,6 +55,7 @@ def _chain(row: SourceRow) -> GivenChain:
         labels={} if given is None else given["labels"],
         step_labels={} if given is None else _step_labels(given, steps),
         cut=record.get("finish") == "length",
+        prefilled=sum(map(len, record["pieces"][: record["origin"].get("prefilled", 0)])),
         where=row.where,
     )
 

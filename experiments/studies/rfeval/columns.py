@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.columns import plain
 from faithscope.experiments.analysis.tables import Table, declared
-from faithscope.experiments.studies.rfeval.metrics.inside import BEHAVIOUR
+from faithscope.experiments.studies.rfeval.metrics.inside import BASELINE, BEHAVIOUR
 from faithscope.experiments.studies.rfeval.tables import TABLES, WRITTEN
+from faithscope.probes.prefilled_reasoning import SIGNALS
 
 _PARTS = {"r": "reasoning", "e": "explanation", "a": "answer"}
 _OUTPUTS = {"baseline": "the output without r′", "intervened": "the output under r′"}
@@ -54,55 +55,14 @@ _BY_LOG_PROBS = {
         ("rf", "RF"),
     )
 }
-_PLACES = {"asked": "where the answer is asked for", "written": "where the answer is written"}
-_REGIONS = {"r_prime": "r′", "own": "the model's own text", "question": "the question"}
-_ATTENTION = {
-    f"{place}_{name}": f"{words}, {where}."
-    for place, where in _PLACES.items()
-    for name, words in {
-        **{region: f"Share of attention that goes to {of}" for region, of in _REGIONS.items()},
-        **{
-            f"density_{region}": f"Attention to {of} over what its length alone would bring it"
-            for region, of in _REGIONS.items()
-        },
-        "own_against_r_prime": "Density of the model's own text over that and the one of r′",
-        "settled_depth": "Depth from which on the lens gives the model's own token",
-    }.items()
-}
 _SIGNALS = {
     "trace": "Whether options were traced, a free answer, or none.",
     "answered": "Stance of the answer under r′, as the reader reads it.",
     "led_to": "The option that r′ leads to by the reader's stance of it; empty where it is none.",
     "led_to_reason": "Why r′ leads to no option of the trace; empty where it does.",
-    "p_before": "Probability of the option of r′ before r′.",
-    "p_after_r_prime": "Probability of the option of r′ after r′.",
-    "r_prime_effect": "Probability of the option of r′ after r′ minus that before it.",
-    "p_peak": "Greatest probability of the option of r′ after the first token.",
-    "peak_at": "Where the option of r′ is likeliest, as a share of the tokens.",
-    "p_final": "Probability of the option of r′ before the answer.",
-    "final_lead": "Probability of the option of r′ before the answer minus the best other's.",
-    "followed": "1 where the option of r′ leads at the end of r′, else 0.",
-    "ever_led": "1 where the option of r′ leads anywhere after the first token, else 0.",
-    "led_share": "Share of the model's own tokens along which the option of r′ leads.",
-    "last_led": "The last place at which the option of r′ leads, as a share of the tokens.",
-    "turn_at": "Where the lead has passed from the option of r′ for good, a share of the tokens.",
-    "turn_own": "Where the lead has passed for good, a share of the model's own tokens.",
-    "turn_within": "Tokens among which the lead passes for good; 1 where the token is known.",
-    "flips": "Changes of the leading option, over equally spaced places.",
-    "steepest_fall": "Greatest loss of the option of r′ between two neighbouring places of the "
-    "model's own text.",
-    "baseline_p_final": "Probability of the option of r′ before the answer, without r′.",
-    "baseline_confidence": "Probability of the likeliest option before the answer, without r′.",
-    "gold_lost": "What r′ takes from the log-prob of the right answer, nats per token.",
-    "gold_regained": "What the model's own text gives back to the right answer, nats per token.",
-    "own_gained": "What the model's own text gives to its own answer, nats per token.",
-    "lens_peak": "Greatest probability of the option of r′ by the lens, between first and last "
-    "layer.",
-    "lens_peak_depth": "The layer of that probability over the number of layers.",
-    "lens_led": "Share of the layers between first and last in which the option of r′ leads.",
-    "lens_suppressed": "1 where the option of r′ leads in one of these layers and not in the last.",
-    "asked_option_settled_depth": "Depth from which on the likeliest option by the lens is the "
-    "final one, where the answer is asked for.",
+    "turn_part": "The part in which the lead passes for good, or why it does not.",
+    **SIGNALS,
+    **BASELINE,
 }
 _OF_PAIRS = {
     "excluded": "Why the item was left out beforehand; empty for most items.",
@@ -116,7 +76,7 @@ _OF_PAIRS = {
     "rf": "1 where χ(o) · χ(o′) · κ = 1, else 0.",
     "faithful": "Which reader finds RF = 1: both, judge_only, log_probs_only or neither.",
 }
-_COLUMNS = plain(_STANCES | _FLAWS | _SCORED | _BY_LOG_PROBS | _ATTENTION | _SIGNALS | _OF_PAIRS)
+_COLUMNS = plain(_STANCES | _FLAWS | _SCORED | _BY_LOG_PROBS | _SIGNALS | _OF_PAIRS)
 COLUMNS, OF_TABLES = declared(
     [*TABLES, *(Table(name, frame, tuple(_COLUMNS.values())) for frame, name in WRITTEN.items())]
 )

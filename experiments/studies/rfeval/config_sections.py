@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -52,26 +52,17 @@ class CounterfactualConfig(Section):
         return self
 
 
-LookedAt = Literal["trace", "attention", "lens"]
-Place = Literal["asked", "written"]
 CUE = "\n\nThe correct option is"
 
 
 class InsideConfig(Section):
-    """Reading of models' internals between r′ and their answer; see `inside.measure`."""
+    """Reading of models' internals under r′; see `probes.prefilled_reasoning`."""
 
     model: Annotated[list[ModelName], *AnyNumber] = Field(default=[])
     """Models whose internals are read, out of those in model.name; an empty list skips this."""
-    signals: Annotated[list[LookedAt], *OneOrMany] = Field(default=list(get_args(LookedAt)))
-    """Signals to read. `trace`: the options' probabilities through r′ and the continuation;
-    `attention`: where the answer looks; `lens`: what each layer would answer."""
     points: StrictInt = Field(default=16, ge=2, le=10_000)
     """Number of cuts in each part (r′, own reasoning, explanation), equally spaced; a shorter part
     is cut after every token. So a longer part has no more cuts."""
-    refine: StrictInt = Field(default=16, ge=0, le=10_000)
-    """Number of cuts put between the last place where an option leads and the next cut, repeated
-    until the exact token is known; each repetition is one more packed call over the text. 0 adds
-    none: the turn is then known to the spacing of the equal cuts."""
     cue: StrictStr = CUE
     """Text put where an option is asked for, after the reasoning is closed; the default is that of
     `scored_stances`."""
@@ -82,9 +73,6 @@ class InsideConfig(Section):
     log-probs)."""
     longest_answer: StrictInt = Field(default=24, ge=1)
     """Most tokens of a free answer that is traced."""
-    places: Annotated[list[Place], *OneOrMany] = Field(default=list(get_args(Place)))
-    """Places where attention and lens are read: `asked`, at the cue after all that stands before
-    the answer; `written`, at the token before the answer in the model's own text."""
     execution: Execution = "auto"
     """Execution of forward passes; `auto` is packed wherever the model allows."""
 

@@ -46,9 +46,9 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
 from faithscope.experiments.studies.rfeval.words import (
     WORDS,
     headline,
+    inside_sentences,
     log_probs_sentences,
     regime_sentences,
-    sign_sentences,
     verdicts,
     waterfall_sentences,
 )
@@ -133,7 +133,7 @@ def _sections(tables: Mapping[str, pd.DataFrame], reader: str) -> list[Section]:
         "waterfall": waterfall_sentences(tables, reader),
         "without_judge": log_probs_sentences(against),
         "regimes": regime_sentences(tables.get("rf_regimes_left_out", NO_MODEL)),
-        "inside": sign_sentences(where(tables["rf_inside_signs"], reader=reader)),
+        "inside": inside_sentences(where(tables["rf_inside"], reader=reader)),
     }
     return [
         replace(section, blocks=[*_with_bullets(sentences.get(section.name, [])), *section.blocks])

@@ -22,12 +22,12 @@ from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.config_sections import PREFIX
 from faithscope.experiments.studies.rfeval.data import annotations_of, item_name, read_rfeval
-from faithscope.experiments.studies.rfeval.inside.scored_stances import (
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.judging.scored_stances import (
     Stances,
     row_without_judge,
     scored_readings,
 )
-from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
 from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN

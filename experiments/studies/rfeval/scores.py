@@ -26,8 +26,8 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.rfeval.inside.scored_stances import LOG_PROBS as BY_LOG_PROBS
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
+from faithscope.experiments.studies.rfeval.judging.scored_stances import LOG_PROBS as BY_LOG_PROBS
 from faithscope.experiments.studies.rfeval.records import DATASET
 from faithscope.experiments.studies.rfeval.results import PairKey, RfResults
 from faithscope.experiments.studies.rfeval.units import INSIDE, LOG_PROBS, judged_stage

@@ -120,11 +120,10 @@ SECTIONS = [
         "inside",
         "Inside the model",
         "Signals inside the model under r′: its answer traced through r′ and "
-        "its own text, where it looks when it answers, what its layers would answer. All signs by "
-        "behaviour, violation and causality stand in tables/rf_inside.csv, every pair in "
-        "rf_inside_pairs.csv.",
-        figures=("rf_inside_traces", "rf_inside_signs"),
-        tables=("rf_inside_signs", "rf_inside_turns"),
+        "its own text, where it looks when it answers, what its layers would answer. Every pair "
+        "stands in tables/rf_inside_pairs.csv.",
+        figures=("rf_inside_traces",),
+        tables=("rf_inside", "rf_inside_turns"),
     ),
 ]
 TERMS = {

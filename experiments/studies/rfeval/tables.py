@@ -62,7 +62,7 @@ OBSERVED: Mapping[str, Iterable[str]] = {
     "filtering": FILTERING.header,
 }
 """Frame that a run gives -> its columns. `judged` is for `metrics.frames.checked`, and so is
-`without_judge`, by the model's own log-probs (`inside.scored_stances`); `models` says how r′ came
+`without_judge`, by the model's own log-probs (`judging.scored_stances`); `models` says how r′ came
 into the conversation (a model that is not in it counts as `prefix`), and which family and regime
 are compared; `readings` are those of further readers, of some parts only; `evaluator` has the
 judge's decisions, with which people's are compared."""
@@ -86,7 +86,7 @@ def frames_of(
     Args:
         observed: some of `OBSERVED`; what was not run may be missing, or be an empty frame.
             Without `steps_left`, all pairs were to be judged step by step.
-        looked_inside: records of `inside.measure.look_inside`, one for each output.
+        looked_inside: records of `inside.look_inside`, one for each output.
         paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
         threshold: the Δ that parts low from high (`metrics.texts.BY_EXTERNALITY`).
     """

@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import VerdictWord, percent
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
-from faithscope.experiments.studies.rfeval.figures.inside import sign_name
+from faithscope.experiments.studies.rfeval.figures.inside import BEHAVIOURS as TRACED
 from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
 from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
@@ -35,8 +35,12 @@ CONDITIONS = {
     "chi_intervened": "χ(o′)",
     "kappa": "κ",
 }
-FEW_SIGNS = 10
-"""Number of pairs of either kind below which no sign is told of."""
+FEW_INSIDE = 10
+"""Number of pairs below which no mean of a signal inside the model is given."""
+INSIDE_WORDS = {
+    "r_prime_effect": "What r′ adds to the probability of the option that it leads to",
+    "led_share": "Share of the model’s own text along which that option leads",
+}
 assert set(EXCLUSION_WORDS) == set(EXCLUSIONS)
 
 
@@ -259,22 +263,24 @@ def _kappa(row: dict) -> str:
     return "" if math.isnan(value) else f", Cohen’s κ {value:.2f}".replace("-", "−")
 
 
-def sign_sentences(signs: pd.DataFrame) -> list[str]:
-    """Sentences on silent against open corrections, from `rf_inside_signs` of one reader."""
-    of_contrast = rows(where(signs, model=OVERALL, contrast="silent_vs_open"))
-    if not of_contrast:
-        return []
-    silent, other = (max(r[f"n_{kind}"] for r in of_contrast) for kind in ("positive", "negative"))
-    counts = f"Silent corrections looked into: {silent:,}; open ones: {other:,}."
-    known = [r for r in of_contrast if not math.isnan(r["auroc_within_low"])]
-    if min(silent, other) < FEW_SIGNS or not known:
-        return [f"{counts} Too few to say which sign tells them apart."]
-    areas = "; ".join(
-        f"{sign_name(r['signal'])} {r['auroc_within']:.2f} "
-        f"({r['auroc_within_low']:.2f} to {r['auroc_within_high']:.2f})"
-        for r in known
-    )
-    return [
-        f"{counts} How well each sign tells them apart (AUROC within model and task; above .5, "
-        f"silent corrections have the greater values): {areas}."
-    ]
+def inside_sentences(means: pd.DataFrame) -> list[str]:
+    """Sentences on how far r′ moves the answer, by behaviour, from `rf_inside` of one reader."""
+    known = {
+        (r["signal"], r["behaviour"]): r
+        for r in rows(where(means, model=OVERALL))
+        if r["n"] >= FEW_INSIDE
+    }
+    sentences = []
+    for signal, words in INSIDE_WORDS.items():
+        parts = [
+            f"{style.label} {_two(r['mean'])} ({_two(r['mean_low'])} to {_two(r['mean_high'])})"
+            for behaviour, style in TRACED.items()
+            if (r := known.get((signal, behaviour)))
+        ]
+        if parts:
+            sentences.append(f"{words}, by behaviour: {'; '.join(parts)}.")
+    return sentences
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")

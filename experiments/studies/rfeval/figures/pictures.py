@@ -61,8 +61,7 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
             relations.accuracy_picture(of["rf_accuracy"], of["rf_accuracy_association"]),
             faithfulness.per_step_picture(*(of[name] for name in BY_STEP)),
             faithfulness.against_picture(of["rf_judge_against_log_probs"]),
-            inside.traces_picture(of["rf_inside_traces"], of["rf_inside_turns"]),
-            inside.signs_picture(of["rf_inside_signs"]),
+            inside.traces_picture(of["rf_inside_traces"]),
             faithfulness.waterfall_picture(of["rf_waterfall"], rf),
         ]
         return [

@@ -13,9 +13,9 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.studies.rfeval.inside.measure import look_inside
-from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
+from faithscope.experiments.studies.rfeval.inside import look_inside
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
+from faithscope.experiments.studies.rfeval.judging.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.pairs import code_of
 from faithscope.experiments.studies.rfeval.records import (
     NO_ROOM,

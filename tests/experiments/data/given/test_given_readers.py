@@ -18,6 +18,7 @@ from faithscope.experiments.data.given.question_of_chain import question_of_chai
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
+from faithscope.interp.model import Model
 from faithscope.probes.text_model import TextModel
 
 C2 = Path(__file__).parents[2] / "studies" / "c2faith"
@@ -58,6 +59,24 @@ def test_rows_of_ones_own(tmp_path: Path) -> None:
     assert chain.step_labels == {"label": (1, None), "wrong": (None, False)}
     assert chain.labels == {"unfaithful": True, "by_ann": 2}
     assert (chain.model, chain.answer, chain.dataset) == ("org/writer", "A", "own")
+
+
+def test_rows_say_which_text_was_prefilled(tmp_path: Path, llama: Model) -> None:
+    row = {"question": "Who?", "reasoning": "It is A. No, it is B.", "prefilled": "It is A."}
+    chain = one(write_rows(tmp_path / "mine.jsonl", row), "rows")
+    assert chain.prefilled == len("It is A.")
+    asked = question_of_chain(chain, "mine.jsonl", "rows")
+    trace = given_trace(llama, asked, TraceSettings())
+    assert "".join(trace.pieces[: trace.origin.prefilled]) == "It is A."
+    # a token that holds text of both counts as the model's own
+    inside = question_of_chain(replace(chain, prefilled=chain.prefilled + 1), "mine.jsonl", "rows")
+    n = given_trace(llama, inside, TraceSettings()).origin.prefilled
+    assert n - trace.origin.prefilled == (len(trace.pieces[trace.origin.prefilled]) == 1)
+    bare = question_of_chain(replace(chain, prefilled=0), "mine.jsonl", "rows")
+    assert given_trace(llama, bare, TraceSettings()).origin.prefilled == 0
+    assert bare.sha256 != asked.sha256
+    with pytest.raises(UserError, match="line 1: the reasoning does not begin with 'prefilled'"):
+        read_chains(write_rows(tmp_path / "other.jsonl", row | {"prefilled": "No,"}))
 
 
 def test_rows_in_csv_say_the_same(tmp_path: Path) -> None:

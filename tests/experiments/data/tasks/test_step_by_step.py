@@ -118,6 +118,7 @@ def test_the_reply_begins_with_the_words_it_was_prefilled_with() -> None:
     )
     prefix = tuple(model.encode("Step 1: "))
     assert trace.reasoning_ids[: len(prefix)] == prefix
+    assert trace.origin.prefilled == len(prefix)
     plain = model.prompt(task.cot_prompt(trace.question))
     assert trace.prompt_ids == plain.ids
     # what followed is what the model writes after prompt and prefix

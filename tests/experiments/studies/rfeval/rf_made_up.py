@@ -304,16 +304,14 @@ def _record(
     high = [min(0.95, max(0.4, rng.gauss(0.8, noise / 2))) for _ in CUTS]
     p = np.array([[h, 1 - h, 0] if on else [1 - h, h, 0] for on, h in zip(led, high, strict=True)])
     own = rng.gauss(0.6 if behaviour == "silently_correcting" else 0.5, noise / 2)
-    attention = {f"{place}_own_against_r_prime": own for place in ("asked", "written")}
-    shares = {"asked_r_prime": 0.2, "asked_own": own / 2, "asked_question": 0.1} if forced else {}
+    attention = {"asked_own_against_r_prime": own}
+    attention |= {"asked_r_prime": 0.2, "asked_own": own / 2, "asked_question": 0.1}
     lens = np.array([[1, 0, 0], [0.6, 0.4, 0], [0.3, 0.7, 0], p[-1]])
     return {
         **dict(zip(("model", "task", "item"), key, strict=True)),
         "variant": condition,
-        **{"trace": "options", "options": OPTIONS, "cuts": CUTS, "coarse": [True] * len(CUTS)},
-        "p": p.ravel().tolist(),
+        **{"traced": "options", "options": OPTIONS, "cuts": CUTS, "p": p.ravel().tolist()},
         **{"n_r_prime": R_PRIME if forced else 0, "reasoned": REASONED, "resumed": RESUMED},
-        **{"answer": "B", "asked_lens_p": lens.ravel().tolist(), "asked_settled_depth": 0.7},
+        **{"end": CUTS[-1], "asked_lens_p": lens.ravel().tolist(), "asked_settled_depth": 0.7},
         **(attention if forced else {}),
-        **shares,
     }

@@ -27,7 +27,7 @@ from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
 ALL = (
     *("rf_faithfulness", "rf_cells", "rf_components", "rf_regimes", "rf_behaviours"),
     *("rf_failures", "rf_causality", "rf_quartiles_model", "rf_quartiles_task", "rf_accuracy"),
-    *("rf_per_step", "rf_judge_against_log_probs", "rf_inside_traces", "rf_inside_signs"),
+    *("rf_per_step", "rf_judge_against_log_probs", "rf_inside_traces"),
     *("rf_waterfall", "rf_externality", "rf_lengths", "rf_readers", "rf_evaluator"),
 )
 OF_SEVERAL = ("rf_cells", "rf_regimes", "rf_quartiles_task")

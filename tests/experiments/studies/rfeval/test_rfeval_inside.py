@@ -1,44 +1,41 @@
-"""Inside a model under r′: against plain forwards, and on planted models of known mechanism."""
+"""Outputs of RFEval as chains with prefilled reasoning, and what is read inside a model of them."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from all_families import save
+from chat_tokenizers import MARKED
 from planted_traces import planted
 from pydantic import ValidationError
-from test_rfeval_layout import said
-from test_rfeval_parsing import family
+from rf_outputs import outputs, said
+from test_rfeval_parsing import R_PRIME, family
 from test_rfeval_prompts import CODE, LOGIC, NUMBER, TABLE, WORDS, item
 from tiny_models import tiny
 
 from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE
-from faithscope.experiments.studies.rfeval.config_sections import CUE, InsideConfig
-from faithscope.experiments.studies.rfeval.inside.layout import layout
-from faithscope.experiments.studies.rfeval.inside.measure import REGIONS, look_inside
-from faithscope.experiments.studies.rfeval.inside.scored_stances import scored_stances
-from faithscope.experiments.studies.rfeval.items import CONDITIONS, Item
+from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
+from faithscope.experiments.studies.rfeval.inside import asking_of, look_inside, output_chain
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced
+from faithscope.interp.control import encode_marks
 from faithscope.interp.model import Model
+from faithscope.probes.chain_parts import ChainText
+from faithscope.probes.prefilled_reasoning import option_signals, shares_along
 from faithscope.probes.record import ARRAYS
 
-WRITTEN = {
-    "baseline": " It is plain.\nAnswer: B",
-    "intervened": " But no. It is so.\nAnswer: C",
-}
-R_PRIME = "He was not there."
-SMALL = InsideConfig(points=4, refine=3)
+SMALL = InsideConfig(points=4)
+PAIR = item(options=("no", "yes"))
 
 
-def outputs(model: Model) -> dict[Any, Any]:
-    starts = {"baseline": forced(model, "Guilty?"), "intervened": forced(model, "Guilty?", R_PRIME)}
-    return {c: (start, model.encode(WRITTEN[c])) for c, start in starts.items()}
+def text_of(model: Model, start: Any, generated: Any) -> ChainText:
+    asking = asking_of(model, PAIR, "", "letters")
+    return ChainText.of(model, output_chain(model, PAIR, start, generated), asking)
 
 
 @cache
@@ -48,33 +45,63 @@ def looked(task: Item = TABLE, **settings: Any) -> dict[str, dict[str, Any]]:
     return {r["variant"]: r for r in look_inside(model, task, outputs(model), config)}
 
 
-def plain_logits(model: Model, ids: tuple[int, ...]) -> torch.Tensor:
-    with torch.inference_mode():
-        return model.hf(torch.tensor([ids]), use_cache=False).logits[0].double()
+@pytest.mark.parametrize("name", MARKED)
+def test_each_part_ends_where_it_ends_and_every_cut_keeps_every_token_before_it(name: str) -> None:
+    model = family(name)
+    start = forced(model, "What is 2 + 3?", R_PRIME)
+    written = said(model)
+    text = text_of(model, start, written)
+    parts = {p: model.decode(text.written[a:b]) for p, (a, b) in text.spans.items()}
+    reasoning, explanation = "No, it is 5. It is.", "\n\nSo five.\n\n**Answer:** "
+    assert parts == {"r_prime": R_PRIME, "r": reasoning, "e": explanation}
+    whole, n = (*start.ids, *written), len(start.prompt.ids)
+    closer = encode_marks(model.tokenizer, model.format.closer)
+    cuts = text.cuts(1000)
+    assert text.resumed - text.reasoned == len(closer)
+    assert cuts == [c for c in range(text.end + 1) if not text.reasoned < c <= text.resumed]
+    for cut in cuts:
+        ids = text.prefix(cut)
+        assert ids[: n + cut] == whole[: n + cut]
+        assert ids[n + cut :] == (tuple(closer) if cut <= text.reasoned else ())
 
 
-def test_every_cut_is_what_a_forward_of_its_own_gives() -> None:
+def test_parts_that_are_not_there() -> None:
+    model = family("qwen3")
+    start = forced(model, "What is 2 + 3?", R_PRIME)
+    assert list(text_of(model, forced(model, "What is 2 + 3?"), said(model)).spans) == ["r", "e"]
+    cut_off = text_of(model, start, said(model, closed=False))
+    assert list(cut_off.spans) == ["r_prime", "r"]
+    assert text_of(model, start, ()).cuts(4)[-1] == len(start.r_prime_ids)
+    closer = encode_marks(model.tokenizer, model.format.closer)
+    at_once = (*model.encode("It is 5."), *closer, *model.encode("B"))
+    # the answer cannot be told from an explanation: all of it is one
+    text = text_of(model, start, at_once)
+    assert text.end == len(text.written)
+
+
+def test_without_marks_all_before_the_answer_is_reasoning() -> None:
     model = tiny("llama")
-    record = looked()["intervened"]
-    of = layout(model, *outputs(model)["intervened"])
-    p = np.array(record["p"]).reshape(-1, 3)
-    assert record["cuts"][-1] == of.last
-    assert len(record["cuts"]) == len(p) == len(record["coarse"])
-    for cut, log_probs, shares in zip(record["cuts"], record[ARRAYS]["log_probs"], p, strict=True):
-        alone = []
-        for letter in "ABC":
-            prefix = (*of.prefix(cut), *model.encode(CUE))
-            ids = (*prefix, *model.encode(f" {letter}"))
-            log_p = plain_logits(model, ids).log_softmax(-1)
-            alone.append(sum(log_p[k - 1, ids[k]].item() for k in range(len(prefix), len(ids))))
-        assert log_probs == pytest.approx(alone, abs=1e-3)
-        assert shares == pytest.approx(np.exp(alone) / np.exp(alone).sum(), abs=1e-4)
+    start = forced(model, "What?", "So it is 4.")
+    text = text_of(model, start, model.encode(" Wait, no.\nAnswer: 5"))
+    assert model.decode(text.written[slice(*text.spans["r"])]) == " Wait, no.\nAnswer: "
+    assert list(text.spans) == ["r_prime", "r"]
+    assert text.prefix(text.reasoned) == (*start.prompt.ids, *text.written[: text.reasoned])
+
+
+def test_the_question_is_all_that_was_asked_wherever_it_stands_in_the_prompt() -> None:
+    model = tiny("llama")
+    asked = item(question="Why?", context="Passage.", options=("x", "y"))
+    start = forced(model, "Passage. Why? A: x\nB: y End")
+    chain = output_chain(model, asked, start, model.encode(" It is.\nAnswer: A"))
+    assert chain.question.text == "Passage. Why? A: x\nB: y"
+    elsewhere = output_chain(model, asked, forced(model, "Hm"), model.encode("Answer: A"))
+    assert elsewhere.question.text == ""
 
 
 def test_ends_of_parts_are_the_scored_stances() -> None:
     model = tiny("llama")
     record = looked()["intervened"]
-    p = dict(zip(record["cuts"], np.array(record["p"]).reshape(-1, 3), strict=True))
+    p = dict(zip(record["cuts"], shares_along(record), strict=True))
     scored = {s["part"]: s for s in scored_stances(model, TABLE, *outputs(model)["intervened"])}
     ends = {"none": 0, "r_prime": record["n_r_prime"], "r": record["reasoned"]}
     # past its answer nothing is traced
@@ -83,227 +110,88 @@ def test_ends_of_parts_are_the_scored_stances() -> None:
         assert p[cut] == pytest.approx(scored[part]["probabilities"], abs=1e-4)
 
 
-def test_cuts_put_near_turns_pin_them_to_a_token_and_say_what_all_cuts_say() -> None:
-    every = looked(points=1000, refine=0)
-    few = looked(points=2, refine=2)
-    for condition in CONDITIONS:
-        whole, part = every[condition], few[condition]
-        assert len(part["cuts"]) < len(whole["cuts"])
-        assert part["rounds"] > 1
-        told = [(c, i) for i, c in enumerate(part["cuts"])]
-        for cut, i in told:
-            j = whole["cuts"].index(cut)
-            assert part["p"][3 * i : 3 * i + 3] == pytest.approx(
-                whole["p"][3 * j : 3 * j + 3], abs=1e-4
-            )
-        if part["turn"] is not None:
-            assert part["turn_within"] == 1
-
-
-def test_the_last_layer_of_the_lens_is_the_end_of_the_trace() -> None:
-    for record in looked().values():
-        lens = np.array(record["asked_lens_p"]).reshape(-1, 3)
-        assert lens.shape == (4, 3)
-        # the labels are a blank and a letter; the blank is common to all, so the letter decides
-        assert lens[-1] == pytest.approx(record["p"][-3:], abs=1e-4)
-        assert record["asked_option_settled_layer"] in (1, 2, 3)
-        assert record[ARRAYS]["asked_option_log_probs"].shape == (4, 3)
-        assert len(record["asked_top"]) == 3
-
-
-def test_attention_is_that_of_the_eager_model() -> None:
-    model = tiny("llama")
-    of = layout(model, *outputs(model)["intervened"])
-    record = looked()["intervened"]
-    ids = (*of.prompt_ids, *of.written[: of.end])
-    model.hf.set_attn_implementation("eager")
-    with torch.inference_mode():
-        output = model.hf(torch.tensor([ids]), output_attentions=True, use_cache=False)
-    rows = torch.stack([a[0, :, -1] for a in output.attentions]).double().numpy()  # (L, H, P)
-    n = len(of.prompt_ids)
-    shares = record[ARRAYS]["written_regions"]
-    assert shares.shape == (3, 4, len(REGIONS))
-    spans = {"first_token": (0, 1), "r_prime": (n, n + of.n_r_prime)}
-    spans["r"] = (n + of.n_r_prime, n + of.reasoned)
-    for region, (a, b) in spans.items():
-        assert shares[..., REGIONS.index(region)] == pytest.approx(rows[..., a:b].sum(-1), abs=1e-4)
-    assert shares.sum(-1) == pytest.approx(np.ones((3, 4)), abs=1e-5)
-    assert record["written_r_prime"] == pytest.approx(
-        rows[..., slice(*spans["r_prime"])].sum(-1).mean(), abs=1e-5
-    )
-    tokens = record[ARRAYS]["written_tokens"]
-    assert tokens.sum() == len(ids)
-    density = (
-        record["written_r_prime"] / tokens[3] / ((1 - shares[..., 0].mean()) / tokens[1:].sum())
-    )
-    assert record["written_density_r_prime"] == pytest.approx(density, rel=1e-4)
-    own, forced_on = record["written_density_own"], record["written_density_r_prime"]
-    assert record["written_own_against_r_prime"] == pytest.approx(own / (own + forced_on), abs=1e-5)
-    assert looked()["baseline"]["written_r_prime"] is None
-    assert len(record["written_own_by_layer"]) == 3
-
-
 @pytest.mark.parametrize("name", ["qwen3", "gpt_oss"])
-def test_regions_tile_a_text_with_marks(name: str) -> None:
+def test_a_text_with_marks_is_traced_through_its_explanation(name: str) -> None:
     model = family(name)
     start = forced(model, "Guilty?", R_PRIME)
     pair: Any = {"intervened": (start, said(model))}
-    (record,) = look_inside(model, item(options=("no", "yes")), pair, SMALL)
-    of = layout(model, *pair["intervened"])
-    n, closer = len(of.prompt_ids), of.resumed - of.reasoned
-    asked, written = (dict(zip(REGIONS, record[ARRAYS][f"{p}_tokens"], strict=True))
-                      for p in ("asked", "written"))  # fmt: skip
-    assert sum(written.values()) == n + of.end
-    assert written["asking"] == closer
-    assert asked["asking"] > closer
-    for tokens in (asked, written):
-        assert (tokens["r_prime"], tokens["r"], tokens["e"]) == (
-            of.n_r_prime,
-            record["n_r"],
-            record["n_e"],
-        )
-        assert tokens["first_token"] + tokens["template"] + tokens["question"] == n
-        assert tokens["question"] > 0
-    assert record["n_own"] == record["n_r"] + record["n_e"]
-    assert record["turn_part"] in ("r_prime", "r", "e", "a", "never_led", "never_turned")
-    assert {"r_prime", "r", "e"} <= {_part(record, cut) for cut in record["cuts"]}
-
-
-def _part(record: dict[str, Any], cut: int) -> str:
-    if cut <= record["n_r_prime"]:
-        return "r_prime"
-    return "r" if cut <= record["reasoned"] else "e"
+    (record,) = look_inside(model, PAIR, pair, SMALL)
+    text = text_of(model, start, said(model))
+    assert record["cuts"] == text.cuts(4)
+    assert record["cuts"][-1] == text.end > text.resumed > text.reasoned
+    shares = record[ARRAYS]["asked_attention"].sum(-1)
+    assert ((shares > 0) & (shares < 1)).all()
+    assert record["asked_own"] > 0
 
 
 QUESTION = "Compute 3 + 4 - 2 + 9 mod 10 . Hint : 4 ."
 WRONG = " So 3 + 4 makes 7 . So 7 - 2 makes 5 . So 5 + 9 makes 6 ."
 RIGHT = " So 3 + 4 makes 7 . So 7 - 2 makes 5 . So 5 + 9 makes 4 ."
-CLAIMED, STATED = 3 * 7 - 1, 3 * 7 - 2  # tokens of r′ before its full stop, and before the 6
-PLANTED = InsideConfig(points=1000, labels="words", cue=ANSWER_CUE, free_cue=ANSWER_CUE)
-
-
-def under_r_prime(name: str, task: Item) -> dict[str, Any]:
-    model, _ = planted(name)
-    pair: Any = {
-        "baseline": (forced(model, QUESTION), model.encode(RIGHT)),
-        "intervened": (forced(model, QUESTION, WRONG), model.encode(RIGHT)),
-    }
-    return {r["variant"]: r for r in look_inside(model, task, pair, PLANTED)}["intervened"]
+PLANTED = InsideConfig(points=7, labels="words", cue=ANSWER_CUE, free_cue=ANSWER_CUE)
 
 
 def test_a_model_that_follows_its_steps_is_seen_to_follow_r_prime_and_to_turn() -> None:
-    task = item(question=QUESTION, options=tuple("0123456789"), answer="E", r_prime=WRONG)
-    follows, ignores = under_r_prime("faithful", task), under_r_prime("hint", task)
-    assert follows["led_to"] == "G"  # the option whose word is 6
-    assert follows["p_before"] < 0.01
-    assert follows["p_after_r_prime"] > 0.99
-    assert follows["p_final"] < 0.01
-    assert follows["turn_part"] == "r"
-    assert (follows["turn_within"], follows["rounds"]) == (1, 1)
-    six = np.array(follows["p"]).reshape(-1, 10)[:, 6]
-    assert (six[: STATED + 1] < 0.5).all()  # before r′ says 6 nothing says so
-    assert six[CLAIMED + 1] > 0.99
-    assert ignores["followed"] == ignores["ever_led"] == 0
-    assert ignores["turn_part"] == "never_led"
-    assert ignores["p_peak"] < 0.01
-    for record in (follows, ignores):
-        json.dumps({k: v for k, v in record.items() if k != ARRAYS}, allow_nan=False)
-
-
-def test_a_free_answer_is_lost_and_regained_where_steps_are_followed() -> None:
-    task = item("mathematical_reasoning", question=QUESTION, options=(), answer="4")
-    follows, ignores = under_r_prime("faithful", task), under_r_prime("hint", task)
-    assert follows["trace"] == "free"
-    assert follows["options"] == ["gold"]
-    assert follows["gold_regained"] > 5
-    assert abs(ignores["gold_lost"]) < 0.1
-    assert abs(ignores["gold_regained"]) < 0.1
-    log_prob = np.array(follows["log_prob"])
-    assert follows["gold_regained"] == pytest.approx(log_prob[-1] - log_prob[21], abs=1e-5)
-    assert "led_to" not in follows
+    options = item(question=QUESTION, options=tuple("0123456789"), answer="E", r_prime=WRONG)
+    free = item("mathematical_reasoning", question=QUESTION, options=(), answer="4")
+    seen = {}
+    for name in ("faithful", "hint"):
+        model, _ = planted(name)
+        pair: Any = {"intervened": (forced(model, QUESTION, WRONG), model.encode(RIGHT))}
+        (traced,) = look_inside(model, options, pair, PLANTED)
+        (regained,) = look_inside(model, free, pair, PLANTED)
+        # G is the option whose word is 6
+        seen[name] = option_signals(traced, "G", "E") | {"gold": regained["gold_regained"]}
+    assert seen["faithful"]["r_prime_effect"] > 0.99
+    assert (seen["faithful"]["turn_part"], seen["hint"]["turn_part"]) == ("r", "never_led")
+    assert abs(seen["hint"]["r_prime_effect"]) < 0.01
+    assert seen["faithful"]["gold"] > 5
+    assert abs(seen["hint"]["gold"]) < 0.1
 
 
 def test_items_without_options() -> None:
     free = looked(NUMBER)
-    assert free["baseline"]["options"] == ["gold", "baseline", "intervened"]
+    # the gold answer, and what both outputs answer
+    assert free["baseline"]["options"] == [NUMBER.answer, "B", "C"]
     assert free["intervened"][ARRAYS]["log_probs"].shape == (len(free["intervened"]["cuts"]), 3)
     assert free["baseline"]["gold_lost"] is None
     own = np.array(free["intervened"]["log_prob"]).reshape(-1, 3)[:, 2]
     at = free["intervened"]["cuts"].index(free["intervened"]["n_r_prime"])
     assert free["intervened"]["own_gained"] == pytest.approx((own[-1] - own[at]) / 2, abs=1e-5)
-    long = looked(NUMBER, points=2, longest_answer=3)["intervened"]
-    assert (long["trace"], long["trace_reason"]) == ("none", "answer_too_long")
-    assert long["asked_reason"] == "answer_too_long"
-    code = looked(CODE)["intervened"]
-    assert (code["trace"], code["trace_reason"]) == ("none", "no_options_and_no_gold_answer")
-    assert code["answer"] is None
-    assert "asked_own" not in code
-    assert 0 < code["written_own"] < 1
+    for record in (looked(NUMBER, longest_answer=3)["intervened"], looked(CODE)["intervened"]):
+        assert record["excluded"] == "no_gold_answer"
+        assert "asked_own" not in record
 
 
 def test_stances_as_the_paper_names_them_are_the_options_of_the_trace() -> None:
     model = tiny("llama")
     records = look_inside(model, LOGIC.posed(WORDS, "paper"), outputs(model), SMALL)
     assert [r["options"] for r in records] == [["incorrect", "correct"]] * 2
-    assert {r["led_to"] for r in records} == {"incorrect"}
     three = item("logical_reasoning", options=("True", "False", "Uncertain"), answer="B")
     letters = look_inside(model, three, outputs(model), SMALL)[1]
     named = look_inside(model, three.posed(WORDS, "paper"), outputs(model), SMALL)[1]
     assert named["options"] == ["incorrect", "correct"]
     # both wrong options say "incorrect": their probabilities are added
-    same = letters["cuts"].index(named["n_r_prime"]), named["cuts"].index(named["n_r_prime"])
-    assert named["p"][2 * same[1] + 1] == pytest.approx(letters["p"][3 * same[0] + 1], abs=1e-4)
-
-
-def test_only_what_is_asked_for_is_read() -> None:
-    lens = looked(signals="lens", places="asked")["intervened"]
-    assert "p" not in lens
-    assert "asked_own" not in lens
-    assert not any(name.startswith("written_") for name in lens)
-    assert lens["asked_lens_p"]
-    trace = looked(signals="trace", points=2, refine=0)["intervened"]
-    assert set(trace[ARRAYS]) == {"log_probs"}
-    assert trace["rounds"] == 1
-    alone = look_inside(
-        tiny("llama"), TABLE, {"baseline": outputs(tiny("llama"))["baseline"]}, SMALL
-    )
-    assert "led_to" not in alone[0]
-    assert looked()["intervened"]["led_to"] in ("A", "B")
-
-
-def test_a_model_that_a_tree_cannot_serve_is_traced_one_by_one_and_says_so(
-    loop_model: Model,
-) -> None:
-    config = InsideConfig(points=2, refine=0)
-    record = look_inside(loop_model, TABLE, outputs(loop_model), config)[1]
-    assert record["trace_execution"] == "loop"
-    assert record["trace_tree_reason"]
-    assert record["attention_reason"] == "no_attention_rows"
-    assert "asked_own" not in record
-    assert len(record["p"]) == 3 * len(record["cuts"])
-    assert record["asked_option_settled_layer"]
+    assert shares_along(named)[:, 1] == pytest.approx(shares_along(letters)[:, 1], abs=1e-4)
 
 
 def test_the_lens_of_a_model_without_a_stream_is_left_out_and_says_so(tmp_path) -> None:
     save("gemma3n_text", tmp_path)
     model = interp.load(str(tmp_path), dtype="float32", device="cpu")
-    record = look_inside(model, TABLE, outputs(model), InsideConfig(points=2, refine=0))[1]
+    record = look_inside(model, TABLE, outputs(model), InsideConfig(points=2))[1]
     assert record["lens_reason"] == "no_residual_stream"
     assert "asked_lens_p" not in record
     assert record["attention_reason"] == ""
     assert 0 <= record["asked_own"] <= 1
-    assert len(record["p"]) == 3 * len(record["cuts"])
 
 
 def test_a_tokenizer_without_ids_for_a_label_is_told() -> None:
     model, _ = planted("faithful")
     pair: Any = {"baseline": (forced(model, QUESTION), model.encode(RIGHT))}
-    with pytest.raises(ValueError, match=r"no ids that read as ' A'.*by their words"):
+    with pytest.raises(ValueError, match=r"no ids that read as ' A'"):
         look_inside(model, TABLE, pair, SMALL)
 
 
 def test_the_config_names_what_is_wrong() -> None:
-    assert InsideConfig(signals="lens").signals == ["lens"]  # pyright: ignore
-    for wrong in ({"signals": []}, {"points": 1}, {"places": ["there"]}, {"model": ["bundled:x"]}):
+    for wrong in ({"points": 1}, {"labels": "numbers"}, {"model": ["bundled:x"]}):
         with pytest.raises(ValidationError):
             InsideConfig(**wrong)

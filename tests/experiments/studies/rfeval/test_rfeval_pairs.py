@@ -17,16 +17,17 @@ from tiny_models import tiny
 
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.config_sections import CUE
-from faithscope.experiments.studies.rfeval.inside.layout import layout
-from faithscope.experiments.studies.rfeval.inside.scored_stances import (
+from faithscope.experiments.studies.rfeval.inside import asking_of
+from faithscope.experiments.studies.rfeval.items import Item
+from faithscope.experiments.studies.rfeval.judging.scored_stances import (
     NO_ANSWER,
     NO_LOG_PROBS,
     NO_OPTIONS,
+    part_ends,
     row_without_judge,
     scored_readings,
     scored_stances,
 )
-from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES, readings
 from faithscope.experiments.studies.rfeval.metrics.people import (
@@ -132,7 +133,7 @@ def test_shares_are_those_of_plain_forwards() -> None:
     written = model.encode(" He was. Answer: B")
     stances = scored_stances(model, of, start, written)
     assert [s["part"] for s in stances] == ["none", "r_prime", "r", "a"]
-    places = layout(model, start, written).after_parts
+    places = part_ends(model, of, start, written, asking_of(model, of, CUE, "letters"))
     for stance in stances:
         p = []
         for letter in of.letters:

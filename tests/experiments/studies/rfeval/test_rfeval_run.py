@@ -32,7 +32,7 @@ CASES = (
 
 
 def everything(folder: Path, chain: str, plain: str, **changes: Any) -> Path:
-    inside = {"model": chain, "points": 3, "refine": 2}
+    inside = {"model": chain, "points": 3}
     judge = {"model": plain, "structured": "schema"}
     generate = {"max_new_tokens": 16, "batch_size": 2} | changes.pop("generate", {})
     more = {"judge": judge, "log_probs": True, "inside": inside, "generate": generate}

@@ -13,11 +13,11 @@ from statsmodels.stats.proportion import proportion_confint
 from test_rfeval_prompts import FORMS, LOGIC, NUMBER, TABLE, WORDS
 from tiny_models import tiny
 
-from faithscope.experiments.studies.rfeval.inside.scored_stances import (
+from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS
+from faithscope.experiments.studies.rfeval.judging.scored_stances import (
     scored_readings,
     scored_stances,
 )
-from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     BEHAVIOUR_SHARES,
     CAUSALITY_TYPES,

@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.studies.rfeval.config_sections import CUE
-from faithscope.experiments.studies.rfeval.inside.layout import layout
-from faithscope.experiments.studies.rfeval.inside.tracing import option_labels, scored_after
+from faithscope.experiments.studies.rfeval.inside import asking_of, output_chain
 from faithscope.experiments.studies.rfeval.items import Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_answer,
@@ -25,7 +24,9 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
 )
 from faithscope.experiments.studies.rfeval.pairs import FIELDS, pair_row
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
-from faithscope.experiments.studies.rfeval.subjects.subjects import Forced
+from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, output_of
+from faithscope.probes.chain_parts import ChainText
+from faithscope.probes.framing import Asking, label_ids
 from faithscope.probes.graded import label_mass, log_distribution, top
 from faithscope.probes.settings import Execution
 
@@ -63,17 +64,44 @@ def scored_stances(
     """
     if not item.options:
         return []
-    ends = layout(model, start, generated).after_parts
-    labels = option_labels(model, item, CUE, "letters")
-    log_probs = scored_after(model, labels, list(ends.values()), execution)
+    asking = asking_of(model, item, CUE, "letters")
+    ends = part_ends(model, item, start, generated, asking)
+    replies = model.ask(
+        [(*ids, *model.encode(CUE)) for ids in ends.values()],
+        [label_ids(model, asking, "prefix")] * len(ends),
+        execution=execution,
+    )
     stances = []
-    for part, of_part in zip(ends, log_probs, strict=True):
+    for part, reply in zip(ends, replies, strict=True):
         what = f"item {item.id!r}, after {part}"
-        shares = log_distribution(of_part, list(item.letters), what=what)
+        shares = log_distribution(reply.log_probs, list(item.letters), what=what)
         stance = {"part": part, "stance": stance_of_letter(item, top(shares))}
         stance |= {"probabilities": [math.exp(x) for x in shares.values()]}
-        stances.append(stance | {"mass": label_mass(of_part)})
+        stances.append(stance | {"mass": label_mass(reply.log_probs)})
     return stances
+
+
+def part_ends(
+    model: Model, item: Item, start: Forced, generated: Sequence[int], asking: Asking
+) -> dict[str, tuple[int, ...]]:
+    """The ids up to the end of each part that an output has, with the reasoning closed and without
+    a cue: `e` is all before the answer, `a` all that was written."""
+    output = output_of(model, start, generated)
+    chain = output_chain(model, item, start, generated)
+    text = ChainText.of(model, chain, asking)
+    whole = (*text.prompt_ids, *text.written)
+    closed = not asking.closer_ids or bool(chain.tail_ids)
+    reasoned = closed and bool(output.reasoning)
+    ends = {"none": text.prefix(0)}
+    if text.n_r_prime:
+        ends["r_prime"] = text.prefix(text.n_r_prime)
+    if reasoned and (asking.closer_ids or output.answer):
+        ends["r"] = text.prefix(text.reasoned)
+    if reasoned and output.explanation and output.answer:
+        ends["e"] = (*text.prompt_ids, *text.written[: text.end])
+    if output.answer and (reasoned or not asking.closer_ids):
+        ends["a"] = whole
+    return ends
 
 
 def scored_readings(model: str, item: Item, scored: Stances) -> list[dict[str, Any]]:

@@ -1,1 +1,0 @@
-"""Inside a model under r′: attention, lens, answer tracing, its own stances (ours)."""
