@@ -31,7 +31,7 @@ MAY_IMPORT = {
 """Package -> packages that it may import: nothing imports experiments or the package above all, and
 the two at the bottom do not know each other."""
 
-ROOMS = ("config", "data", "engine", "analysis", "studies", "cli")
+ROOMS = ("config", "data", "engine", "analysis", "studies", "cli", "extras")
 """Rooms of `experiments` in order; each may import those before it."""
 ABOVE_ALL = {"__init__"}
 """Files of `experiments` that stand above its rooms; the others stand below them."""

@@ -135,9 +135,9 @@ def check_same(
                 break
     if mixed:
         n = len(mixed)
-        items = f"1 item of {model} was" if n == 1 else f"{n} items of {model} were"
+        begun_items = f"1 item of {model} was" if n == 1 else f"{n} items of {model} were"
         raise StoreError(
-            f"{run_dir}: {items} begun otherwise (first: "
+            f"{run_dir}: {begun_items} begun otherwise (first: "
             f"{mixed[0].item!r} of task {mixed[0].task!r}; {differing}), and the numbers of an "
             "item are held against each other; go on as they were begun, or mix them all the same "
             "with --mixed, or use another name (--set name=…)"

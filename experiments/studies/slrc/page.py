@@ -282,8 +282,8 @@ def _is_there(topic: Topic, results: Results, figures: Mapping[str, Picture]) ->
         return "models" in figures
     if topic in OF_SLRC and "slrc" not in results.probes:
         return False
-    made = (t.name in results.tables or ("table", t.name) in results.failed for t in topic.tables)
-    return any(made)
+    failed = results.failed.reasons
+    return any(t.name in results.tables or ("table", t.name) in failed for t in topic.tables)
 
 
 def _traces(results: Results, measured: bool) -> Section:
