@@ -85,6 +85,8 @@ class PrefilledReasoningSettings(Settings):
 @probe(
     "answer, attention and layers of a model that goes on from prefilled reasoning",
     words=("cue", "labels"),
+    reads_labels=True,
+    papers=("rfeval",),
     calls=lambda size, s: 2 + 2 * min(s.points, size.reasoning // 2),
     branches=lambda size, s: Branches(
         ends=1 + 2 * min(s.points, size.reasoning // 2), repeated=False

@@ -43,7 +43,7 @@ def new(
         Path | None, typer.Option(metavar="DIR", help="Folder of its files; by default NAME.")
     ] = None,
 ) -> int:
-    """Write a probe, a task, a study, a reader of chains or a judge's form of your own that runs.
+    """Write a probe, task, study, reader or form of your own that runs.
 
     The files are a small Python package with a test. Once it is installed (pip install -e DIR),
     every command knows the name. The files are printed.

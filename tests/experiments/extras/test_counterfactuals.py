@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rf_data import SHARED
 from rf_items import item
 from run_files import write_rows
-from test_rfeval_data import SHARED
 
 from faithscope.experiments.analysis.statistics.raters import fleiss_kappa, krippendorff_alpha
 from faithscope.experiments.extras.counterfactuals.construction import (

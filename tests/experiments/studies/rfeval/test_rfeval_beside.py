@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rf_data import SHARED
 from rf_frames import tables_of
 from rf_published import INCLUDED, ITEMS, RF, TASK_NAMES, cells, grid
 from test_rfeval_benchmark import frame_of, items_of, reviews_of_the_paper
@@ -35,7 +36,6 @@ from faithscope.experiments.studies.rfeval.published import MODELS, PAPER, SOURC
 from faithscope.experiments.studies.rfeval.published_rows import JUDGE, one_source
 from faithscope.experiments.studies.rfeval.subjects.model_files import model_files
 
-SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "rfeval"
 SHIPPED_FILES = Path(__file__).parents[4] / "configs" / "models"
 CELLS = read_cells(PAPER.cells)
 FATES = {

@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from rf_data import row, write
 from rf_frames import drawn, models_of, tables_of
 from run_files import write_yaml
-from test_rfeval_data import row, write
 from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.results import results

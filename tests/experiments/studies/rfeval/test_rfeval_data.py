@@ -7,26 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_files import write_rows
+from rf_data import SHARED, row, write
 
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, TestCase
 from faithscope.interp.errors import UserError
-
-SHARED = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "rfeval"
-
-
-def row(task: str = "legal_decision", **changes: Any) -> dict[str, Any]:
-    return {
-        "task": task,
-        "id": "1",
-        "question": "Who is right?",
-        "options": ["the buyer", "the seller"],
-        "answer": "B: the seller",
-        "content": {"source": "mmlu_professional_law"},
-        "r_prime": "The buyer paid first.",
-        "explanation": "Payment is not decisive.",
-    } | changes
 
 
 def code(**content: Any) -> dict[str, Any]:
@@ -36,13 +21,6 @@ def code(**content: Any) -> dict[str, Any]:
         answer=None,
         content={"source": "livecodebench_v6"} | content,
     )
-
-
-def write(path: Path, *rows: dict[str, Any]) -> Path:
-    write_rows(path, *rows)
-    if path.suffix == ".json":
-        path.write_text(json.dumps(rows), "utf-8")
-    return path
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from bad_input import refused
 from fault_server import KEY, fails
+from rf_data import SHARED
 from rf_runs import POSITIONS, Case, Said, Servers, config
-from test_rfeval_data import SHARED
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.index import Index
