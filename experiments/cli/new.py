@@ -43,9 +43,9 @@ def new(
         Path | None, typer.Option(metavar="DIR", help="Folder of its files; by default NAME.")
     ] = None,
 ) -> int:
-    """Write a probe, task, study, reader or form of your own that runs.
+    """Write a probe, task, study, reader or form of your own.
 
-    The files are a small Python package with a test. Once it is installed (pip install -e DIR),
+    The files are a small Python package that runs, with a test. Once it is installed (pip install -e DIR),
     every command knows the name. The files are printed.
     """
     if kind not in KINDS:
