@@ -45,8 +45,8 @@ def new(
 ) -> int:
     """Write a probe, task, study, reader or form of your own.
 
-    The files are a small Python package that runs, with a test. Once it is installed (pip install -e DIR),
-    every command knows the name. The files are printed.
+    The files are a small Python package that runs, with a test. Once it is installed (pip install
+    -e DIR), every command knows the name. The files are printed.
     """
     if kind not in KINDS:
         known = did_you_mean(kind, KINDS) or f"; known: {', '.join(KINDS)}"
