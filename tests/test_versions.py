@@ -28,9 +28,9 @@ from tiny_models import DEVICE, tiny
 from faithscope.experiments.data import answers, choices
 from faithscope.experiments.studies.rfeval import units as rfeval
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
-from faithscope.experiments.studies.rfeval.inside import look_inside
 from faithscope.experiments.studies.rfeval.judging.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.subjects import parsing
+from faithscope.experiments.studies.rfeval.subjects.inside import look_inside
 from faithscope.interventions import Trace
 from faithscope.interventions.segment import SEGMENTATION, segment
 from faithscope.probes import PROBES

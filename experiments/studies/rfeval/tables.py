@@ -86,7 +86,7 @@ def frames_of(
     Args:
         observed: some of `OBSERVED`; what was not run may be missing, or be an empty frame.
             Without `steps_left`, all pairs were to be judged step by step.
-        looked_inside: records of `inside.look_inside`, one for each output.
+        looked_inside: records of `subjects.inside.look_inside`, one for each output.
         paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
         threshold: the Δ that parts low from high (`metrics.texts.BY_EXTERNALITY`).
     """

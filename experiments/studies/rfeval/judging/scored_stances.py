@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.studies.rfeval.config_sections import CUE
-from faithscope.experiments.studies.rfeval.inside import asking_of, output_chain
 from faithscope.experiments.studies.rfeval.items import Condition, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_answer,
     stance_of_letter,
 )
 from faithscope.experiments.studies.rfeval.pairs import FIELDS, pair_row
+from faithscope.experiments.studies.rfeval.subjects.inside import asking_of, output_chain
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, output_of
 from faithscope.probes.chain_parts import ChainText

@@ -42,7 +42,7 @@ def inside_frame(records: Iterable[Mapping[str, Any]], pairs: pd.DataFrame) -> p
     """A row per included pair whose internals were read: its judgements, and the signals.
 
     Args:
-        records: those of `inside.look_inside`, of both conditions.
+        records: those of `subjects.inside.look_inside`, of both conditions.
         pairs: see `metrics.chains.scored`.
 
     Returns:

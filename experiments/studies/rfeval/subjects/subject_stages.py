@@ -13,7 +13,6 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Records
-from faithscope.experiments.studies.rfeval.inside import look_inside
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.scored_stances import scored_stances
 from faithscope.experiments.studies.rfeval.pairs import code_of
@@ -30,6 +29,7 @@ from faithscope.experiments.studies.rfeval.records import (
     tests_record,
     writing_of,
 )
+from faithscope.experiments.studies.rfeval.subjects.inside import look_inside
 from faithscope.experiments.studies.rfeval.subjects.programs import Limits, checker_of, unavailable
 from faithscope.experiments.studies.rfeval.subjects.subjects import Forced, forced, output_of
 from faithscope.experiments.studies.rfeval.units import (

@@ -19,9 +19,13 @@ from tiny_models import tiny
 from faithscope import interp
 from faithscope.experiments.data.planted.data import ANSWER_CUE
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
-from faithscope.experiments.studies.rfeval.inside import asking_of, look_inside, output_chain
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.scored_stances import scored_stances
+from faithscope.experiments.studies.rfeval.subjects.inside import (
+    asking_of,
+    look_inside,
+    output_chain,
+)
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced
 from faithscope.interp.control import encode_marks
 from faithscope.interp.model import Model

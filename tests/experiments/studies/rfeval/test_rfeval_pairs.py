@@ -17,7 +17,6 @@ from tiny_models import tiny
 
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.config_sections import CUE
-from faithscope.experiments.studies.rfeval.inside import asking_of
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.scored_stances import (
     NO_ANSWER,
@@ -42,6 +41,7 @@ from faithscope.experiments.studies.rfeval.pairs import (
     output_ask,
     pair_row,
 )
+from faithscope.experiments.studies.rfeval.subjects.inside import asking_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced
 from faithscope.experiments.studies.rfeval.words import log_probs_sentences
