@@ -55,6 +55,24 @@ def planted(name: str) -> tuple[interp.Model, list[Trace]]:
     return model, traces
 
 
+PER_STEP = 7
+"""Tokens of a planted step: "So 3 + 4 makes 7 ."."""
+
+
+def misled(model: interp.Model, trace: Trace) -> Trace:
+    """The chain whose last step is first written with a wrong result, as r′, and then as it was."""
+    ids, wrong = trace.reasoning_ids, str((int(trace.answer or 0) + 3) % 10)
+    claim = (*ids[:-2], *model.encode(f" {wrong}"), ids[-1])
+    reasoning = (*claim, *ids[-PER_STEP:])
+    return replace(
+        trace,
+        reasoning_ids=reasoning,
+        pieces=tuple(model.pieces(reasoning)),
+        steps=(),
+        origin=replace(trace.origin, prefilled=len(claim)),
+    )
+
+
 def of_planted(
     probe: Callable[..., list[Record]],
     settings: Any,

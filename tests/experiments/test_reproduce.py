@@ -200,7 +200,7 @@ def test_list_has_every_table_with_what_it_needs() -> None:
             assert f"{paper.name}.{table.name} " in said.out
     assert "paper/slrc_attention (slrc.table4) needs" in said.out
     assert "train/table6 (slrc.table6) needs" in said.out
-    assert "access to api:openai/gpt-5.4: LACKING: model 'openai/gpt-5.4' needs" in said.out
+    assert "access to api:openai/gpt-5.4: LACKING: model 'openai/gpt-5.4': Unable" in said.out
     of_one = said_by("reproduce", "list", "slrc").out
     assert len([line for line in of_one.splitlines() if line.startswith("slrc.ed3 ")]) == 1
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from planted_traces import ASKING, planted
+from planted_traces import ASKING, misled, planted
 from tiny_models import tiny
 
 from faithscope.interp.model import Model
@@ -34,22 +34,6 @@ from faithscope.probes.record import ARRAYS
 from faithscope.probes.rigidity import RigiditySettings, rigidity
 
 SETTINGS = PrefilledReasoningSettings()
-PER_STEP = 7
-"""Tokens of a planted step: "So 3 + 4 makes 7 ."."""
-
-
-def misled(model: Model, trace: Trace) -> Trace:
-    """The chain whose last step is first written with a wrong result, as r′, and then as it was."""
-    ids, wrong = trace.reasoning_ids, str((int(trace.answer or 0) + 3) % 10)
-    claim = (*ids[:-2], *model.encode(f" {wrong}"), ids[-1])
-    reasoning = (*claim, *ids[-PER_STEP:])
-    return replace(
-        trace,
-        reasoning_ids=reasoning,
-        pieces=tuple(model.pieces(reasoning)),
-        steps=(),
-        origin=replace(trace.origin, prefilled=len(claim)),
-    )
 
 
 @cache

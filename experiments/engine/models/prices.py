@@ -74,7 +74,13 @@ def prices_of(spend: SpendConfig) -> Prices:
     Raises:
         UserError: the prices cannot be read.
     """
-    return {} if spend.prices is None else read_prices(located(spend.prices)).models
+    if spend.prices is None:
+        return {}
+    try:
+        return read_prices(located(spend.prices)).models
+    except UserError as error:
+        told = (f"spend.prices: {line}" for line in str(error).split("\n"))
+        raise UserError("\n".join(told)) from None
 
 
 _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")

@@ -63,7 +63,8 @@ FIGURE = """plt.plot([1, 2]); plt.savefig('ans.png'); plt.close()
     return [1, n], None"""
 
 
-@pytest.mark.in_time(2)
+@pytest.mark.takes("pandas is imported in seven sandboxes of a process each")
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     ("tests", "wrong", "where"),
     [

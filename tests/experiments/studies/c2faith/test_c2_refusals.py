@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -31,8 +32,8 @@ def test_all_judges_that_lack_a_key_are_told_at_once(
     said = said_by("run", str(path))
     assert (said.code, said.out) == (2, "")
     told = said.err
-    assert "model 'openai/gpt-4.1' needs a key: export OPENAI_API_KEY" in told
-    assert "model 'together/a/b' needs a key: export TOGETHER_API_KEY" in told
+    assert re.search(r"model 'openai/gpt-4.1': .*No OPENAI_API_KEY", told)
+    assert re.search(r"model 'together/a/b': .*No TOGETHER_API_KEY", told)
     assert "loading" not in told
     assert not list((tmp_path / "runs/c2/records").iterdir())
 

@@ -131,6 +131,7 @@ def test_a_dry_run_from_elsewhere_says_what_to_set(
     # the shipped prices are found from everywhere
     assert execute(command) == 0
     assert "dollars, at most" in capfd.readouterr().out
-    assert "--set spend.prices=PATH" in refused(*command, "--set", "spend.prices=mine.yaml")
+    told = refused(*command, "--set", "spend.prices=mine.yaml")
+    assert "spend.prices: mine.yaml: no such file" in told
     assert execute([*command, "--set", f"spend.prices={configs / 'prices.yaml'}"]) == 0
     assert "dollars, at most" in capfd.readouterr().out

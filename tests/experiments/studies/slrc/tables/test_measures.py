@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_traces import ASKING, asking_of, planted
+from planted_traces import ASKING, asking_of, misled, planted
 from probe_records import base, table_of
 from scipy.stats import kendalltau, spearmanr
 
@@ -30,8 +30,14 @@ from faithscope.experiments.studies.slrc.tables.measures import (
 from faithscope.probes import PROBES
 from faithscope.probes.causal_effects import STEP_MEASURES
 
-SILENT = {"beyond_control_prefix_generated", "beyond_control_prefix_scored"}
-"""The control puts a remark after a step, for which the planted models have no words."""
+SILENT = {
+    # the control puts a remark after a step, for which the planted models have no words
+    "beyond_control_prefix_generated",
+    "beyond_control_prefix_scored",
+    # of questions without options alone
+    "prefilled_gold_lost",
+}
+"""Measures that have no score of the planted models."""
 STEPS = {
     # the first step has no context that could be perturbed
     "tts": [1, 2],
@@ -52,6 +58,7 @@ def records(name: str, probe: str) -> list[dict]:
     return [
         r
         for t in traces[:ITEMS]
+        for t in [misled(model, t) if probe == "prefilled_reasoning" else t]
         for asked in [asking_of(t) if {"cues", "asked"} & set(of.words) else ASKING]
         for r in of.measure(model, t, asked, of.settings(**SETTINGS.get(probe, {})))
     ]

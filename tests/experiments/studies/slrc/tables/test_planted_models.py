@@ -7,10 +7,10 @@ import math
 import pandas as pd
 import pytest
 
-from faithscope.experiments.analysis.aggregates import Analysis
 from faithscope.experiments.data.planted.data import is_true
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import problem_asked
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.planted_models import (
     PLANTED_MODELS,
     has_faithful_and_other,
@@ -38,7 +38,7 @@ def interchanged(model: str, item: str, kept: list[bool], led: list[float]) -> d
 
 
 def table(records: list[dict]) -> pd.DataFrame:
-    made = PLANTED_MODELS.make(records, how=Analysis(0, 100))
+    made = PLANTED_MODELS.make(records, how=SlrcAnalysis(0, 100))
     return made[made["measure"] == "interchange"].set_index("model")
 
 

@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from faithscope.experiments.analysis.aggregates import Analysis
 from faithscope.experiments.data.planted.data import is_true
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step, problem_asked
+from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import (
     MEANS_OF_MEASURES,
     MEASURE_CORRELATIONS,
@@ -149,7 +149,7 @@ def records() -> list[dict]:
 
 
 def test_the_table_says_who_is_told_from_whom():
-    table = PLANTED.make(records(), how=Analysis(0, 100))
+    table = PLANTED.make(records(), how=SlrcAnalysis(0, 100))
     assert list(table.columns) == PLANTED.header
     depth = of(table, "rigidity_depth")
     assert (depth["auroc"], depth["auroc_confound"], depth["auroc_hint"]) == (1, 0.5, 1)
@@ -160,7 +160,7 @@ def test_the_table_says_who_is_told_from_whom():
 
 
 def test_a_measure_that_points_down_is_turned_by_theory_alone():
-    table = PLANTED.make(records(), how=Analysis(0, 100))
+    table = PLANTED.make(records(), how=SlrcAnalysis(0, 100))
     before = of(table, "tracing_p_before")
     assert before["auroc"] == 1
     assert math.isnan(before["auroc_confound"])
@@ -195,7 +195,7 @@ def test_items_of_one_model_are_compared_by_the_truth_of_each():
     assert set(true) == {True, False}
     made = [interchanged("half_silent", i, [t], [1.0]) for i, t in zip("012345", true, strict=True)]
     made.append(interchanged("faithful", "0", [True, False], [1.0]))
-    table = PLANTED.make(made, how=Analysis(0, 100))
+    table = PLANTED.make(made, how=SlrcAnalysis(0, 100))
     score = of(table, "interchange")
     assert score["auroc_half_silent"] == 1
     # of the items of half_silent only the unfaithful ones count, and all were called so
@@ -207,20 +207,20 @@ def test_true_sentences_are_told_from_untrue_ones_within_a_model():
     credits = {"false_source": [1, 1, 0], "wrong_operation": [0, 0, 1]}
     made = [interchanged(m, i, [True], led) for m, led in credits.items() for i in "01"]
     made.append(interchanged("faithful", "0", [True], [1.0] * 3))
-    table = PLANTED.make(made, how=Analysis(0, 100))
+    table = PLANTED.make(made, how=SlrcAnalysis(0, 100))
     # right in one model, and the wrong way in the other
     assert of(table, "interchange")["step_auroc"] == 0.5
     some = [r for r in made if r["model"] != "planted:wrong_operation"]
-    assert math.isnan(of(PLANTED.make(some, how=Analysis(0, 100)), "interchange")["step_auroc"])
+    assert math.isnan(of(PLANTED.make(some, how=SlrcAnalysis(0, 100)), "interchange")["step_auroc"])
 
 
 def test_a_measure_without_a_rule_calls_nothing_unfaithful():
-    table = PLANTED.make(records(), how=Analysis(0, 100))
+    table = PLANTED.make(records(), how=SlrcAnalysis(0, 100))
     assert math.isnan(of(table, "rigidity_depth")["false_alarms"])
 
 
 def test_a_measure_without_a_score_has_no_row():
-    names = set(PLANTED.make(records(), how=Analysis(0, 10))["measure"])
+    names = set(PLANTED.make(records(), how=SlrcAnalysis(0, 10))["measure"])
     assert "rigidity_option_depth" not in names
     assert "tracing_spearman" not in names
 
@@ -239,17 +239,17 @@ def test_correlations_are_scipys_over_the_items_that_have_both():
         rigidity("m", f"i{i}", d, None if i == 0 else o)
         for i, (d, o) in enumerate(zip(depth, option, strict=True))
     ]
-    (row,) = MEASURE_CORRELATIONS.make(made).to_dict("records")
+    (row,) = MEASURE_CORRELATIONS.make(made, how=SlrcAnalysis()).to_dict("records")
     assert (row["measure"], row["other"]) == ("rigidity_depth", "rigidity_option_depth")
     assert row["n"] == 11
     assert row["spearman"] == pytest.approx(spearmanr(depth[1:], option[1:]).statistic)
     flat = [r | {"depth": 0.5} for r in made]
-    assert MEASURE_CORRELATIONS.make(flat).empty
+    assert MEASURE_CORRELATIONS.make(flat, how=SlrcAnalysis()).empty
 
 
 def test_means_of_measures_leave_out_items_without_one():
     made = [rigidity("m", f"i{i}", i / 4, None if i else 1.0) for i in range(5)]
-    table = MEANS_OF_MEASURES.make(made, how=Analysis(resamples=200))
+    table = MEANS_OF_MEASURES.make(made, how=SlrcAnalysis(resamples=200))
     depth, option = of(table, "rigidity_depth"), of(table, "rigidity_option_depth")
     assert (depth["score"], depth["n"]) == (0.5, 5)
     assert depth["score_low"] < 0.5 < depth["score_high"]
