@@ -18,6 +18,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(folder, *written(folder))
 
 
+@pytest.mark.takes("a suite of tests of its own is run in another process")
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_package_passes_the_tests_that_come_with_it(here: Path, kind: str) -> None:
