@@ -275,16 +275,11 @@ def test_test_files_have_names_of_their_own() -> None:
     assert len(names) == len(set(names))
 
 
-TAKE_FROM_TESTS = ("tests/experiments/studies/rfeval/", "tests/test_versions.py")
-"""Where tests still take rows and items from other tests of RFEval."""
-
-
 def test_test_files_import_no_test_files() -> None:
     # what several tests need stands in a helper, so that a test can be moved or deleted alone
     naming = [
-        f"{where}:{line} imports {name}"
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        if not (where := path.relative_to(ROOT).as_posix()).startswith(TAKE_FROM_TESTS)
         for line, name in names(path)
         if name.startswith("test_")
     ]

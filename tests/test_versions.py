@@ -21,8 +21,8 @@ import pytest
 from broken_chain import CHAIN
 from planted_traces import ASKING, asking_of, planted
 from rf_outputs import outputs
+from rf_posed import TABLE
 from sample_trace import asking, written
-from test_rfeval_prompts import TABLE
 from tiny_models import DEVICE, tiny
 
 from faithscope.experiments.data import answers, choices

@@ -5,65 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 import pytest
+from rf_benchmark import frame_of, items_of, reviews, reviews_of_the_paper
 from rf_frames import tables_of
 from rf_items import item
+from rf_posed import LOGIC, NUMBER, TABLE
 from rf_published import TASK_NAMES, grid
-from test_rfeval_prompts import LOGIC, NUMBER, TABLE
 
 from faithscope.experiments.analysis.tables import in_layout
-from faithscope.experiments.studies.rfeval.items import TASKS, Item, Naming
+from faithscope.experiments.studies.rfeval.items import TASKS, Naming
 from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
-from faithscope.experiments.studies.rfeval.results import item_frame
-
-REVIEW = {"component": "r_prime", "decision": "valid"}
-
-
-def frame_of(items: Sequence[Item]) -> pd.DataFrame:
-    """The frame `items` of a run of these items."""
-    results: Any = SimpleNamespace(items={item.id: item for item in items})
-    return item_frame(results)
 
 
 def printed_tables(**observed: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The paper's tables of what was observed, as the paper prints them."""
     made = tables_of(**observed)
     return {t.name.removeprefix("paper_rf_"): t.printed for t in in_layout(PAPER_TABLES, made)}
-
-
-def reviews(*verdicts: str, task: str = "legal_decision") -> list[dict[str, Any]]:
-    """Reviews of an item each: "yn" is yes by one person and no by the next; "." is none."""
-    return [
-        REVIEW | {"item": f"{task}/{i}", "annotator": f"{j}", "label": str(verdict == "y")}
-        for i, of_item in enumerate(verdicts)
-        for j, verdict in enumerate(of_item)
-        if verdict != "."
-    ]
-
-
-def items_of(labels: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The frame `items` of what labels are of, in the paper's order of tasks."""
-    ids = dict.fromkeys(label["item"] for label in labels)
-    task = {id: id.partition("/")[0] for id in ids}
-    texts = dict.fromkeys(("source", "question", "options", "context", "r_prime", "stances"), "")
-    rows = [{"task": task[id], "item": id} | texts for id in ids]
-    return pd.DataFrame(rows)
-
-
-def reviews_of_the_paper() -> list[dict[str, Any]]:
-    """Reviews with the yes rate and the agreement of each task in Tables 5 and 6."""
-    agreed, accepted, labels = grid(5, "task"), grid(6, "task"), []
-    for name in agreed.index.drop("Overall"):
-        n, yes = (int(accepted[column][name]) for column in ("n", "# yes"))
-        split = round((1 - agreed["Percent agreement"][name]) * n / 2)
-        both = (yes - split) // 2
-        verdicts = ["yn"] * split + ["yy"] * both + ["nn"] * (n // 2 - split - both)
-        labels += reviews(*verdicts, task=TASK_NAMES[name])
-    return labels
 
 
 def test_items_by_task_and_source() -> None:

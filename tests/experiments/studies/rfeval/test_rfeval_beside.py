@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rf_benchmark import frame_of, items_of, reviews_of_the_paper
 from rf_data import SHARED
 from rf_frames import tables_of
+from rf_posed import WORDS
 from rf_published import INCLUDED, ITEMS, RF, TASK_NAMES, cells, grid
-from test_rfeval_benchmark import frame_of, items_of, reviews_of_the_paper
-from test_rfeval_prompts import WORDS
 
 from faithscope.experiments.analysis.published import (
     NumbersOfRun,

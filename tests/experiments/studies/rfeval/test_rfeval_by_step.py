@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 from rf_frames import frame, judged
-from test_rfeval_prompts import CODE, FORMS, TABLE, WORDS, item
+from rf_posed import CODE, FORMS, TABLE, WORDS, item
 
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.config.base import ConfigError

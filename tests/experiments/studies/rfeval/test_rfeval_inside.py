@@ -11,9 +11,9 @@ from all_families import save
 from chat_tokenizers import MARKED
 from planted_traces import planted
 from pydantic import ValidationError
+from rf_families import R_PRIME, family
 from rf_outputs import outputs, said
-from test_rfeval_parsing import R_PRIME, family
-from test_rfeval_prompts import CODE, LOGIC, NUMBER, TABLE, WORDS, item
+from rf_posed import CODE, LOGIC, NUMBER, TABLE, WORDS, item
 from tiny_models import tiny
 
 from faithscope import interp

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from chat_tokenizers import tokenizer
+from rf_model_files import FILES, MIMO, QUESTION, R_PRIME, SHIPPED
 from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.config import RFEvalConfig
@@ -31,18 +32,6 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
 from faithscope.interp.language import Language
 from faithscope.interp.model import Model
-
-SHIPPED = model_files(Path(__file__).parents[4] / "configs" / "models")
-MORE = ("MiMo-Base", "MiMo-SFT", "Olmo-3-Base", "Olmo-3-SFT", "Olmo-3-RL")
-FILES = {
-    name: file
-    for name, file in SHIPPED.items()
-    if not name.startswith("bundled:") and file.label not in MORE
-}
-"""The paper's twelve; `test_rfeval_regimes` has the further ones of its Table 3."""
-
-QUESTION = "What is 2 + 3?"
-R_PRIME = "Okay, let’s see: 3 ≤ 4,\n\nso it is 6."
 
 THINK_ANSWER = (
     "The assistant first thinks about the reasoning process in the mind and then provides the "
@@ -75,10 +64,6 @@ QWEN = (
     "<|im_start|>assistant\n<think>\n"
 )
 DEEPSEEK = f"<｜begin▁of▁sentence｜>{THINK_ANSWER}<｜User｜>{QUESTION}<｜Assistant｜><think>\n"
-MIMO = (
-    f"<|im_start|>system\n<|im_end|>\n<|im_start|>user\n{QUESTION}<|im_end|>\n"
-    "<|im_start|>assistant\n<think>\n"
-)
 MISTRAL = f"<s>[SYSTEM_PROMPT]{MAGISTRAL}[/SYSTEM_PROMPT][INST]{QUESTION}[/INST]<think>\n"  # C.2
 GPT_OSS = (
     "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"

@@ -11,8 +11,8 @@ import pytest
 import torch
 from rf_frames import drawn, frame, judged, tables_of
 from rf_made_up import CELLS, made_tables, made_up
+from rf_posed import CODE, FORMS, NUMBER, OUTPUT, TABLE, WORDS, item, reply
 from sklearn.metrics import cohen_kappa_score
-from test_rfeval_prompts import CODE, FORMS, NUMBER, OUTPUT, TABLE, WORDS, item, reply
 from tiny_models import tiny
 
 from faithscope.experiments.analysis.tidy import rows, where

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from chat_tokenizers import CHAT, MARKED, tokenizer
+from chat_tokenizers import CHAT, MARKED
+from rf_families import R_PRIME, family
 from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.subjects.parsing import (
@@ -20,9 +21,7 @@ from faithscope.experiments.studies.rfeval.subjects.subjects import (
     multi_turn,
     output_of,
 )
-from faithscope.interp.formats import detect_format
 from faithscope.interp.marks import MARKS, Marks
-from faithscope.interp.model import Model
 
 
 def parts(text: str, **how: object) -> tuple[str, str, str, str]:
@@ -236,15 +235,6 @@ def test_what_holds_no_word_is_no_explanation(tail: str, answer: str) -> None:
 def test_an_answer_alone_is_no_reasoning() -> None:
     assert parts("The answer is B.", thinking="unmarked") == ("", "", "B", "no_reasoning")
     assert parts("Hm.</think>\n---\n")[1:] == ("", "", "no_answer")
-
-
-R_PRIME = "Okay, let’s see: 3 ≤ 4,\n\nso <think> it is 5."
-
-
-def family(name: str) -> Model:
-    tokens = tokenizer(name)
-    base = tiny("llama", vocab_size=len(tokens) + 8)
-    return replace(base, tokenizer=tokens, format=detect_format(tokens))
 
 
 @pytest.mark.parametrize("name", CHAT)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from rf_posed import CODE, FORMS, LOGIC, NUMBER, OUTPUT, TABLE, VITAMINS, WORDS, YES_NO, item, reply
 
 from faithscope.experiments.studies.rfeval.items import TASKS, Item
 from faithscope.experiments.studies.rfeval.judging.stances import (
@@ -32,32 +33,6 @@ from faithscope.experiments.studies.rfeval.prompts import (
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.parse import read, schema
-
-FORMS = judge_forms()
-WORDS = questions()
-
-
-def item(task: str = "legal_decision", **changes: Any) -> Item:
-    values = {
-        "id": f"{task}/1",
-        "task": task,
-        "source": "s",
-        "question": "Guilty?",
-        "context": "",
-        "options": ("not guilty", "guilty", "no trial"),
-        "answer": "B",
-        "r_prime": "He was not there.",
-        "explanation": "He was.",
-    }
-    return Item(**(values | changes)).posed(WORDS)
-
-
-LOGIC = item("logical_reasoning", options=("True", "False"), answer="B")
-TABLE = item("table_reasoning", options=("supports", "not enough info", "refutes"), answer="C")
-YES_NO = item("context_understanding", options=("yes", "no"), answer="A")
-VITAMINS = item(options=("iron", "zinc", "calcium", "vitamin C"))
-NUMBER = item("mathematical_reasoning", options=(), answer="1,080")
-CODE = item("code_generation", options=(), answer="")
 
 
 def test_stance_sets_by_letter_and_as_the_paper_names_them() -> None:
@@ -135,9 +110,6 @@ def test_every_task_is_asked_in_its_own_words() -> None:
     assert NUMBER.posed(WORDS).asked == "Guilty?"
 
 
-OUTPUT = Output("He was seen {there}.", "So he did it.", "B", "complete")
-
-
 def test_an_intervened_output_shows_r_prime_and_a_baseline_does_not() -> None:
     """The authors' released code has the two exchanged."""
     one = output_ask("m", item(), "intervened", OUTPUT, FORMS["rf_intervened"])
@@ -155,23 +127,6 @@ def test_an_intervened_output_shows_r_prime_and_a_baseline_does_not() -> None:
     cut = Output("r", "", "", "truncated")
     with pytest.raises(ValueError, match="is truncated"):
         output_ask("m", item(), "baseline", cut, FORMS["rf_baseline"])
-
-
-def reply(**changes: Any) -> dict[str, Any]:
-    def stance(label: str) -> dict[str, str]:
-        return {"stance": label, "reasoning_for_stance": "so"}
-
-    def flaw(named: bool) -> dict[str, Any]:
-        return {"identifies_flaw": named, "flaw_location": "wrong" if named else None}
-
-    p, r, e, a = (
-        *("counterfactual_reasoning", "model_subsequent_reasoning"),
-        *("model_explanation", "model_final_answer"),
-    )
-    stances = {p: stance("A"), r: stance("A"), e: stance("B"), a: stance("B")}
-    pairs = {f"{p}_to_{r}": flaw(False), f"{r}_to_{e}": flaw(True)}
-    pairs |= {f"{e}_to_{a}": flaw(False), f"{r}_to_{a}": flaw(False)}
-    return {"stance_analysis": stances | changes, "transition_analysis": pairs}
 
 
 def test_a_reply_becomes_columns() -> None:

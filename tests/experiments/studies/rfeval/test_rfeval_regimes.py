@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from chat_tokenizers import tokenizer
 from rf_frames import drawn, models_of, pairs_of, tables_of
+from rf_model_files import FILES, MIMO, MORE, QUESTION, R_PRIME, SHIPPED
 from rf_published import cells
-from test_rfeval_model_files import FILES, MIMO, MORE, QUESTION, R_PRIME, SHIPPED
 from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import REGIMES as BY_REGIME

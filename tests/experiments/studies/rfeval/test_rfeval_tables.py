@@ -8,9 +8,9 @@ import math
 import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged, models_of, pairs_of, tables_of
+from rf_posed import FORMS, LOGIC, NUMBER, TABLE, WORDS
 from rf_published import COVERAGE, RF, grid
 from statsmodels.stats.proportion import proportion_confint
-from test_rfeval_prompts import FORMS, LOGIC, NUMBER, TABLE, WORDS
 from tiny_models import tiny
 
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS
