@@ -14,18 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
-from faithscope.experiments.analysis.cells import Cell, Count, Lines, Number, Numbers
+from faithscope.experiments.analysis.cells import Lines, Mask, Values, every_row
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Place, Record, Records, by_probe, once, place_of
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
+from faithscope.experiments.analysis.statistics.stats import (
+    NOTHING,
+    Estimate,
+    weighted_share,
+    wilson,
+)
 from faithscope.experiments.analysis.tables import Group, Groups, Table
-from faithscope.experiments.analysis.tidy import columns, mean
+from faithscope.experiments.analysis.tidy import columns, count, keep, mean, numbers
+from faithscope.experiments.analysis.tidy import columns as interval_columns
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.record import mean_of_steps
 
@@ -38,6 +45,107 @@ Score = Callable[[Record], Any]
 Fields = Mapping[Column, str | Score] | Sequence[Column]
 """Column -> name of a field of the records, or a function of the record; the value is None where a
 record has none. A sequence of columns means the fields of the same names."""
+
+
+class _OneColumn:
+    """A cell that fills one column, declared by the cell's own name, label, meaning and unit."""
+
+    name: str
+    label: str
+    meaning: str
+    unit: str = ""
+    has_interval: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        column = Column(self.name, self.label, self.meaning, self.unit, self.has_interval)
+        return (column,)
+
+
+@dataclass(frozen=True)
+class Count(_OneColumn):
+    """Cell: number of rows that a mask selects."""
+
+    name: str
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
+
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        return {self.name: count(self.among(rows))}
+
+
+@dataclass(frozen=True)
+class Share(_OneColumn):
+    """Cell: share of the selected rows whose value is 1, with its Wilson interval.
+
+    An unknown value (NaN) counts as not 1. Where that is wrong, let the mask `among` leave such
+    rows out (`rows_known`).
+    """
+
+    has_interval = True
+    name: str
+    values: Values
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
+    weights: Callable[[Any], np.ndarray | None] | None = None
+    """Function that maps the rows to a weight for each of `values`, or to None if all count alike.
+    The interval is then that of as many values of one weight as tell as much
+    (`stats.weighted_share`)."""
+
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        chosen = selected(self.among, rows)
+        values = values_of(chosen, self.values)
+        weights = self.weights(chosen) if self.weights else None
+        if weights is None:
+            return interval_columns(self.name, wilson(count(values == 1), len(values)))
+        return interval_columns(self.name, weighted_share(values == 1, weights))
+
+
+@dataclass(frozen=True)
+class Number(_OneColumn):
+    """Cell: one number or text, without an interval, that a function computes from a group."""
+
+    name: str
+    compute: Callable[[Any], Any]
+    label: str = ""
+    meaning: str = ""
+    unit: str = ""
+
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        return {self.name: self.compute(rows)}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Cell: several columns that one function computes from the rows of a group."""
+
+    columns: tuple[Column, ...]
+    compute: Callable[[Any, Any], Mapping[str, Any]]
+    """Maps the rows of a group and the bootstrap settings to column name -> number; columns that
+    it does not return stay empty."""
+
+    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
+        return self.compute(rows, how)
+
+
+def values_of(rows: Any, values: Values) -> np.ndarray:
+    """The values of rows of a frame, or of records, as an array of floats; NaN where unknown."""
+    if not isinstance(values, str):
+        return np.asarray(values(rows), dtype=float)
+    if isinstance(rows, pd.DataFrame):
+        return numbers(rows[values])
+    return np.array([record[values] for record in rows], dtype=float)
+
+
+def selected(mask: Mask, rows: Any) -> Any:
+    """The rows that a mask selects. Records, which are no frame, support no mask but
+    `every_row`."""
+    return rows if mask is every_row else keep(rows, mask(rows))
+
+
+Cell = Any
 
 
 @dataclass(frozen=True)
@@ -98,9 +206,9 @@ def curve_table(
         where = at(same[0])
         parts = [cell.of(same, analysis) for cell in cells]
         lines = [[x] * len(where) if isinstance(x, Mapping) else x for x in parts]
-        for point, *numbers in zip(where, *lines, strict=True):
+        for point, *of_point in zip(where, *lines, strict=True):
             named = {p.name: x for p, x in zip(points, point, strict=True)}
-            yield named | {name: x for part in numbers for name, x in part.items()}
+            yield named | {name: x for part in of_point for name, x in part.items()}
 
     lines = Lines((*points, *(c for cell in cells for c in cell.columns)), compute)
     return Table(name, RECORDS, groups, lines=[lines], **look)

@@ -3,16 +3,18 @@
     Count("n_included", INCLUDED, "pairs that count", "Complete, judged, in contrast.")
     Share("rf", "rf", INCLUDED, "RF", "Share of the pairs that count with RF = 1.")
 
-A `Cell` maps the rows of one group to the numbers of one row of a table: here a count, and a share
+A `Cell` computes its numbers for all groups of rows of a table at once: here a count, and a share
 with the ends of its interval. `Lines` yield several rows per group. `analysis.tables` makes tables
 of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -24,10 +26,10 @@ from faithscope.experiments.analysis.statistics.against_label import (
     against_label,
     drawn_together,
 )
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
-from faithscope.experiments.analysis.statistics.stats import weighted_share, wilson
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means_of_groups
+from faithscope.experiments.analysis.statistics.stats import FEWEST, over, wilson, wilson_bounds
 from faithscope.experiments.analysis.tidy import columns as interval_columns
-from faithscope.experiments.analysis.tidy import columns_of, count, keep, numbers
+from faithscope.experiments.analysis.tidy import columns_of, count, keep, numbers, with_interval
 
 Mask = Callable[[Any], Any]
 """Frame -> (rows,) whether each row takes part."""
@@ -70,24 +72,62 @@ def all_of(*masks: Mask) -> Mask:
     return lambda frame: np.all([mask(frame) for mask in masks], axis=0)
 
 
+@dataclass(frozen=True)
+class Groups:
+    """The rows of a table's frame, and the group that each of them belongs to."""
+
+    frame: pd.DataFrame
+    codes: np.ndarray
+    """(rows,) number of each row's group, from 0."""
+    n: int
+    """Number of groups, which are the rows of the table; some may have no row of the frame."""
+    how: Bootstrap
+    """Bootstrap settings, for cells with a bootstrap interval."""
+
+    def among(self, mask: Mask) -> Groups:
+        """The same groups with only the rows that a mask selects."""
+        if mask is every_row:
+            return self
+        chosen = np.asarray(mask(self.frame), dtype=bool)
+        return Groups(keep(self.frame, chosen), self.codes[chosen], self.n, self.how)
+
+    @cached_property
+    def rows(self) -> list[np.ndarray]:
+        """The places of each group's rows in the frame."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.searchsorted(self.codes[order], np.arange(1, self.n))
+        return np.split(order, ends)[: self.n]
+
+    @cached_property
+    def parts(self) -> list[pd.DataFrame]:
+        """The rows of each group as a frame."""
+        return [self.frame.iloc[rows] for rows in self.rows]
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """(groups,) sums of values, one per row of the frame."""
+        return np.bincount(self.codes, weights=values, minlength=self.n)
+
+
 class Cell(Protocol):
-    """One or several columns of a table, with the computation of their numbers for one group."""
+    """One or several columns of a table, with the computation of their numbers."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The declared columns, in the order of the header."""
         ...
 
-    def of(self, rows: Any, how: Any) -> Mapping[str, Any]:
-        """Name in the CSV header -> number, computed from the rows of one group.
+    def over(self, groups: Groups) -> Mapping[str, Sequence[Any] | np.ndarray]:
+        """Name in the CSV header -> one number per group, for all groups of a table at once.
 
-        A column with an interval gives three numbers: `<name>`, `<name>_low`, `<name>_high`.
-
-        Args:
-            rows: the rows of the frame, or the records, of the group.
-            how: the bootstrap settings (`Bootstrap`), for cells with a bootstrap interval.
+        A column with an interval gives three: `<name>`, `<name>_low`, `<name>_high`.
         """
         ...
+
+
+def one_row(cells: Iterable[Cell], rows: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
+    """The numbers of several cells for all rows of a frame together."""
+    groups = Groups(rows, np.zeros(len(rows), dtype=int), 1, how)
+    return {name: x for cell in cells for name, (x,) in cell.over(groups).items()}
 
 
 class _OneColumn:
@@ -114,8 +154,9 @@ class Count(_OneColumn):
     label: str = ""
     meaning: str = ""
 
-    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
-        return {self.name: count(self.among(rows))}
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = np.asarray(self.among(groups.frame), dtype=bool)
+        return {self.name: np.bincount(groups.codes[chosen], minlength=groups.n)}
 
 
 @dataclass(frozen=True)
@@ -132,18 +173,22 @@ class Share(_OneColumn):
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
-    weights: Callable[[Any], np.ndarray | None] | None = None
-    """Function that maps the rows to a weight for each of `values`, or to None if all count alike.
-    The interval is then that of as many values of one weight as tell as much
-    (`stats.weighted_share`)."""
+    weights: str = ""
+    """Column with the weight of each row; "" counts all alike. Where the weights of a group differ,
+    its interval is that of as many rows of one weight as tell as much: the effective sample size
+    of Kish (1965)."""
 
-    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
-        chosen = selected(self.among, rows)
-        values = values_of(chosen, self.values)
-        weights = self.weights(chosen) if self.weights else None
-        if weights is None:
-            return interval_columns(self.name, wilson(count(values == 1), len(values)))
-        return interval_columns(self.name, weighted_share(values == 1, weights))
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = groups.among(self.among)
+        ones = values_of(chosen.frame, self.values) == 1
+        n = np.bincount(chosen.codes, minlength=groups.n)
+        above, below, effective = chosen.sums(ones), n, n
+        if self.weights:
+            weights = numbers(chosen.frame[self.weights])
+            above, below = chosen.sums(ones * weights), chosen.sums(weights)
+            effective = over(below**2, chosen.sums(weights**2))
+        value = over(above, below)
+        return with_bounds(self.name, value, *wilson_bounds(value, effective), n)
 
 
 @dataclass(frozen=True)
@@ -161,10 +206,19 @@ class Mean(_OneColumn):
     unit: str = ""
     statistic: str = "mean"
     """Name of a method of `pandas.Series`: mean, median, std, min, max or sum."""
+    weights: str = ""
+    """Column with the weight of each row in a mean; "" counts all alike."""
 
-    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
-        values = pd.Series(values_of(keep(rows, self.among(rows)), self.values))
-        return {self.name: getattr(values, self.statistic)()}
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = groups.among(self.among)
+        values = values_of(chosen.frame, self.values)
+        if self.weights:
+            weights = np.where(np.isnan(values), 0, numbers(chosen.frame[self.weights]))
+            above = chosen.sums(np.where(np.isnan(values), 0, values) * weights)
+            return {self.name: over(above, chosen.sums(weights))}
+        of_groups = pd.Series(values).groupby(chosen.codes).agg(self.statistic)
+        nothing = 0.0 if self.statistic == "sum" else np.nan
+        return {self.name: of_groups.reindex(range(groups.n), fill_value=nothing).to_numpy()}
 
 
 @dataclass(frozen=True)
@@ -183,11 +237,12 @@ class Boot(_OneColumn):
     meaning: str = ""
     unit: str = ""
 
-    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
-        chosen = keep(rows, self.among(rows))
-        values = {self.name: values_of(chosen, self.values)}
-        estimates = means(chosen[self.cluster].to_numpy(), values, how=how)
-        return interval_columns(self.name, estimates[self.name])
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = groups.among(self.among)
+        values = values_of(chosen.frame, self.values)
+        clusters = chosen.frame[self.cluster].to_numpy()
+        means = means_of_groups(values, clusters, chosen.codes, groups.n, groups.how)
+        return with_bounds(self.name, *means)
 
 
 _WORDS = (
@@ -227,27 +282,28 @@ class AgainstLabel:
     totals: Totals = drawn_together
     """Bootstrap totals that intervals are computed from (`statistics.against_label`)."""
 
-    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
-        label = values_of(rows, self.label)
-        chosen = self.among(rows) & ~np.isnan(label)
-        said = {
-            name: None if values is None else values_of(rows, values)[chosen]
-            for name, values in (("score", self.score), ("flag", self.flag))
-        }
-        statistics = {c: self.named.get(c.name, c.name) for c in self.columns}
-        estimates = against_label(
-            statistics.values(),
-            label[chosen] == 1,
-            rows[self.cluster].to_numpy()[chosen],
-            how,
-            strata=None if self.strata is None else rows[self.strata].to_numpy()[chosen],
-            totals=self.totals,
-            **said,
-        )
-        numbers_of_row: dict[str, Any] = {}
-        for column, statistic in statistics.items():
-            numbers_of_row |= columns_of({column.name: estimates[statistic]})
-        return {name: numbers_of_row[name] for c in self.columns for name in c.names}
+    def over(self, groups: Groups) -> Mapping[str, list[Any]]:
+        label = values_of(groups.frame, self.label)
+        chosen = groups.among(lambda frame: self.among(frame) & ~np.isnan(label))
+        label = values_of(chosen.frame, self.label) == 1
+        clusters = chosen.frame[self.cluster].to_numpy()
+        strata = None if self.strata is None else chosen.frame[self.strata].to_numpy()
+        told = {"score": self.score, "flag": self.flag}
+        told = {k: values_of(chosen.frame, v) for k, v in told.items() if v is not None}
+        statistics = {c.name: self.named.get(c.name, c.name) for c in self.columns}
+        lines = []
+        for rows in chosen.rows:
+            estimates = against_label(
+                statistics.values(),
+                label[rows],
+                clusters[rows],
+                groups.how,
+                strata=None if strata is None else strata[rows],
+                totals=self.totals,
+                **{name: values[rows] for name, values in told.items()},
+            )
+            lines.append(columns_of({name: estimates[s] for name, s in statistics.items()}))
+        return {name: [line[name] for line in lines] for c in self.columns for name in c.names}
 
 
 @dataclass(frozen=True)
@@ -257,9 +313,9 @@ class Kept:
 
     columns: tuple[Column, ...]
 
-    def of(self, rows: pd.DataFrame, how: Bootstrap) -> Mapping[str, Any]:
-        first = rows.iloc[0]
-        return {name: first[name] for column in self.columns for name in column.names}
+    def over(self, groups: Groups) -> Mapping[str, list[Any]]:
+        first = groups.frame.iloc[[rows[0] for rows in groups.rows]]
+        return {name: first[name].tolist() for column in self.columns for name in column.names}
 
 
 @dataclass(frozen=True)
@@ -272,8 +328,8 @@ class Number(_OneColumn):
     meaning: str = ""
     unit: str = ""
 
-    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
-        return {self.name: self.compute(rows)}
+    def over(self, groups: Groups) -> Mapping[str, list[Any]]:
+        return {self.name: [self.compute(rows) for rows in groups.parts]}
 
 
 @dataclass(frozen=True)
@@ -285,8 +341,10 @@ class Numbers:
     """Maps the rows of a group and the bootstrap settings to column name -> number; columns that
     it does not return stay empty."""
 
-    def of(self, rows: Any, how: Bootstrap) -> Mapping[str, Any]:
-        return self.compute(rows, how)
+    def over(self, groups: Groups) -> Mapping[str, list[Any]]:
+        lines = [self.compute(rows, groups.how) for rows in groups.parts]
+        names = dict.fromkeys(name for line in lines for name in line)
+        return {name: [line.get(name, math.nan) for line in lines] for name in names}
 
 
 @dataclass(frozen=True)
@@ -348,16 +406,22 @@ LEVELS = (
 """Columns of the lines that `levels` makes."""
 
 
-def values_of(rows: Any, values: Values) -> np.ndarray:
-    """The values of rows of a frame, or of records, as an array of floats; NaN where unknown."""
-    if not isinstance(values, str):
-        return np.asarray(values(rows), dtype=float)
-    if isinstance(rows, pd.DataFrame):
+def values_of(rows: pd.DataFrame, values: Values) -> np.ndarray:
+    """The values of the rows of a frame as an array of floats; NaN where unknown."""
+    if isinstance(values, str):
         return numbers(rows[values])
-    return np.array([record[values] for record in rows], dtype=float)
+    return np.asarray(values(rows), dtype=float)
 
 
-def selected(mask: Mask, rows: Any) -> Any:
-    """The rows that a mask selects. Records, which are no frame, support no mask but
-    `every_row`."""
+def with_bounds(
+    name: str, value: np.ndarray, low: np.ndarray, high: np.ndarray, n: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Columns of an estimate per group, named as in `tidy.with_interval`; the bounds are NaN where
+    it counts fewer than `stats.FEWEST` outcomes."""
+    bounds = (np.where(n >= FEWEST, bound, np.nan) for bound in (low, high))
+    return dict(zip(with_interval(name), (value, *bounds), strict=True))
+
+
+def selected(mask: Mask, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a frame that a mask selects."""
     return rows if mask is every_row else keep(rows, mask(rows))

@@ -16,8 +16,8 @@ or both. Its columns are the three keys, `n_included`, and `rf` with the ends of
 
 A column is declared where its number is computed: the header of the CSV file, the headings and
 tooltips of the page, Markdown, LaTeX and `docs/columns.md` are made from the declaration. A `Cell`
-maps the rows of one group to the numbers of one row of the table; `Lines` yield several rows per
-group. `make_tables` makes a study's tables in order, so a table may be made of one before it.
+computes its numbers for all groups at once; `Lines` yield several rows per group. `make_tables`
+makes a study's tables in order, so a table may be made of one before it.
 """
 
 from __future__ import annotations
@@ -27,22 +27,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import (
-    Cell,
-    Kept,
-    Lines,
-    Mask,
-    every_row,
-    selected,
-)
+from faithscope.experiments.analysis.cells import Cell, Kept, Lines, Mask, every_row, selected
+from faithscope.experiments.analysis.cells import Groups as RowGroups
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
 from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tidy import groups
+from faithscope.experiments.analysis.tidy import groups, rows
 
 OVERALL = "overall"
 """Value of a pooled column in the rows that pool all its values."""
@@ -145,12 +140,12 @@ class Table:
         if self.prepare is None and len(sources) != 1:
             raise ValueError(f"table {self.name!r} is made of one frame, not of {len(sources)}")
         whole = self.prepare(*sources) if self.prepare else sources[0]
-        rows: list[Mapping[str, Any]] = []
+        made: list[Mapping[str, Any]] = []
         if len(whole):
-            rows = list(self._rows(selected(self.among, whole), how))
-        if lost := {name for row in rows for name in row} - set(self.header):
+            made = list(self._rows(selected(self.among, whole), how))
+        if lost := {name for row in made for name in row} - set(self.header):
             raise ValueError(f"table {self.name!r} declares no column {min(lost)!r}")
-        return pd.DataFrame(rows, columns=self.header).astype(dict(self.dtypes))
+        return pd.DataFrame(made, columns=self.header).astype(dict(self.dtypes))
 
     def filled(self, rows: Iterable[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
         """The given rows as a frame with the declared header.
@@ -163,18 +158,43 @@ class Table:
 
     def _rows(self, source: Any, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
         for part in _apart(source, self.apart):
+            if not isinstance(part, pd.DataFrame):
+                yield from self._rows_of_records(part, how)
+                continue
             if self.cells or not self.lines:
-                for key, rows in self._groups(part):
-                    numbers_of_row = (cell.of(rows, how) for cell in self.cells)
-                    yield key | {name: x for row in numbers_of_row for name, x in row.items()}
+                keys, groups = self._groups(part, every_row, how)
+                columns = {name: x for cell in self.cells for name, x in cell.over(groups).items()}
+                numbers = [x.tolist() if isinstance(x, np.ndarray) else x for x in columns.values()]
+                for key, *row in zip(keys, *numbers, strict=True):
+                    yield key | dict(zip(columns, row, strict=True))
             for lines in self.lines:
-                for key, rows in self._groups(selected(lines.among, part)):
-                    yield from (key | dict(line) for line in lines.compute(rows, how))
+                keys, groups = self._groups(part, lines.among, how)
+                for key, of_key in zip(keys, groups.parts, strict=True):
+                    yield from (key | dict(line) for line in lines.compute(of_key, how))
 
-    def _groups(self, source: Any) -> Iterable[Group]:
-        if isinstance(self.by, Groups):
-            return self.by.of(source)
-        return groups(pooled(source, *self.pool), self.keys) if self.by else [({}, source)]
+    def _rows_of_records(self, part: Any, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
+        of = self.by.of if isinstance(self.by, Groups) else lambda records: [({}, records)]
+        cells: Any = self.cells
+        if cells:
+            for key, same in of(part):
+                numbers_of_row = (cell.of(same, how) for cell in cells)
+                yield key | {name: x for row in numbers_of_row for name, x in row.items()}
+        for lines in self.lines:
+            for key, same in of(part):
+                yield from (key | dict(line) for line in lines.compute(same, how))
+
+    def _groups(
+        self, frame: pd.DataFrame, among: Mask, how: Bootstrap
+    ) -> tuple[list[dict[str, Any]], RowGroups]:
+        """The keys of each group, in the order of the frame, and the rows of the groups."""
+        chosen = pooled(selected(among, frame), *self.pool)
+        names = list(self.keys)
+        if not names:
+            return [{}], RowGroups(chosen, np.zeros(len(chosen), dtype=int), 1, how)
+        by = chosen.groupby(names, sort=False, dropna=False, observed=True)
+        codes = by.ngroup().to_numpy()
+        first = np.unique(codes, return_index=True)[1]
+        return rows(chosen[names].iloc[first]), RowGroups(chosen, codes, by.ngroups, how)
 
 
 def _no_rows(frame: Any, how: Any) -> Iterable[Mapping[str, Any]]:

@@ -114,6 +114,49 @@ def means(
     return ratios(clusters, summed, minus=minus, how=how)
 
 
+def means_of_groups(
+    values: Float[np.ndarray, " rows"],
+    clusters: Clusters,
+    codes: np.ndarray,
+    groups: int,
+    how: Bootstrap,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """`means` of every group of rows: value, ends of the interval, and number of known values, each
+    (groups,).
+
+    Groups of equally many clusters share their draws, so that one matrix product serves them all.
+
+    Args:
+        values: NaN is a missing value.
+        codes: (rows,) number of each row's group, from 0.
+    """
+    names, of_names = _coded(clusters)
+    known = ~np.isnan(values)
+    pairs, of_rows = np.unique(codes * max(names, 1) + of_names, return_inverse=True)
+    sums = np.stack(
+        [
+            np.bincount(of_rows, weights=x, minlength=len(pairs))
+            for x in (np.where(known, values, 0), known)
+        ],
+        axis=1,
+    )
+    sizes = np.bincount(pairs // max(names, 1), minlength=groups)
+    starts = np.cumsum(sizes) - sizes
+    value, low, high = (np.full(groups, np.nan) for _ in range(3))
+    n = np.zeros(groups, dtype=int)
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        same = np.flatnonzero(sizes == size)
+        for block in np.split(same, range(_AT_ONCE, len(same), _AT_ONCE)):
+            of_block = sums[starts[block] + np.arange(size)[:, None]].reshape(size, -1)
+            whole = of_block.sum(axis=0)
+            value[block], n[block] = _divided(whole[None])[0], whole[1::2]
+            totals = np.concatenate([w.astype(float) @ of_block for w in weights(size, how)])
+            low[block], high[block] = stats.percentiles_of(_divided(totals))
+    unknown = np.isnan(value)
+    low[unknown] = high[unknown] = np.nan
+    return value, low, high, n
+
+
 def auroc(
     clusters: Clusters,
     positive: Bool[np.ndarray, " rows"],

@@ -54,14 +54,23 @@ def wilson_of_items(value: float, items: int, confidence: float = CONFIDENCE) ->
     """
     if items == 0 or math.isnan(value):
         return NOTHING
+    low, high = wilson_bounds(np.array(value), np.array(items), confidence)
+    return Estimate(value, float(low), float(high), items)
+
+
+def wilson_bounds(
+    value: Float[np.ndarray, " n"], items: Num[np.ndarray, " n"], confidence: float = CONFIDENCE
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Ends of the Wilson score intervals of shares of so many items each; NaN where a share is."""
     z = float(norm.ppf(0.5 + confidence / 2))
+    items = np.where(items > 0, items, np.nan)
     spread = 1 + z * z / items
     centre = (value + z * z / (2 * items)) / spread
-    half = z / spread * math.sqrt(value * (1 - value) / items + z * z / (4 * items * items))
+    half = z / spread * np.sqrt(value * (1 - value) / items + z * z / (4 * items * items))
     # at 0 and 1 one bound is the share itself, whatever rounding leaves
-    low = max(0.0, centre - half) if value > 0 else 0.0
-    high = min(1.0, centre + half) if value < 1 else 1.0
-    return Estimate(value, low, high, items)
+    low = np.where(value > 0, np.maximum(0.0, centre - half), 0.0 * value)
+    high = np.where(value < 1, np.minimum(1.0, centre + half), value)
+    return low, high
 
 
 def weighted_share(
@@ -169,6 +178,17 @@ def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[floa
     tail = (1 - confidence) / 2
     low, high = np.quantile(draws, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def percentiles_of(
+    draws: Float[np.ndarray, "draws n"], confidence: float = CONFIDENCE
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """`percentiles` of every column of draws."""
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    for column in np.flatnonzero(np.isnan(draws).any(axis=0)):
+        low[column], high[column] = percentiles(draws[:, column], confidence)
+    return low, high
 
 
 def bootstrapped(

@@ -25,6 +25,7 @@ from faithscope.experiments.analysis.cells import (
     Numbers,
     all_of,
     every_row,
+    one_row,
     rows_known,
     rows_with,
 )
@@ -231,8 +232,8 @@ QUADRANT_CELLS = {
 
 
 def _associated(chains: pd.DataFrame, how: Bootstrap) -> Mapping[str, float]:
-    counts = (int(cell.of(chains, how)[cell.name]) for cell in QUADRANT_CELLS.values())
-    return association(*counts)
+    counts = one_row(QUADRANT_CELLS.values(), chains, how)
+    return association(*(int(n) for n in counts.values()))
 
 
 UNFAITHFUL = _by_question(

@@ -23,6 +23,7 @@ from faithscope.experiments.analysis.cells import (
     Numbers,
     Share,
     all_of,
+    one_row,
     rows_known,
     rows_with,
     rows_without,
@@ -279,7 +280,8 @@ NONE_NAMED = Share(
 
 
 def _f1(of: pd.DataFrame, how: Bootstrap) -> Mapping[str, float]:
-    exact, none = (cell.of(of, how)[cell.name] for cell in (EXACT, NONE_NAMED))
+    row = one_row((EXACT, NONE_NAMED), of, how)
+    exact, none = row[EXACT.name], row[NONE_NAMED.name]
     total = exact + none
     return {"f1": 2 * exact * none / total if total else total}
 

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.aggregates import Cell, Number, Numbers
 from faithscope.experiments.analysis.axes import (
     GREY,
     LINES,
@@ -22,7 +23,6 @@ from faithscope.experiments.analysis.axes import (
     share_ticks,
 )
 from faithscope.experiments.analysis.by_unit import told_apart
-from faithscope.experiments.analysis.cells import Cell, Number, Numbers
 from faithscope.experiments.analysis.charts import curve, panels
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import (

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Share
+from faithscope.experiments.analysis.aggregates import Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.tables import Table
 

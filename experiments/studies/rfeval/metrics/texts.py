@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from faithscope.experiments.analysis.cells import Count, Lines, Mask, Mean, Numbers
+from faithscope.experiments.analysis.cells import Count, Lines, Mask, Mean, Numbers, one_row
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
@@ -187,7 +187,7 @@ def _strata(rows: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     low = rows["delta"] <= rows["threshold"]
     for stratum, of in (("low", keep(rows, low)), ("high", keep(rows, ~low))):
         line: dict[str, Any] = {"threshold": rows["threshold"].iloc[0], "stratum": stratum}
-        yield line | {name: x for c in STRATUM_CELLS for name, x in c.of(of, how).items()}
+        yield line | one_row(STRATUM_CELLS, of, how)
 
 
 BY_EXTERNALITY_COLUMNS = (

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.aggregates import Number
 from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
-from faithscope.experiments.analysis.cells import Number
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value

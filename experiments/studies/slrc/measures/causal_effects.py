@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.aggregates import Number
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style
-from faithscope.experiments.analysis.cells import Number
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Numbers, Share
+from faithscope.experiments.analysis.aggregates import Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats

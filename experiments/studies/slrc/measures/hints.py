@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Number, Share
+from faithscope.experiments.analysis.aggregates import Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.aggregates import Count, Number, Share
 from faithscope.experiments.analysis.axes import along_reasoning, legend_above
-from faithscope.experiments.analysis.cells import Count, Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Share
+from faithscope.experiments.analysis.aggregates import Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.aggregates import Share
 from faithscope.experiments.analysis.axes import (
     BLUE,
     DARK_GREY,
@@ -18,7 +19,6 @@ from faithscope.experiments.analysis.axes import (
     Style,
     share_ticks,
 )
-from faithscope.experiments.analysis.cells import Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem

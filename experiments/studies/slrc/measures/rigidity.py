@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import aggregates, item_view
+from faithscope.experiments.analysis.aggregates import Number, Share
 from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
-from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.records import Record

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from faithscope.experiments.analysis.cells import Share, values_of
+from faithscope.experiments.analysis.aggregates import Share, values_of
 from faithscope.experiments.analysis.measure import (
     Family,
     Measure,

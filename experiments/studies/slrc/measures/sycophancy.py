@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Number, Numbers, Share
+from faithscope.experiments.analysis.aggregates import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.records import Record

@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.aggregates import Number, Share
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
-from faithscope.experiments.analysis.cells import Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.item_view import Curve

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Number, Numbers, Share
+from faithscope.experiments.analysis.aggregates import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.records import Record, Records, once

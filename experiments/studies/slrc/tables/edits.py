@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Number, Numbers, Share
+from faithscope.experiments.analysis.aggregates import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Place, Record, once, place_of
 from faithscope.experiments.analysis.statistics import stats

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Number, Numbers, Share
+from faithscope.experiments.analysis.aggregates import Number, Numbers, Share
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.records import Record, by_probe, place_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Number, Share
+from faithscope.experiments.analysis.aggregates import Number, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.records import Record, Records, has_tokens, once
 from faithscope.experiments.analysis.statistics import stats

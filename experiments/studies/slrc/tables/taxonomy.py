@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.cells import Number, Share
+from faithscope.experiments.analysis.aggregates import Number, Share
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
