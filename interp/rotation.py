@@ -88,8 +88,8 @@ class Rotation:
                 continue
             parts = self._possible(layer, keys) if known and module is not None else []
             for part in parts:
-                # a part that the family's function does not fit
-                with contextlib.suppress(RuntimeError):
+                # a part, or arguments, that the family's function does not take
+                with contextlib.suppress(RuntimeError, TypeError):
                     turned = self._turned(module, keys, layer, _SHIFT, part)  # pyright: ignore
                     if _alike(model, turned, expected):
                         self._parts[layer] = part
