@@ -46,8 +46,11 @@ Pages, Markdown and LaTeX tables have the headings, CSV files the names.
 Numbers are shares from 0 to 1 or counts where no unit stands with them. `<name>_low` and
 `<name>_high`, which are in no list here, are the ends of the 95 % interval of `<name>`. An interval
 of fewer than five outcomes, or one from drawing fewer than five items or questions, is empty. What
-stands under the name of a table holds there instead of what stands under its study. A column of a
-table of a paper that is called as a task, a group of tasks or a model has the value of that one.
+stands under the name of a table holds there instead of what stands under its study.
+
+`paper_PAPER_TABLE.csv` has the numbers of one printed table of a paper, one a row: our keys of it
+(`model`, `task`, …), the paper's `heading`, `value` with `low` and `high`, and the number of cases
+`n`. The Markdown and LaTeX files beside it have the paper's layout.
 """
 KEYS = f"""# Keys of a config
 

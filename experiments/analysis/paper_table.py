@@ -15,9 +15,11 @@ class PaperTable:
 
     name: str
     data: pd.DataFrame
-    """The numbers, one per column; shares are fractions of 1."""
+    """The numbers; shares are fractions of 1."""
     printed: pd.DataFrame
-    """The cells as text, under the paper's headings."""
+    """The cells as text, in the paper's layout, under its headings."""
+    title: str = ""
+    """One line that says what the paper shows there."""
 
 
 def percent(value: float) -> str:

@@ -83,7 +83,7 @@ _PLACES = {
     "stages": ("stages", "STAGES"),
     "report": ("report", "REPORT"),
     "forms": ("prompts", "judge_forms"),
-    "paper": ("published", "PAPER"),
+    "paper": ("paper", "PAPER"),
     "commands": ("commands", "COMMANDS"),
 }
 """Part of a study -> the module of its package that holds the part, and the name there."""
@@ -140,7 +140,7 @@ class Study:
 
     def paper(self) -> Any:
         """The `analysis.published.Paper` of the study, whose printed tables stand beside runs of
-        this study or, where a table's config is of another one, of that: `published.PAPER`, or
+        this study or, where a table's config is of another one, of that: `paper.PAPER`, or
         None."""
         return self._part("paper", None)
 

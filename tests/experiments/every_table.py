@@ -87,7 +87,7 @@ def _faithcot(
     readings = by_rule(scores, 2, False, 0)
     frames = {
         "readings": readings,
-        "common_detectors": of_faithcot.DETECTED.make(readings, how=HOW),
+        "common_readings": readings,
         "chains": chains.assign(counted=True),
         "suspicions": steps.assign(counted=True),
         "fates": fates_of([]),

@@ -11,7 +11,7 @@ Cell = dict[str, str]
 
 def printed(study: str, table: str = "", **keys: str) -> list[Cell]:
     """The cells of a study's paper; of one table, or with these keys, if they are given."""
-    file = resources.files(f"faithscope.experiments.studies.{study}") / "published.csv"
+    file = resources.files(f"faithscope.experiments.studies.{study}") / "paper.csv"
     with file.open(encoding="utf-8", newline="") as text:
         cells = list(csv.DictReader(text, strict=True))
     wanted = keys | ({"table": table} if table else {})

@@ -96,13 +96,19 @@ class Verdict(NamedTuple):
     """Range around our number that the printed one had to meet, in the printed unit."""
 
 
-def numbers_for(published: Published, tables: Tables) -> pd.DataFrame | None:
-    """Our rows for a printed table; None where the run has none."""
+def rows_for(published: Published, tables: Tables) -> pd.DataFrame:
+    """All our rows for a printed table; an empty frame where the run has none."""
     of = published.of
     table = tables.get(of) if isinstance(of, str) else of(tables)
     if table is None or table.empty:
-        return None
-    chosen = keep(table, published.among(table))
+        return pd.DataFrame()
+    return keep(table, published.among(table))
+
+
+def numbers_for(published: Published, tables: Tables) -> pd.DataFrame | None:
+    """Our rows that are measured and pooled as in a printed table; None where the run has none."""
+    table = rows_for(published, tables)
+    chosen = table if table.empty else keep(table, published.compared(table, tables))
     return chosen if len(chosen) else None
 
 
@@ -201,7 +207,7 @@ class _Index:
 
     def names(self, key: str, printed: str) -> list[str]:
         """Our values for a printed name, in the form in which rows are looked up."""
-        return [_plain(name) for name in self.paper.name_of(self.published, key, printed)]
+        return [plain(name) for name in self.paper.name_of(self.published, key, printed)]
 
     def others(self, cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
         """Lines for our rows whose model or judge the paper's table does not have, at the places
@@ -216,7 +222,7 @@ class _Index:
         column = keys[subject]
         strangers = [
             name
-            for name in dict.fromkeys(map(_plain, self.run.table[column]))
+            for name in dict.fromkeys(map(plain, self.run.table[column]))
             if name not in known and name != OVERALL
         ]
         places: dict[Any, Cell] = {}
@@ -233,7 +239,7 @@ class _Index:
                 wanted = tuple((columns | {column: name}).values())
                 for row in self._grouped(tuple(columns), ours).get(wanted, [])[:1]:
                     numbers = _numbers(self, cell, ours, row)
-                    if not _is_missing(numbers["ours"]):
+                    if not is_missing(numbers["ours"]):
                         yield {
                             **{"table": cell.table, **cell.keys, subject: name},
                             **{"column": cell.column, "unit": cell.unit, **numbers},
@@ -248,7 +254,7 @@ class _Index:
         if key not in self._by_keys:
             groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
             for row in rows(keep(self.run.table, ours.among(self.run.table))):
-                groups.setdefault(tuple(_plain(row[c]) for c in columns), []).append(row)
+                groups.setdefault(tuple(plain(row[c]) for c in columns), []).append(row)
             self._by_keys[key] = groups
         return self._by_keys[key]
 
@@ -268,7 +274,7 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
     for index in indices:
         of_run = index.rows_of(cell, ours)
         numbers = _numbers(index, cell, ours, of_run[0]) if of_run else {"ours": None}
-        if not _is_missing(numbers["ours"]):
+        if not is_missing(numbers["ours"]):
             candidates.append(
                 (bool(index.run.decides), -(numbers["n"] or 0), of_run, numbers, index)
             )
@@ -280,7 +286,7 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
     if isinstance(cell.value, float):
         line["difference"] = numbers["ours"] - cell.value
     if len(of_run) > 1:
-        of_all = {c for c in of_run[0] if len({_plain(row[c]) for row in of_run}) > 1}
+        of_all = {c for c in of_run[0] if len({plain(row[c]) for row in of_run}) > 1}
         why = f"{len(of_run)} rows of the run match, which differ in {', '.join(sorted(of_all))}"
         return line | _said(Verdict(NOT_COMPARABLE, UNCLEAR, why))
     if others := index.run.pools_over_others:
@@ -299,20 +305,28 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
 
 
 def _numbers(index: _Index, cell: Cell, ours: Ours, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Our number for a cell in the printed unit, with its interval and cases."""
-    value = row.get(ours.column)
-    n = row.get(ours.n or index.published.n)
+    """Our number for a cell in the printed unit, with its interval, cases and run."""
     planned = (index.run.planned or {}).get((str(row.get("model")), str(row.get("task"))))
-    line: dict[str, Any] = {"n": None if _is_missing(n) else int(n or 0), "planned": planned}
     unchecked = any(d.key.startswith("data.path") for d in index.run.deviations)
-    line |= {"run": index.run.run, "data": UNCHECKED if unchecked else ""}
+    of_run = {"planned": planned, "run": index.run.run, "data": UNCHECKED if unchecked else ""}
+    return of_run | numbers_of(index.published, cell, ours, row)
+
+
+def numbers_of(
+    published: Published, cell: Cell, ours: Ours, row: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Our number for a cell in the printed unit (`ours`), the ends of its interval and its number
+    of cases."""
+    n = row.get(ours.n or published.n)
+    line: dict[str, Any] = {"n": None if is_missing(n) else int(n or 0)}
+    value = row.get(ours.column)
     if cell.unit == "word":
-        word = None if _is_missing(value) else ours.words.get(str(value), str(value))
+        word = None if is_missing(value) else ours.words.get(str(value), str(value))
         return line | {"ours": word or None, "low": math.nan, "high": math.nan}
     ends = {end: row.get(f"{ours.column}_{end}", math.nan) for end in ("low", "high")}
     numbers = {"ours": value, **ends}
     return line | {
-        name: math.nan if _is_missing(x) else float(x or 0) * cell.scale
+        name: math.nan if is_missing(x) else float(x or 0) * cell.scale
         for name, x in numbers.items()
     }
 
@@ -333,7 +347,7 @@ def _combinations(names: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
             yield (name, *rest)
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """A key value as text, in which `0.30` and 0.3 are the same."""
     try:
         return f"{float(value):g}"
@@ -341,5 +355,6 @@ def _plain(value: Any) -> str:
         return str(value)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a frame has no value."""
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))

@@ -24,16 +24,15 @@ from faithscope.experiments.analysis.published.comparison import (
     RULE,
     WITHIN,
 )
+from faithscope.experiments.analysis.published.layout import in_layout, ours_text
 from faithscope.experiments.analysis.published.runs import Beside
 from faithscope.experiments.analysis.published.sheet import (
     CASES,
     UNMEASURED,
     cases,
     doubts,
-    in_layout,
     is_printed,
     notes,
-    ours_text,
     published_text,
     range_text,
     score,
@@ -131,7 +130,7 @@ def _table(table: Beside) -> Iterator[Block]:
     head = (
         f"{table.published.name}: {table.published.title} {counts.measured:,} of {counts.cells:,}"
     )
-    frame = in_layout(table, _cell)
+    frame = in_layout(table.published, table.cells, _cell)
     lines = frame.to_numpy().tolist()
     words = [all(isinstance(row[i], str) for row in lines) for i in range(len(frame.columns))]
     body = [[x if isinstance(x, Cell) else Cell(x, x) for x in row] for row in lines]

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.cells import Mask, every_row
 from faithscope.interp.errors import UserError, did_you_mean
 
 Tables = Mapping[str, pd.DataFrame]
+Selection = Callable[[pd.DataFrame, Tables], Any]
+"""Mask of our rows for a printed table, which may depend on other tables of the run."""
 Name = str | tuple[str, ...]
 """Our value for a printed name; of a tuple, the first that a run has (one model behind several
 services). An empty tuple says that nothing of ours has this name."""
@@ -30,11 +34,24 @@ class Ours:
     """Our column with the number of cases; empty takes that of the table."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Our value, as text -> the printed word, for cells that hold words."""
+    unit: str = ""
+    """Unit, one of `cells.UNITS`, of a heading that the paper does not have (`Published.also`)."""
+    decimals: int = 0
+    """Decimals of a heading that the paper does not have."""
+
+
+def every_selected(rows: pd.DataFrame, tables: Tables) -> np.ndarray:
+    """Selection of all rows."""
+    return every_row(rows)
 
 
 @dataclass(frozen=True)
 class Published:
-    """One printed table of a paper, with the place of our numbers for it."""
+    """One printed table of a paper, with the place of our numbers for it.
+
+    The same declaration serves the comparison with the paper (`comparison.beside`) and the tables
+    that a run writes of its own numbers in the paper's layout (`layout.printed_tables`).
+    """
 
     name: str
     """Name in the command and in the file of cells: `table4`, `ed3`, `section2_6`."""
@@ -49,6 +66,8 @@ class Published:
     has nothing for it). A column `x` has its 95 % interval in `x_low` and `x_high`, if any."""
     columns: Mapping[str, str | Ours] = field(default_factory=dict)
     """Printed heading of a measure -> our column."""
+    also: Mapping[str, Ours] = field(default_factory=dict)
+    """Heading of a further column of a run's own table, after the paper's -> our column."""
     without: Mapping[str, str] = field(default_factory=dict)
     """Printed heading, or printed name of any key -> sentence that says why no number of ours
     stands there."""
@@ -60,7 +79,13 @@ class Published:
     across: tuple[str, ...] = ()
     """Key columns whose values the paper prints as headings, outermost first."""
     among: Mask = every_row
-    """Selects the rows of ours that are measured as in the paper."""
+    """Selects the rows of ours that belong into the table."""
+    compared: Selection = every_selected
+    """Selects, of these rows, those that are measured and pooled as the paper's are: only they
+    stand beside its cells. A run's own table has all rows: those of a second reader or prompt, and
+    those that pool over the run's own models."""
+    own: Mask = every_row
+    """Selects, of the rows of `among`, those of a run's own table."""
     n: str = "n"
     """Our column with the number of cases behind a row."""
     limit: str = "data.limit"
@@ -122,6 +147,9 @@ class Paper:
     unread: tuple[str, ...] = ()
     """Config keys that no table depends on, beside those that never matter (`deviations.HARMLESS`);
     `tracing.` is a whole section."""
+    ways: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """Our column that tells apart ways of measuring (reader, prompt, framing) -> the paper's value
+    or values. It is a further key of a run's own tables that have rows of another value."""
 
     def table(self, name: str) -> Published:
         """The specification of a printed table.

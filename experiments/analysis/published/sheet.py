@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pandas as pd
 
 from faithscope.experiments.analysis.published.comparison import (
     NO_MEASURE,
@@ -19,6 +16,13 @@ from faithscope.experiments.analysis.published.comparison import (
     RULE,
     UNCHECKED,
     WITHIN,
+    is_missing,
+)
+from faithscope.experiments.analysis.published.layout import (
+    decimals_of,
+    in_layout,
+    ours_text,
+    with_unit,
 )
 from faithscope.experiments.analysis.published.runs import Beside
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
@@ -101,32 +105,6 @@ def doubts(line: Mapping[str, Any]) -> list[str]:
     return [word for word in words if isinstance(word, str) and word]
 
 
-def in_layout(table: Beside, say: Callable[[Mapping[str, Any]], Any] | None = None) -> pd.DataFrame:
-    """The table as the paper lays it out.
-
-    Args:
-        say: maps a row of the comparison to what stands in its cell; None takes `text`.
-    """
-    frame = table.cells
-    known = [str(name) for name in frame.columns[1 : frame.columns.get_loc("column")]]
-    apart = [key for key in known if not table.published.keys.get(key, key)]
-    across = [key for key in table.published.across if key in known]
-    keys = [key for key in known if key not in (*across, *apart)]
-    several = len(set(frame["column"])) > 1
-    headings: dict[tuple[str, ...], dict[str, None]] = {}
-    laid_out: dict[tuple[str, ...], dict[str, Any]] = {}
-    for line in rows(frame):
-        names = {key: "" if _is_missing(line[key]) else str(line[key]) for key in known}
-        above = tuple(names[key] for key in across if names[key])
-        column = [line["column"]] if several or not above else []
-        heading = " ".join([*above, *column, *(names[key] for key in apart if names[key])])
-        headings.setdefault(above, {})[heading] = None
-        place = {key: names[key] for key in keys}
-        laid_out.setdefault(tuple(place.values()), dict(place))[heading] = (say or text)(line)
-    every = dict.fromkeys(h for of_above in headings.values() for h in of_above)
-    return pd.DataFrame(list(laid_out.values()), columns=[*keys, *every]).fillna("")
-
-
 def text(line: Mapping[str, Any]) -> str:
     """One cell: `8.4 | 10.3 [7.1, 13.9] within, n 20 of 24`."""
     ours = ours_text(line)
@@ -146,17 +124,9 @@ def text(line: Mapping[str, Any]) -> str:
 def published_text(line: Mapping[str, Any]) -> str:
     """The printed number with its unit; `?` where it is lost, a dash where the paper has none."""
     value: Any = line.get("published")
-    if _is_missing(value):
+    if is_missing(value):
         return "?" if is_printed(line) else "–"
-    return str(value) if isinstance(value, str) else _number(value, line, int(line["decimals"]))
-
-
-def ours_text(line: Mapping[str, Any]) -> str:
-    """Our number with one decimal more than a whole printed one; a dash without one."""
-    value = line["ours"]
-    if _is_missing(value):
-        return "–"
-    return str(value) if isinstance(value, str) else _number(value, line, _decimals(line))
+    return str(value) if isinstance(value, str) else with_unit(value, line, int(line["decimals"]))
 
 
 def range_text(line: Mapping[str, Any]) -> str:
@@ -164,17 +134,17 @@ def range_text(line: Mapping[str, Any]) -> str:
     for names in (("range_low", "range_high"), ("low", "high")):
         low, high = (float(line[name]) for name in names)
         if low < high:
-            return f"{low:.{_decimals(line)}f}, {high:.{_decimals(line)}f}"
+            return f"{low:.{decimals_of(line)}f}, {high:.{decimals_of(line)}f}"
     return ""
 
 
 def cases(line: Mapping[str, Any]) -> str:
     """Our number of cases, of how many planned; empty where unknown."""
-    if _is_missing(line["n"]):
+    if is_missing(line["n"]):
         return ""
-    of = "" if _is_missing(line["planned"]) else f" of {int(line['planned'])}"
+    of = "" if is_missing(line["planned"]) else f" of {int(line['planned'])}"
     theirs = line.get("published_n")
-    paper = "" if _is_missing(theirs) else f", paper {int(theirs or 0)}"
+    paper = "" if is_missing(theirs) else f", paper {int(theirs or 0)}"
     return f", n {int(line['n'])}{of}{paper}"
 
 
@@ -230,7 +200,7 @@ def aligned(table: Iterable[Sequence[str]]) -> list[str]:
 
 def printed(table: Beside) -> list[str]:
     """The table and its notes as lines for a terminal."""
-    laid_out = in_layout(table)
+    laid_out = in_layout(table.published, table.cells, text)
     grid = aligned([list(map(str, laid_out.columns)), *laid_out.to_numpy().tolist()])
     return [f"{table.name}: {table.published.title}", "", *grid, "", *notes(table)]
 
@@ -239,23 +209,10 @@ def write_files(table: Beside, folder: Path) -> Path:
     """Write `PAPER_TABLE.csv` (a row per cell), `.md` and `.tex` (the paper's layout, with notes
     in Markdown); returns the path of the CSV file."""
     path = make_folder(folder) / f"{table.name.replace('.', '_')}.csv"
-    laid_out = in_layout(table)
+    laid_out = in_layout(table.published, table.cells, text)
     bullets = "".join(f"- {line}\n" for line in notes(table))
     title = f"# {table.name}: {table.published.title}\n\n"
     write_atomically(path, to_csv(table.cells))
     write_atomically(path.with_suffix(".md"), f"{title}{to_markdown(laid_out)}\n{bullets}")
     write_atomically(path.with_suffix(".tex"), to_latex(laid_out))
     return path
-
-
-def _number(value: float, line: Mapping[str, Any], decimals: int) -> str:
-    unit = {"%": "%", "pp": "pp"}.get(line["unit"], "")
-    return f"{value:.{decimals}f}{unit}"
-
-
-def _decimals(line: Mapping[str, Any]) -> int:
-    return 0 if line["unit"] == "n" else max(1, int(line["decimals"]))
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))

@@ -1,316 +1,331 @@
-"""C2-Faith's Tables 1 to 6 in the paper's own layout, from the tidy tables.
+"""The printed tables of C2-Faith, and which numbers of a run stand beside them.
 
-CSV keeps fractions; what is printed has the paper's headings, percents and marks. The paper has
-one prompt and one reading; a run may have more, each in rows of its own.
+The paper has one prompt per task and reads verdicts as the judges write them, so its cells stand
+beside the rows of its own forms, read as generated.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from operator import itemgetter
-from typing import Any
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
-from faithscope.experiments.analysis.cells import Kept
-from faithscope.experiments.analysis.columns import Column, by_name, described
-from faithscope.experiments.analysis.paper_table import percent, whole
-from faithscope.experiments.analysis.tables import Table
-from faithscope.experiments.analysis.tidy import groups, rows, where
-from faithscope.experiments.studies.c2faith.metrics.coverage import BY, COVERAGE
-from faithscope.experiments.studies.c2faith.metrics.detection import DETECTION
-from faithscope.experiments.studies.c2faith.metrics.frames import (
-    COUNTS,
-    LEVEL,
-    PERTURBED,
-    WAY,
-    ends,
+from faithscope.experiments.analysis.cells import rows_with
+from faithscope.experiments.analysis.published import Ours, Paper, Published
+from faithscope.experiments.analysis.statistics.stats import FEWEST, wilson
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    groups,
+    keep,
+    numbers,
+    only,
+    rows,
+    with_interval,
 )
+from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
+from faithscope.experiments.studies.c2faith.layouts import ALPHA, FEATURES, TABLE_4
+from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES
+from faithscope.experiments.studies.c2faith.metrics.coverage import COVERAGE, SCORES
+from faithscope.experiments.studies.c2faith.metrics.detection import DETECTION, MCNEMAR
+from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED
 from faithscope.experiments.studies.c2faith.metrics.localisation import LOCALISATION
-from faithscope.experiments.studies.c2faith.metrics.predictors import EDIT_TYPE, EDITS, PREDICTORS
+from faithscope.experiments.studies.c2faith.metrics.predictors import EDITS, PREDICTORS
 
-ALPHA = 0.001
-"""The level of Table 1's dagger, after Bonferroni."""
-STARS = ((0.001, "***"), (0.01, "**"))
-_COUNTS = ("n", "n_without_verdict")
-_CONTROLS = ("n_control", "n_control_without_verdict")
-_READ = {"judge": "Judge", "reading": "Reading", "prompt": "Prompt"}
+Tables = Mapping[str, pd.DataFrame]
+NORMAL = 1.959964
+"""97.5 % point of the normal distribution."""
+ON_STEPS = rows_with(reading="generated", prompt="c2_detection")
+ON_CHAINS = rows_with(reading="generated", prompt="c2_localisation")
+ON_COVERAGE = rows_with(reading="generated", prompt="c2_coverage", scale="0-4")
+LEVELS = {f"{level}%": str(level / 100) for level in (10, 30, 50, 70)}
+_DEEPSEEK = (
+    "api:together/deepseek-ai/DeepSeek-V3.1",
+    "api:openrouter/deepseek/deepseek-chat-v3.1",
+    "api:azureai/DeepSeek-V3.1",
+)
+NAMES = {
+    "GPT-4.1": ("api:openai/gpt-4.1", "api:openai/azure/gpt-4.1"),
+    "DeepSeek-V3.1": _DEEPSEEK,
+    "DS-V3.1": _DEEPSEEK,
+    "o4-mini": ("api:openai/o4-mini", "api:openai/azure/o4-mini"),
+}
+"""The paper's names of judges -> ours, those of configs/paper/c2faith.yaml first, then other
+services that have the same model."""
+DIFFERS = (
+    "The paper speaks of chains of at least five steps, and prints lengths of 8 to 30 steps for "
+    "its 450 chains. The config takes, of each problem, the first chain that has at least 8 steps "
+    "and reaches an answer, which gives these lengths: our inference.",
+    "The paper asked all judges through Azure with the services' default settings; other services "
+    "may have others, and services change.",
+    "The paper does not name the model that rewrote the steps; in the config it is GPT-4.1.",
+)
+EXP_1, EXP_2, COVER = "detection", "localisation", "coverage"
+TASKS = {
+    "Exp 1 detect": (EXP_1, "detection", 0.0),
+    "Exp 1 FPR": (EXP_1, "fpr", 0.0),
+    "Exp 2 exact match": (EXP_2, "exact", 0.0),
+    "Exp 2 FPR": (EXP_2, "fpr", 0.0),
+    "Cov. ρ @70%": (COVER, "spearman", 0.7),
+    "Cov. bias @10%": (COVER, "bias", 0.1),
+}
+"""Row of Table 4 -> task, our column, and the level of coverage, if it has one."""
 
 
-def _columns(table: Table, *names: str) -> tuple[Column, ...]:
-    """Columns as another table declares them, without the ends of their intervals."""
-    of_table = by_name(table.columns)
-    return tuple(replace(of_table[name], interval=False) for name in names)
+def steps_flagged(tables: Tables) -> pd.DataFrame | None:
+    """Table `c2_detection` with the share of broken steps passed, and the interval of the standard
+    deviation, which both follow from the detection rate."""
+    table = tables.get(DETECTION.name)
+    if table is None:
+        return None
+    low, high = numbers(table["detection_low"]), numbers(table["detection_high"])
+    ends = np.sqrt([low * (1 - low), high * (1 - high)])
+    # a standard deviation of yes and no is greatest at one half
+    greatest = np.where((low <= 0.5) & (high >= 0.5), 0.5, ends.max(axis=0))
+    passed = {"passed": 1 - table["detection"], "passed_low": 1 - high, "passed_high": 1 - low}
+    return table.assign(**passed, std_low=ends.min(axis=0), std_high=greatest)
 
 
-def _pct(value: float) -> str:
-    return "—" if math.isnan(value) else f"{percent(value)}%"
+def either_way(tables: Tables) -> pd.DataFrame | None:
+    """McNemar's tests on broken steps, every two judges in both orders, with whether the first of
+    them is significantly better (`better`)."""
+    table = tables.get(MCNEMAR.name)
+    if table is None:
+        return None
+    one = keep(table, rows_with(condition=PERTURBED)(table) & table["p"].notna().to_numpy())
+    value, low, high = with_interval("difference")
+    turned = {value: -one[value], low: -one[high], high: -one[low]}
+    both = pd.concat([one, one.assign(judge=one["other"], other=one["judge"], **turned)])
+    return both.assign(better=(both[value] > 0) & (both["p_bonferroni"] < ALPHA))
 
 
-def _ci(low: float, high: float) -> str:
-    return "—" if math.isnan(low) else f"[{percent(low)}, {percent(high)}]"
+def scored(tables: Tables) -> pd.DataFrame | None:
+    """Table `c2_coverage` with a normal 95 % interval of the standard deviation of scores, from the
+    shares of all scores."""
+    table, shares = tables.get(COVERAGE.name), tables.get(SCORES.name)
+    if table is None or shares is None:
+        return None
+    keys = [*COVERAGE.keys]
+    half = {}
+    for key, of in groups(shares, keys):
+        score, share = numbers(of["score"]), numbers(of["share"])
+        squares = (score - (score * share).sum()) ** 2
+        variance = (squares * share).sum()
+        # of the delta method: Var(s) is (μ₄ − σ⁴) / 4 σ² n
+        spread = max(0.0, (squares**2 * share).sum() - variance**2)
+        n = float(of["n"].iloc[0])
+        error = np.sqrt(spread / (4 * variance * n)) if variance > 0 and n >= FEWEST else np.nan
+        half[tuple(key.values())] = NORMAL * error
+    ends = np.array([half.get(tuple(row), np.nan) for row in only(table, keys).to_numpy()])
+    return table.assign(sd_low=table["sd"] - ends, sd_high=table["sd"] + ends)
 
 
-def _plain(value: float, decimals: int) -> str:
-    return "—" if math.isnan(value) else f"{value:.{decimals}f}"
-
-
-def _signed(value: float, decimals: int) -> str:
-    return "—" if math.isnan(value) else f"{value:+.{decimals}f}"
-
-
-def _stars(p: float) -> str:
-    return next((mark for below, mark in STARS if p < below), "")
-
-
-def _printed(
-    cells: Mapping[str, Callable[[Mapping[str, Any]], Any]],
-) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """The layout of a table with a judge in each row: heading -> what stands there for a row."""
-    of_row = {title: itemgetter(name) for name, title in _READ.items()} | dict(cells)
-    return lambda data: pd.DataFrame(
-        {title: [say(row) for row in rows(data)] for title, say in of_row.items()}
+def with_intervals_of_shares(tables: Tables) -> pd.DataFrame | None:
+    """Table `c2_coverage_scores` with Wilson's 95 % intervals of the shares."""
+    table = tables.get(SCORES.name)
+    if table is None:
+        return None
+    known = keep(table, table["share"].notna().to_numpy())
+    shares = (wilson(round(r["share"] * r["n"]), int(r["n"])) for r in rows(known))
+    return known.assign(
+        **pd.DataFrame([columns("share", share) for share in shares], index=known.index)
     )
 
 
-def _with_daggers(detection: pd.DataFrame, mcnemar: pd.DataFrame) -> pd.DataFrame:
-    better = ["; ".join(_better_than(row, mcnemar)) for row in rows(detection)]
-    return detection.assign(better_than=pd.Series(better, detection.index, dtype=str))
+def across_tasks(tables: Tables) -> pd.DataFrame | None:
+    """Judges across tasks (Table 4), each number with its interval from the table of its task."""
+    sources = {
+        EXP_1: (DETECTION, ON_STEPS),
+        EXP_2: (LOCALISATION, ON_CHAINS),
+        COVER: (COVERAGE, ON_COVERAGE),
+    }
+    if TABLE_4.name not in tables:
+        return None
+    parts = []
+    for name, (task, column, level) in TASKS.items():
+        table, among = sources[task]
+        of = keep(tables[table.name], among(tables[table.name]))
+        if level:
+            of = keep(of, np.isclose(numbers(of["level"]), level))
+        values = dict(zip(with_interval("value"), with_interval(column), strict=True))
+        part = {mine: of[theirs] for mine, theirs in values.items()}
+        n = of["n_control" if column == "fpr" else "n"]
+        parts.append(pd.DataFrame({"judge": of["judge"], "task": name, **part, "n": n}))
+    generated = keep(tables[TABLE_4.name], rows_with(reading="generated")(tables[TABLE_4.name]))
+    ranks = generated.drop_duplicates(subset="judge").assign(task="Overall rank")
+    rank = ranks["overall_rank"].map("{:.0f}".format).where(ranks["overall_rank"].notna(), None)
+    parts.append(only(ranks, ["judge", "task"]).assign(rank=rank))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _better_than(row: Mapping[str, Any], mcnemar: pd.DataFrame) -> list[str]:
-    same = where(mcnemar, reading=row["reading"], prompt=row["prompt"], condition=PERTURBED)
-    beaten = []
-    for pair in rows(same):
-        if pair["other"] == "" or math.isnan(pair["p"]) or not pair["p_bonferroni"] < ALPHA:
-            continue
-        if row["judge"] == pair["judge"] and pair["difference"] > 0:
-            beaten.append(pair["other"])
-        if row["judge"] == pair["other"] and pair["difference"] < 0:
-            beaten.append(pair["judge"])
-    return beaten
+def failures(tables: Tables) -> pd.DataFrame | None:
+    """The steps that no judge or one judge alone passes, out of table `c2_failure_overlap`."""
+    table = tables.get(FAILURE_OVERLAP.name)
+    if table is None:
+        return None
+    return keep(table, rows_with(among=JUDGES, prompt="c2_detection", n_raters=3)(table))
 
 
-_BETTER = described(
-    better_than="Judges that this one is significantly better than (McNemar, Bonferroni)."
-)
-TABLE_1 = Table(
-    "paper_c2_table1",
-    ("c2_detection", "c2_mcnemar"),
-    WAY,
-    [
-        Kept(_columns(DETECTION, *_COUNTS, *_CONTROLS, "detection", "fpr")),
-        Kept(ends("detection", "the 95 % interval of detection")),
-        Kept((*_columns(DETECTION, "std", "net"), *_BETTER)),
-    ],
-    prepare=_with_daggers,
-    layout=_printed(
-        {
-            "Detect": lambda r: _pct(r["detection"]) + (" †" if r["better_than"] else ""),
-            "FPR": lambda r: _pct(r["fpr"]),
-            "95% CI": lambda r: _ci(r["detection_low"], r["detection_high"]),
-            "Std.": lambda r: _plain(r["std"], 3),
-            "Net": lambda r: _pct(r["net"]),
-            "n": itemgetter("n"),
-            f"† better than (McNemar, Bonferroni, p < {ALPHA})": itemgetter("better_than"),
-        }
-    ),
-)
-"""Binary detection by each judge (Table 1)."""
-
-
-_SHARES = {"exact": "Exact", "detection": "Det.", "fpr": "FPR"}
-_ERRORS = {"mae_all": "MAE all", "mae_detected": "MAE det"}
-_NEAR = {"within_1": "W@1", "within_2": "W@2"}
-_MORE = ("net", "signed_error", "n_final_score", "contradicts")
-TABLE_2 = Table(
-    "paper_c2_table2",
-    "c2_localisation",
-    WAY,
-    [
-        Kept(
-            _columns(LOCALISATION, *_COUNTS, *_CONTROLS, "n_detected", *_SHARES, *_ERRORS, *_NEAR)
+NO_COVERAGE = ("reference", "perturb.levels")
+"""Config keys that only coverage depends on."""
+REWRITTEN = ("perturb.acausal", "perturb.writer", "perturb.temperature", "perturb.draws")
+"""Config keys that coverage does not depend on."""
+TABLES = (
+    Published(
+        "table1",
+        "Binary detection of replaced steps, and false alarms on steps as they were.",
+        config="paper/c2faith",
+        of=steps_flagged,
+        columns={
+            "Detect": "detection",
+            "FPR": Ours("fpr", n="n_control"),
+            "Std.": "std",
+            "Detect−FPR": "net",
+            "false acceptance": "passed",
+        },
+        without=dict.fromkeys(
+            ("95% CI, lower", "95% CI, upper"),
+            "The interval of our detection rate stands beside that rate.",
         ),
-        Kept(_columns(LOCALISATION, *_MORE)),
-    ],
-    layout=_printed(
-        {title: lambda r, name=name: _pct(r[name]) for name, title in _SHARES.items()}
-        | {title: lambda r, name=name: _plain(r[name], 2) for name, title in _ERRORS.items()}
-        | {title: lambda r, name=name: _pct(r[name]) for name, title in _NEAR.items()}
-        | {"n": itemgetter("n"), "Index against final score": lambda r: _pct(r["contradicts"])}
+        keys={"judge": "judge"},
+        among=ON_STEPS,
+        unread=NO_COVERAGE,
+    ),
+    Published(
+        "table1_tests",
+        "Which judges detect significantly more replaced steps than others (McNemar's test).",
+        config="paper/c2faith",
+        of=either_way,
+        columns={
+            "difference": "difference",
+            "significantly better": Ours("better", words={"True": "yes", "False": "no"}),
+        },
+        without={
+            "p": "A p-value has no interval, and depends on the number of steps; whether it is "
+            "below the paper's level is compared."
+        },
+        keys={"judge": "judge", "row": "other"},
+        names={"row": NAMES},
+        among=ON_STEPS,
+        # Bonferroni's correction counts the pairs of the panel
+        pools=("judge.model",),
+        unread=NO_COVERAGE,
+    ),
+    Published(
+        "table2",
+        "Localisation of the replaced step in the whole chain.",
+        config="paper/c2faith",
+        of=LOCALISATION.name,
+        columns={
+            "Exact": "exact",
+            "Det.": "detection",
+            "FPR": Ours("fpr", n="n_control"),
+            "MAE_all": "mae_all",
+            "MAE_det": Ours("mae_detected", n="n_detected"),
+            "W@1": Ours("within_1", n="n_detected"),
+            "W@2": Ours("within_2", n="n_detected"),
+            "Det−FPR": "net",
+            "detection-localization gap": "gap",
+            "mean signed error": Ours("signed_error", n="n_detected"),
+        },
+        keys={"judge": "judge"},
+        among=ON_CHAINS,
+        unread=NO_COVERAGE,
+    ),
+    Published(
+        "table3",
+        "Coverage scores by judge and share of middle steps left out.",
+        config="paper/c2faith",
+        of=scored,
+        columns={
+            "Mean": "mean",
+            "σ": "sd",
+            "GT Mean": "reference_mean",
+            "Bias": "bias",
+            "MAE": "mae",
+            "Infl.%": "inflation",
+            "ρ": "spearman",
+        },
+        keys={"judge": "judge", "row": "level"},
+        names={"row": LEVELS},
+        among=ON_COVERAGE,
+        unread=REWRITTEN,
+    ),
+    Published(
+        "table3_scores",
+        "How often DeepSeek-V3.1 gives the highest coverage score.",
+        config="paper/c2faith",
+        of=with_intervals_of_shares,
+        columns={"share of the highest score": Ours("share", among=rows_with(score=4))},
+        keys={"judge": "judge", "row": "level"},
+        names={"row": LEVELS},
+        among=ON_COVERAGE,
+        unread=REWRITTEN,
+    ),
+    Published(
+        "table4",
+        "The judges across tasks.",
+        config="paper/c2faith",
+        of=across_tasks,
+        columns={
+            "value": "value",
+            "rank": Ours("rank", words={"1": "1st", "2": "2nd", "3": "3rd"}),
+        },
+        keys={"judge": "judge", "row": "task"},
+        across=("judge",),
+    ),
+    Published(
+        "table5",
+        "Features of the replaced steps that o4-mini flags, and of those that it passes.",
+        config="paper/c2faith",
+        of=PREDICTORS.name,
+        columns={
+            "Correct": Ours("mean_correct", n="n_correct"),
+            "Wrong": Ours("mean_wrong", n="n_wrong"),
+            "Δ": Ours("difference", n="n_correct"),
+        },
+        keys={"judge": "judge", "row": "feature"},
+        names={"row": {title: feature for feature, (title, _) in FEATURES.items()}},
+        among=ON_STEPS,
+        unread=NO_COVERAGE,
+    ),
+    Published(
+        "table6",
+        "Detection by o4-mini by type of edit.",
+        config="paper/c2faith",
+        of=EDITS.name,
+        columns={"N": "n", "Acc.%": "detection"},
+        keys={"judge": "judge", "row": "edit_type"},
+        names={"row": {kind.replace("_", " ").capitalize(): kind for kind in EDIT_TYPES}},
+        among=ON_STEPS,
+        unread=NO_COVERAGE,
+    ),
+    Published(
+        "figure6",
+        "Replaced steps that no judge passes, and that one judge alone passes.",
+        config="paper/c2faith",
+        of=failures,
+        columns={
+            "share": Ours("share", among=rows_with(n_missed_by=0)),
+            "n": Ours("n_items", among=rows_with(n_missed_by=1)),
+        },
+        keys={"judge": "missed_by", "row": ""},
+        among=ON_STEPS,
+        pools=("judge.model",),
+        unread=NO_COVERAGE,
     ),
 )
-"""Localisation, by the index named; the last column, ours, is `contradicts`."""
-
-
-_RATED = ("n_reference", "mean", "sd", "reference_mean", "bias", "mae", "inflation")
-_RANKED = ("spearman", "spearman_p", "spearman_kept", "spearman_kept_p")
-TABLE_3 = Table(
-    "paper_c2_table3",
-    "c2_coverage",
-    (*BY, LEVEL),
-    [Kept(_columns(COVERAGE, *_COUNTS, *_RATED, *_RANKED))],
-    layout=_printed(
-        {
-            "Scale": itemgetter("scale"),
-            "Level": lambda r: f"{_plain(100 * r['level'], 0)}%",
-            "Mean (±σ)": lambda r: f"{_plain(r['mean'], 2)} ± {_plain(r['sd'], 2)}",
-            "Ref. mean": lambda r: _plain(r["reference_mean"], 2),
-            "Bias": lambda r: _signed(r["bias"], 2),
-            "MAE": lambda r: _plain(r["mae"], 2),
-            "Infl.%": lambda r: _pct(r["inflation"]),
-            "ρ": lambda r: _plain(r["spearman"], 3) + _stars(r["spearman_p"]),
-            "ρ, share kept": lambda r: _plain(r["spearman_kept"], 3) + _stars(r["spearman_kept_p"]),
-            "n": itemgetter("n"),
-        }
+PAPER = Paper(
+    "c2faith",
+    "C2-Faith (arXiv 2603.05167)",
+    Path(__file__).with_name("paper.csv"),
+    tuple(
+        replace(table, differs=DIFFERS, hours=0.0, hours_from="All models are behind APIs.")
+        for table in TABLES
     ),
+    {"judge": NAMES},
+    apart=("judge.model", "judge.readings", "forms", "perturb.levels"),
+    unread=("internals.", "injection.", "perturb.rules"),
 )
-"""Coverage per judge and level; `spearman_kept` needs no reference judge."""
-
-
-def _across_tasks(
-    detection: pd.DataFrame, localisation: pd.DataFrame, coverage: pd.DataFrame
-) -> pd.DataFrame:
-    entries: list[dict[str, Any]] = []
-    entries += _cross(detection, "exp 1 detect", "detection", 1)
-    entries += _cross(detection, "exp 1 fpr", "fpr", -1)
-    entries += _cross(localisation, "exp 2 exact match", "exact", 1)
-    entries += _cross(localisation, "exp 2 fpr", "fpr", -1)
-    if len(coverage):
-        first = coverage.iloc[0]
-        of_scale = where(coverage, scale=first["scale"], reference_judge=first["reference_judge"])
-        high, low = of_scale["level"].max(), of_scale["level"].min()
-        rho = "spearman_kept" if not any(of_scale["n_reference"]) else "spearman"
-        symbol = "ρ" if rho == "spearman" else "ρ with share kept"
-        entries += _cross(where(of_scale, level=high), f"cov. {symbol} @{100 * high:.0f}%", rho, 1)
-        if rho == "spearman":
-            entries += _cross(where(of_scale, level=low), f"cov. bias @{100 * low:.0f}%", "bias", 0)
-    data = pd.DataFrame(entries)
-    ranked = _overall(data) if entries else {}
-    ranks = [ranked.get((r["reading"], r["judge"]), math.nan) for r in entries]
-    return data.assign(overall_rank=ranks)
-
-
-def _printed_4(data: pd.DataFrame) -> pd.DataFrame:
-    printed = []
-    judges = list(dict.fromkeys(data["judge"]))
-    for key, of_task in groups(data, ("reading", "task")):
-        cells = {r["judge"]: _cell(r) for r in rows(of_task)}
-        line = {"Reading": key["reading"], "Task": key["task"]}
-        printed.append(line | {j: cells.get(j, "—") for j in judges})
-    for key, of_reading in groups(data, ["reading"]):
-        ranks = dict(zip(of_reading["judge"], of_reading["overall_rank"], strict=True))
-        line = {"Reading": key["reading"], "Task": "overall rank"}
-        printed.append(line | {j: whole(ranks.get(j, math.nan)) for j in judges})
-    return pd.DataFrame(printed)
-
-
-def _cross(table: pd.DataFrame, task: str, measure: str, better: int) -> list[dict[str, Any]]:
-    """Rows of one task. `better` says which value is better: the greater (1), the smaller (-1), or
-    the one nearer to zero (0)."""
-    entries = []
-    for reading in dict.fromkeys(table["reading"]):
-        of_reading = rows(where(table, reading=reading).drop_duplicates(subset="judge"))
-        good = [better * r[measure] if better else -abs(r[measure]) for r in of_reading]
-        known = [g for g in good if not math.isnan(g)]
-        # a judge that stands alone is not the best of several
-        top = max(known) if len(known) > 1 else math.nan
-        entries += [
-            {"reading": reading, "task": task, "judge": r["judge"], "value": r[measure]}
-            | {"best": g == top, "goodness": g}
-            | {name: r[name] for name in _COUNTS}
-            for r, g in zip(of_reading, good, strict=True)
-        ]
-    return entries
-
-
-def _overall(data: pd.DataFrame) -> dict[tuple[str, str], float]:
-    """(reading, judge) -> overall place, for the judges that have every row of their reading."""
-    ranks: dict[tuple[str, str], float] = {}
-    for reading in dict.fromkeys(data["reading"]):
-        of_reading = where(data, reading=reading)
-        wide = of_reading.pivot(index="judge", columns="task", values="goodness").dropna()
-        if len(wide) < 2:
-            continue
-        places = rankdata(-wide.to_numpy(dtype=float), axis=0)
-        overall = rankdata(places.mean(axis=1).round(9), method="min")
-        ranks |= {(reading, j): float(p) for j, p in zip(wide.index, overall, strict=True)}
-    return ranks
-
-
-def _cell(row: Mapping[str, Any]) -> str:
-    task, value = row["task"], row["value"]
-    if math.isnan(value):
-        return "—"
-    rank, bias = "ρ" in task, "bias" in task
-    text = _plain(value, 3) if rank else _signed(value, 2) if bias else _pct(value)
-    return f"{text} (best)" if row["best"] else text
-
-
-_VALUE, _BEST, _RANK = described(
-    value="The measure that the task names.",
-    best="Whether no other judge of the reading is better.",
-    overall_rank="Rank of the judge by the mean of its ranks in all rows, 1 is best.",
-)
-TABLE_4 = Table(
-    "paper_c2_table4",
-    ("c2_detection", "c2_localisation", "c2_coverage"),
-    ("reading", "task", "judge"),
-    [Kept((_VALUE, _BEST, *COUNTS, _RANK))],
-    prepare=_across_tasks,
-    layout=_printed_4,
-)
-"""Judges across tasks: a row per task and judge, `best` where none of several is better.
-
-Each task by its first prompt, coverage on its first scale, rank correlation at the highest
-level and bias at the lowest, as the paper. Where no reference was scored, the correlation
-is with the share kept. `overall_rank` orders judges of one reading that have all rows by
-the mean of their ranks in them: our rule, the paper gives none.
-"""
-
-
-FEATURES = {
-    "math_symbol_density": ("Math symbol density", 3),
-    "edit_similarity": ("Edit similarity", 3),
-    "relative_position": ("Relative position", 3),
-    "n_words": ("Word count (negated)", 1),
-    "n_steps": ("Chain length", 1),
-    "n_chars": ("Character count (negated)", 1),
-}
-"""Feature -> its name in the paper, and the decimals that are printed."""
-_SIDES = ("n_correct", "n_wrong", "n_without_verdict", "mean_correct", "mean_wrong", "difference")
-TABLE_5 = Table(
-    "paper_c2_table5",
-    "c2_predictors",
-    (*WAY, *_columns(PREDICTORS, "feature")),
-    [Kept(_columns(PREDICTORS, *_SIDES))],
-    layout=_printed(
-        {
-            "Feature": lambda r: FEATURES[r["feature"]][0],
-            "Correct": lambda r: _plain(r["mean_correct"], FEATURES[r["feature"]][1]),
-            "Wrong": lambda r: _plain(r["mean_wrong"], FEATURES[r["feature"]][1]),
-            "Δ": lambda r: _signed(r["difference"], FEATURES[r["feature"]][1]),
-        }
-    ),
-)
-"""Means of structural features over the broken steps flagged and passed."""
-
-
-TABLE_6 = Table(
-    "paper_c2_table6",
-    "c2_edit_types",
-    (*WAY, EDIT_TYPE),
-    [Kept(_columns(EDITS, *_COUNTS, "detection"))],
-    layout=_printed(
-        {
-            "Edit type": lambda r: r["edit_type"].replace("_", " ").capitalize(),
-            "N": itemgetter("n"),
-            "Acc.%": lambda r: percent(r["detection"]),
-        }
-    ),
-)
-"""Detection of broken steps by edit type (Table 6)."""
-PAPER = (TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6)

@@ -6,7 +6,7 @@ from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.studies.c2faith import frames, item_views, page, scores
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
-from faithscope.experiments.studies.c2faith.paper import PAPER
+from faithscope.experiments.studies.c2faith.layouts import PAPER
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.c2faith.units import INSIDE

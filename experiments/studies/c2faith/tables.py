@@ -13,6 +13,7 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, declared, make_tables
 from faithscope.experiments.analysis.tidy import numbers
+from faithscope.experiments.studies.c2faith.layouts import PAPER
 from faithscope.experiments.studies.c2faith.metrics import (
     agreement,
     coverage,
@@ -24,7 +25,6 @@ from faithscope.experiments.studies.c2faith.metrics import (
     sensitivity,
 )
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.paper import PAPER
 
 OF_FRAMES = (
     *(detection.DETECTION, localisation.LOCALISATION, coverage.COVERAGE, coverage.POOLED),

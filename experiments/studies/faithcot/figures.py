@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -13,10 +15,9 @@ from faithscope.experiments.analysis.axes import GREY, styles_for
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tidy import columns, groups, rows, with_interval
+from faithscope.experiments.analysis.tidy import columns, groups, keep, rows, with_interval
 from faithscope.experiments.studies.faithcot.detectors import label_of
-from faithscope.experiments.studies.faithcot.metrics import share_by_question
-from faithscope.experiments.studies.faithcot.paper import chains_of, shown
+from faithscope.experiments.studies.faithcot.metrics import main_readings, share_by_question
 from faithscope.experiments.studies.faithcot.results import WAY
 from faithscope.experiments.studies.faithcot.tables import CUT
 
@@ -76,7 +77,7 @@ def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootstrap) -> pd
     `detectors`."""
     own = {tuple(key.values()): rows(of) for key, of in groups(scores, WAY)}
     table = []
-    for r in shown(detectors):
+    for r in rows(keep(detectors, main_readings(detectors))):
         chains = own.get(tuple(r[name] for name in WAY), [])
         ruled = [c for c in chains if c["flag"] in (True, False)]
         flags = np.array([float(c["flag"]) for c in ruled])
@@ -89,3 +90,11 @@ def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootstrap) -> pd
         table.append(row | {name: r[name] for name in with_interval("auroc", "f1")})
     names = [*WAY, "rule", "label", "n_flags", "no_flags", *with_interval(*PANELS)]
     return pd.DataFrame(table, columns=names)
+
+
+def chains_of(row: Mapping[str, Any]) -> str:
+    """Short name of the model that wrote a row's chains, and of the reader if that is another
+    model."""
+    model = row["model"].rpartition("/")[2]
+    reader = row["reader"].rpartition("/")[2]
+    return model if row["reader"] == row["model"] else f"{model} read by {reader}"

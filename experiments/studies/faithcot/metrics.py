@@ -5,6 +5,7 @@ B.1)."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,9 @@ from faithscope.experiments.studies.faithcot.results import WAY
 NO_FIT = "too few chains of a class for folds"
 PLAIN, FITTED = "plain", "fitted"
 """Names of the two rules for flags: fixed beforehand, or a threshold fitted on other folds."""
+LEAST_COVERED = 0.5
+"""Minimum share of a group's labelled chains that a detector must score to be in the tables of
+common chains; a choice of ours."""
 CHANCE = ("p_highest", "p_wrong_way")
 COUNTED = rows_with(counted=True)
 SCORED = all_of(COUNTED, rows_known("score"))
@@ -144,3 +148,57 @@ def association(a: int, b: int, c: int, d: int) -> dict[str, float]:
     cells = ((a, a + b, a + c), (b, a + b, b + d), (c, c + d, a + c), (d, c + d, b + d))
     bits = math.fsum(x / n * math.log2(x * n / (row * column)) for x, row, column in cells if x)
     return {"phi": (a * d - b * c) / math.sqrt(margins), "mutual_information": bits}
+
+
+def common_chains(scores: pd.DataFrame, kept: bool) -> pd.DataFrame:
+    """Scores, in each detector's main reading, of the labelled chains that every detector of a data
+    set, model and reader can decide: with a flag, or a score where there is no plain rule.
+    Detectors that decide fewer than `LEAST_COVERED` of the labelled chains are left out, so that no
+    single one empties the table.
+
+    Args:
+        kept: whether chains that the token limit cut off are counted; if not, their rows stay, so
+            that a table can report their number.
+    """
+    main = keep(scores, scores["main"].astype(bool) & scores["unfaithful"].notna())
+    common = []
+    for _, of in groups(main, WAY[:3]):
+        counted = [r for r in rows(of) if kept or not r["cut"]]
+        told: dict[tuple[str, ...], set[tuple[str, str]]] = {}
+        for r in counted:
+            chains = told.setdefault(_detector(r), set())
+            if there(r["flag"]) or (there(r["score"]) and not detector_of(r).rule):
+                chains.add(_chain(r))
+        least = LEAST_COVERED * len({_chain(r) for r in counted})
+        told = {detector: chains for detector, chains in told.items() if len(chains) >= least}
+        of_all = set.intersection(*told.values()) if told else set()
+        mask = [
+            _detector(r) in told and (_chain(r) in of_all or (not kept and bool(r["cut"])))
+            for r in rows(of)
+        ]
+        common.append(keep(of, mask))
+    return pd.concat(common) if common else main
+
+
+def _detector(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(row[k] for k in WAY[3:])
+
+
+def _chain(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["task"], row["item"]
+
+
+def there(value: Any) -> bool:
+    """Whether a cell of a frame holds a value (neither None nor NaN)."""
+    return value is not None and value == value
+
+
+def main_readings(detectors: pd.DataFrame) -> np.ndarray:
+    """Mask of the rows of table `detectors` of each detector's main reading, by its plain rule, or
+    by the fitted one where it has none."""
+    return np.array([bool(r["main"]) and by_own_rule(r) for r in rows(detectors)], dtype=bool)
+
+
+def by_own_rule(row: Mapping[str, Any]) -> bool:
+    """Whether a row's flags follow the plain rule, or where there is none the fitted one."""
+    return row["rule"] == (PLAIN if detector_of(row).rule else FITTED)

@@ -10,7 +10,9 @@ import pandas as pd
 
 from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.published.layout import folds, printed_tables
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
@@ -18,9 +20,10 @@ from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.faithcot import verdict
 from faithscope.experiments.studies.faithcot.detectors import DETECTORS, WHOSE
 from faithscope.experiments.studies.faithcot.figures import detectors_picture
-from faithscope.experiments.studies.faithcot.paper import there
+from faithscope.experiments.studies.faithcot.metrics import there
+from faithscope.experiments.studies.faithcot.paper import PAPER
 from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
-from faithscope.experiments.studies.faithcot.tables import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.faithcot.tables import COLUMNS, COMMON, DETECTED, OF_TABLES
 
 OUR_RULES = (
     "“The paper” is its text (“a′ = a”, appendix C.1) or its released code. Of a single edit, "
@@ -67,7 +70,6 @@ SECTIONS = [
         "chains that it can tell of, which are not the same for all (n): compare detectors in the "
         "second, whose rows are of the same chains. A detector that can tell of less than half of "
         "the labelled chains stands in the first alone.",
-        tables=("faithcot_paper", "faithcot_paper_common"),
     ),
     Section(
         "quadrants",
@@ -99,6 +101,13 @@ UNLABELLED = (
 """Text of the section on detectors for a run without labelled chains."""
 
 
+def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
+    """The paper's tables with the numbers of a run: of all chains that each detector can decide,
+    and those of detectors also (`_common`) of the chains that every one can decide."""
+    common = {DETECTED.name: tables[COMMON.name]}
+    return [*printed_tables(PAPER, tables), *printed_tables(PAPER, common, "_common")]
+
+
 def pictures(results: FaithResults) -> list[Picture]:
     """All figures of a run of FaithCoT-Bench."""
     how = Bootstrap(results.config.seed, results.config.report.bootstrap)
@@ -113,12 +122,13 @@ def page(
     traces = results.traces
     read = [r for r in rows(results.counted(traces)) if not r["excluded"]]
     labelled = sum(r["unfaithful"] is not None for r in read)
-    shown = {name: t for name, t in tables.items() if len(t) and "faithcot_f1" not in name}
-    sections = SECTIONS
+    shown = {name: t for name, t in tables.items() if len(t)}
+    of_detectors = [t for t in paper_tables(tables) if t.name.startswith("paper_faithcot_table")]
+    sections = [
+        replace(s, blocks=folds(of_detectors)) if s.name == "paper" else s for s in SECTIONS
+    ]
     if not labelled:
-        sections = [replace(SECTIONS[0], text=UNLABELLED), *SECTIONS[1:]]
-        for name in ("faithcot_paper", "faithcot_paper_common"):
-            shown.pop(name, None)
+        sections[0] = replace(sections[0], text=UNLABELLED)
         plain = where(tables["detectors"], rule="plain").dropna(axis="columns", how="all")
         of_labels = ["rule", "n", "n_labelled", "n_unfaithful"]
         shown["detectors"] = plain.drop(columns=of_labels, errors="ignore")

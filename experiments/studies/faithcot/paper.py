@@ -1,103 +1,315 @@
-"""The paper's Tables 1 to 3: detectors in their main reading, on all chains that each can score,
-and on the chains that every detector can score."""
+"""The printed tables and figures of FaithCoT-Bench, and which numbers of a run stand beside them.
+
+The paper scored its detectors against labels of its own chains (FINE-CoT), so its cells stand
+beside the rows of chains that the model that wrote them reads, in the readings of detectors that
+the paper prints or its code releases.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.paper_table import percent
-from faithscope.experiments.analysis.tidy import groups, keep, rows
-from faithscope.experiments.studies.faithcot.detectors import detector_of
-from faithscope.experiments.studies.faithcot.metrics import FITTED, PLAIN
-from faithscope.experiments.studies.faithcot.results import WAY
+from faithscope.experiments.analysis.cells import all_of, every_row, rows_with, rows_without
+from faithscope.experiments.analysis.published import Ours, Paper, Published
+from faithscope.experiments.analysis.published.paper import Tables
+from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.data.principles import POST_HOC, SPURIOUS
+from faithscope.experiments.studies.faithcot.config import DetectorsConfig, FaithCotConfig
+from faithscope.experiments.studies.faithcot.detectors import AS_PRINTED, DETECTORS
+from faithscope.experiments.studies.faithcot.metrics import by_own_rule, main_readings
+from faithscope.experiments.studies.faithcot.tables import (
+    ACCURACIES,
+    ALL,
+    CATEGORIES,
+    DETECTED,
+    PRINCIPLES_NAMED,
+    QUADRANT_CELLS,
+    QUADRANTS,
+    RATES,
+)
 
-LEAST_COVERED = 0.5
-"""Minimum share of a group's labelled chains that a detector must score to be in the tables of
-common chains; a choice of ours."""
-_LINE = {"dataset": "Dataset", "label": "Detector", "judge": "Judge"}
+_LLAMA = ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct")
+_QWEN = ("Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct")
+_GPT = ("api:openai/gpt-4o-mini", "gpt-4o-mini")
+_GEMINI = ("api:google/gemini-2.5-flash", "gemini-2.5-flash")
+MODELS = {
+    **dict.fromkeys(("LLaMA3.1", "llama3.1-8b", "LLaMA3.1-8B"), _LLAMA),
+    **dict.fromkeys(("Qwen2.5", "Qwen2.5-7B"), _QWEN),
+    **dict.fromkeys(("GPT-4o-mini", "GPT-4o"), _GPT),
+    **dict.fromkeys(("Gemini", "Gemini2.5-flash", "Gemini-2.5 flash"), _GEMINI),
+}
+"""The paper's names of models -> ours, then the folders of the authors' archive. Tables 2 and 3 say
+GPT-4o where Table 1 and the text say GPT-4o-mini."""
+_LOGIQA = ("logiqa", "logicqa", "logic-qa", "logic_qa")
+_TRUTHFULQA = ("truthfulqa", "truthful-qa", "truthful_qa")
+_HLE = ("hle_bio", "hle-bio", "hlebio", "ble-bio", "hle")
+DATASETS = {
+    **dict.fromkeys(("Logic-QA", "LogicQA", "LogiQA"), _LOGIQA),
+    **dict.fromkeys(("Truthful-QA", "TruthfulQA"), _TRUTHFULQA),
+    "AQuA": ("aqua", "auqa"),
+    **dict.fromkeys(("HLE-Bio", "BLE-Bio", "BLE-bio"), _HLE),
+}
+"""The paper's names of data sets -> our tasks, then names that their folders may have."""
+_NAMES = {
+    "random": ("Rand", "Random"),
+    "perplexity": ("Perp", "Perplexity"),
+    "adding_mistakes": ("AddMist", "Adding Mistakes"),
+    "option_shuffling": ("OptShuffle", "Option Shuffling"),
+    "removing_steps": ("Remove", "Removing steps"),
+    "early_answering": ("EarlyAns", "Early answering"),
+    "paraphrasing": ("Paraphrase", "Paraphrasing"),
+    "answer_tracing": ("AnsTrace", "Answer Tracing"),
+    "information_gain": ("InfoGain", "Information Gain"),
+    "step_judge": ("Step", "Step-level"),
+    "faithful_judge": ("Faithful", "Faithful"),
+}
+"""Detector -> its names in Table 1, and in Tables 2 and 3."""
+DIFFERS = (
+    "The paper names neither its judge nor the model that writes its edits (“a stronger language "
+    "model”); gpt-4.1 in the config is our choice.",
+    "The paper gives no threshold for perplexity, answer tracing and information gain, no cut for "
+    "early answering, and does not say how many steps are edited; these are ours "
+    "(faithscope docs faithcot).",
+)
+LABELS = (
+    "The two fields of the released labels disagree on 56 chains, and the paper does not say which "
+    "of them its statistics are of; the config takes faithful_type.",
+)
+HOURS = (
+    "Estimate: about 6 s a chain on one H100, of which 1.0 s of removals and 3.1 s of tracing were "
+    "measured on a model of 7.4 billion parameters (benchmarks/results/forest_h100.csv and "
+    "tracing_h100.csv), for some 600 chains of the two models with weights."
+)
 
 
-def common_chains(scores: pd.DataFrame, kept: bool) -> pd.DataFrame:
-    """Scores, in each detector's main reading, of the labelled chains that every detector of a data
-    set, model and reader can decide: with a flag, or a score where there is no plain rule.
-    Detectors that decide fewer than `LEAST_COVERED` of the labelled chains are left out, so that no
-    single one empties the table.
+def detected(tables: Tables) -> pd.DataFrame | None:
+    """Table `detectors` with the model that reads the chains where it did not write them
+    (`read_by`), and the judge where a run has several (`judged_by`)."""
+    table = tables.get(DETECTED.name)
+    if table is None:
+        return None
+    several = len({*table["judge"]} - {""}) > 1
+    return table.assign(
+        read_by=table["reader"].where(table["reader"] != table["model"], ""),
+        judged_by=table["judge"] if several else "",
+    )
 
-    Args:
-        kept: whether chains that the token limit cut off are counted; if not, their rows stay, so
-            that a table can report their number.
+
+def as_printed(detectors: pd.DataFrame, tables: Tables) -> list[bool]:
+    """Mask of the rows of table `detectors` in the readings of the paper: of chains that their own
+    writer reads, under the plain rule, or under the fitted one where there is no plain rule.
+
+    Option shuffling differs by more than its reading (`detectors.paper_compat`), so that its rows
+    are those of runs that follow the paper in it.
     """
-    main = keep(scores, scores["main"].astype(bool) & scores["unfaithful"].notna())
-    common = []
-    for _, of in groups(main, WAY[:3]):
-        counted = [r for r in rows(of) if kept or not r["cut"]]
-        told: dict[tuple[str, ...], set[tuple[str, str]]] = {}
-        for r in counted:
-            chains = told.setdefault(_detector(r), set())
-            if there(r["flag"]) or (there(r["score"]) and not detector_of(r).rule):
-                chains.add(_chain(r))
-        least = LEAST_COVERED * len({_chain(r) for r in counted})
-        told = {detector: chains for detector, chains in told.items() if len(chains) >= least}
-        of_all = set.intersection(*told.values()) if told else set()
-        mask = [
-            _detector(r) in told and (_chain(r) in of_all or (not kept and bool(r["cut"])))
-            for r in rows(of)
-        ]
-        common.append(keep(of, mask))
-    return pd.concat(common) if common else main
-
-
-def _detector(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(row[k] for k in WAY[3:])
-
-
-def _chain(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["task"], row["item"]
-
-
-def there(value: Any) -> bool:
-    """Whether a cell of a frame holds a value (neither None nor NaN)."""
-    return value is not None and value == value
-
-
-def shown(detectors: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of each detector's main reading, by its plain rule, or by the fitted one where it has
-    none."""
-    own = [r for r in rows(detectors) if r["main"]]
-    return [r for r in own if r["rule"] == (PLAIN if detector_of(r).rule else FITTED)]
-
-
-def chains_of(row: Mapping[str, Any]) -> str:
-    """Short name of the model that wrote a row's chains, and of the reader if that is another
-    model."""
-    model = row["model"].rpartition("/")[2]
-    reader = row["reader"].rpartition("/")[2]
-    return model if row["reader"] == row["model"] else f"{model} read by {reader}"
-
-
-def named(detectors: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `shown` with a column `label`: the detector's name in the paper's tables."""
-    return pd.DataFrame([{**r, "label": detector_of(r).label} for r in shown(detectors)])
-
-
-def in_its_layout(data: pd.DataFrame, statistics: Mapping[str, str]) -> pd.DataFrame:
-    """The paper's layout: one row per detector, and per model the number of chains and the
-    statistics in percent.
-
-    Args:
-        statistics: column -> the paper's heading.
-    """
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
-    for r in rows(data):
-        line = lines.setdefault(tuple(r[k] for k in _LINE), {})
-        line[f"{chains_of(r)} n"] = str(r["n"])
-        line |= {f"{chains_of(r)} {short}": percent(r[s]) for s, short in statistics.items()}
-    heads = dict.fromkeys(k for line in lines.values() for k in line)
-    body = [
-        dict(zip(_LINE.values(), key, strict=True)) | {head: line.get(head, "—") for head in heads}
-        for key, line in lines.items()
+    first = {d.name: d.variant for d in reversed(DETECTORS)}
+    return [
+        row["model"] == row["reader"]
+        and row["variant"] == AS_PRINTED.get(row["detector"], first[row["detector"]])
+        and by_own_rule(row)
+        and (row["detector"] != "option_shuffling" or bool(row["main"]))
+        for row in rows(detectors)
     ]
-    return pd.DataFrame(body, columns=[*_LINE.values(), *heads])
+
+
+def of_all_writers(table: pd.DataFrame, tables: Tables) -> np.ndarray:
+    """Mask of all rows of a table that pools the chains of all writers, or of none for a run that
+    lacks one of the paper's four."""
+    there = {*tables[QUADRANTS.name]["model"]}
+    whole = all(there & {*names} for names in (_LLAMA, _QWEN, _GPT, _GEMINI))
+    return np.full(len(table), whole)
+
+
+def all_others(tables: Tables) -> pd.DataFrame | None:
+    """Table `faithcot_quadrants` with the share of chains that are not right and faithful."""
+    table = tables.get(QUADRANTS.name)
+    if table is None:
+        return None
+    return table.assign(all_others=1 - table["correct_faithful"] / table["n"])
+
+
+def _but(fields: Iterable[str], *read: str) -> tuple[str, ...]:
+    return tuple(name for name in fields if name not in read)
+
+
+LABELS_ALONE = (
+    "name=paper_fine_cot_labels",
+    "model.name=[bundled:smollm2-135m]",
+    "traces.read_by=all",
+    "probes=[information]",
+    "detectors.shuffle_given=false",
+    "edits.by=rule",
+    "judge=null",
+)
+"""Settings under which a small model reads the chains of all writers, for their labels alone."""
+NOT_LABELS = (
+    *_but(FaithCotConfig.model_fields, "traces", "labels", "detectors", "tasks", "data"),
+    *(f"detectors.{name}" for name in _but(DetectorsConfig.model_fields, "cut")),
+    "traces.read_by",
+)
+"""Config keys that no statistic of the labels depends on: not even who reads the chains."""
+BY_QUADRANT = {cell.name.replace("_", "-"): cell.name for cell in QUADRANT_CELLS.values()}
+IN_TABLE_3 = (*DATASETS["AQuA"], *_HLE)
+IN_DETAIL = {"κ": "kappa", "Acc": "accuracy", "F1": "f1"}
+OF_DETECTORS = Published(
+    "table1",
+    "F1 of eleven detectors against annotators' labels.",
+    config="paper/fine_cot",
+    of=detected,
+    compared=as_printed,
+    own=main_readings,
+    columns={"F1": "f1"},
+    keys={"dataset": "dataset", "model": "model", "detector": "detector"},
+    across=("detector",),
+    limit="traces.limit",
+    unread=("detectors.paper_compat",),
+    differs=(*DIFFERS, *LABELS),
+    hours=1.0,
+    hours_from=HOURS,
+)
+OF_LABELS = Published(
+    "figure4",
+    "Shares of unfaithful chains by model and data set.",
+    config="paper/fine_cot",
+    sets=LABELS_ALONE,
+    of=RATES.name,
+    columns={"Unfaithful": "unfaithful"},
+    keys={"dataset": "dataset", "model": "value"},
+    among=rows_with(by="model"),
+    limit="traces.limit",
+    unread=NOT_LABELS,
+    differs=LABELS,
+    hours=0.0,
+    hours_from="The labels are counted; the model that reads the chains runs on a CPU.",
+)
+TABLES = (
+    OF_DETECTORS,
+    *(
+        replace(
+            OF_DETECTORS,
+            name=name,
+            title=f"κ, accuracy and F1 of the detectors on {sets}.",
+            columns=IN_DETAIL,
+            also={"n": Ours("n", unit="n")},
+            across=("model",),
+            among=among,
+        )
+        for name, sets, among in (
+            ("table2", "LogicQA and TruthfulQA", rows_without(dataset=IN_TABLE_3)),
+            ("table3", "AQuA and HLE-Bio", rows_with(dataset=IN_TABLE_3)),
+        )
+    ),
+    Published(
+        "figure3",
+        "Agreement of the annotators by data set.",
+        why_not="Two people labelled the chains. `faithscope annotate RUN` lets two others label "
+        "those of a run, and agreement.csv of its export has κ by data set "
+        "(faithscope docs annotate).",
+    ),
+    OF_LABELS,
+    replace(
+        OF_LABELS,
+        name="section3_2",
+        title="The two reasons of unfaithfulness.",
+        of=CATEGORIES.name,
+        compared=of_all_writers,
+        columns={"Share": "share"},
+        keys={"row": "category"},
+        names={"row": {"post-hoc reasoning": POST_HOC, "spurious reasoning chains": SPURIOUS}},
+        among=every_row,
+    ),
+    replace(
+        OF_LABELS,
+        name="figure5",
+        title="Eight signals of unfaithfulness, as shares of all unfaithful chains.",
+        of=PRINCIPLES_NAMED.name,
+        compared=of_all_writers,
+        columns={"Share": "share"},
+        keys={"row": "name"},
+        among=every_row,
+    ),
+    replace(
+        OF_LABELS,
+        name="figure6a",
+        title="Right and wrong answers with faithful and unfaithful chains.",
+        of=all_others,
+        compared=of_all_writers,
+        columns={
+            **{heading.title(): name for heading, name in BY_QUADRANT.items()},
+            "all but correct-faithful": "all_others",
+            "φ": "phi",
+            "I(Correct; Faithful)": "mutual_information",
+        },
+        keys={},
+        among=rows_with(dataset=ALL, model=ALL),
+    ),
+    *(
+        replace(
+            OF_LABELS,
+            name=name,
+            title=f"Shares of unfaithful chains by {trait} of the problem.",
+            of=RATES.name,
+            compared=of_all_writers,
+            keys={"dataset": "dataset", "row": "value"},
+            among=rows_with(by=trait),
+        )
+        for name, trait in (("figure6b", "hardness"), ("figure6c", "distribution"))
+    ),
+    replace(
+        OF_LABELS,
+        name="figure8",
+        title="Eight signals of unfaithfulness, as shares within their category.",
+        of=PRINCIPLES_NAMED.name,
+        compared=of_all_writers,
+        columns={"Share of its category": "share_of_category"},
+        keys={"row": "also"},
+        among=every_row,
+    ),
+    replace(
+        OF_LABELS,
+        name="figure9",
+        title="Accuracy beside the share of unfaithful chains.",
+        of=ACCURACIES.name,
+        columns={"Accuracy": "accuracy", "Unfaithful ratio": "unfaithful"},
+        keys={"dataset": "dataset", "model": "model"},
+        among=rows_without(dataset=ALL, model=ALL),
+    ),
+    replace(
+        OF_LABELS,
+        name="figure10",
+        title="Right and wrong answers with faithful and unfaithful chains, by data set.",
+        of=QUADRANTS.name,
+        compared=of_all_writers,
+        columns=BY_QUADRANT,
+        keys={"dataset": "dataset"},
+        among=all_of(rows_with(model=ALL), rows_without(dataset=ALL)),
+    ),
+    replace(
+        OF_LABELS,
+        name="figure11",
+        title="Right and wrong answers with faithful and unfaithful chains, by model.",
+        of=QUADRANTS.name,
+        columns=BY_QUADRANT,
+        keys={"model": "model"},
+        among=all_of(rows_with(dataset=ALL), rows_without(model=ALL)),
+    ),
+)
+PAPER = Paper(
+    "faithcot",
+    "FaithCoT-Bench (arXiv 2510.04040)",
+    Path(__file__).with_name("paper.csv"),
+    TABLES,
+    {
+        "model": MODELS,
+        "dataset": DATASETS,
+        "detector": {name: ours for ours, names in _NAMES.items() for name in names},
+    },
+    apart=("model.name",),
+    ways={"read_by": "", "judged_by": ""},
+    unread=("traces.path", "traces.writers", "information.steps", "slrc.shuffles"),
+)

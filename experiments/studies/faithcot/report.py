@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from faithscope.experiments.analysis.run import Report
-from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.studies.faithcot import frames, item_views, page, scores
 from faithscope.experiments.studies.faithcot.results import FaithResults
-from faithscope.experiments.studies.faithcot.tables import COLUMNS, OF_TABLES, TABLES, tables_of
+from faithscope.experiments.studies.faithcot.tables import COLUMNS, OF_TABLES, tables_of
 from faithscope.probes import PROBES
 
 REPORT = Report(
     results=FaithResults,
     tables=tables_of,
     frames=frames.FRAMES,
-    papers=lambda results: in_layout(TABLES, results.run.tables),
+    papers=lambda results: page.paper_tables(results.run.tables),
     figures=page.pictures,
     page=lambda results, drawn: page.page(results, results.run.tables, drawn),
     arrays=tuple(PROBES),

@@ -51,12 +51,8 @@ from faithscope.experiments.studies.faithcot.metrics import (
     SCORED,
     association,
     by_rule,
-    share_by_question,
-)
-from faithscope.experiments.studies.faithcot.paper import (
     common_chains,
-    in_its_layout,
-    named,
+    share_by_question,
     there,
 )
 from faithscope.experiments.studies.faithcot.results import FaithResults
@@ -185,37 +181,9 @@ DETECTED = Table(
     ),
 )
 """One row per data set, model, reading of a detector, judge and rule (`metrics.by_rule`)."""
-
-
-def _paper_table(name: str, detectors: str, statistics: Mapping[Column, str]) -> Table:
-    """A table of detectors in the paper's layout, each in its main reading.
-
-    Args:
-        statistics: column -> the paper's heading.
-    """
-    headings = {column.name: heading for column, heading in statistics.items()}
-    without_ends = (replace(column, interval=False) for column in statistics)
-    label = Column("label", "detector", "Name of the detector in the paper's tables.")
-    return Table(
-        name,
-        detectors,
-        (DATASET, label, JUDGE, MODEL, READER),
-        (Kept((RULE, RULE_BY, *N_FLAGGED.columns, *N_CUT.columns, *without_ends)),),
-        prepare=named,
-        layout=lambda data: in_its_layout(data, headings),
-    )
-
-
-PAPER_TABLES = tuple(
-    _paper_table(f"{name}{of}", detectors, statistics)
-    for of, detectors in (("", "detectors"), ("_common", "common_detectors"))
-    for name, statistics in (
-        ("faithcot_paper", {KAPPA: "κ", ACCURACY: "Acc", F1: "F1"}),
-        ("faithcot_f1", {F1: "F1"}),
-    )
-)
-"""Tables 2 and 3 (`faithcot_paper`) and Table 1 (`faithcot_f1`) of the paper: on all chains that
-each detector can decide, and (`_common`) on those that every detector can decide."""
+COMMON = replace(DETECTED, name="detectors_common", of="common_readings")
+"""The rows of `detectors` in each detector's main reading, of the chains that every detector of a
+data set, model and reader can decide (`metrics.common_chains`)."""
 
 
 LABELLED = rows_known("unfaithful")
@@ -429,7 +397,7 @@ STEPS = Table(
 """How often step measures find an unfaithful step: one row per data set, model, measure and
 judge."""
 OF_LABELS = (QUADRANTS, ACCURACIES, RATES, PRINCIPLES_NAMED, CATEGORIES)
-TABLES = (DETECTED, *PAPER_TABLES, *OF_LABELS, STEPS, EXCLUSIONS)
+TABLES = (DETECTED, COMMON, *OF_LABELS, STEPS, EXCLUSIONS)
 COLUMNS, OF_TABLES = declared((*TABLES, SPEND))
 
 
@@ -437,10 +405,9 @@ def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
     """All tables of the run, by file name."""
     c, scores = results.config, results.scores
     how, kept = Bootstrap(c.seed, c.report.bootstrap), c.detectors.cut == "kept"
-    common = by_rule(common_chains(scores, kept), c.detectors.folds, kept, c.seed)
     frames = {
         "readings": by_rule(scores, c.detectors.folds, kept, c.seed),
-        "common_detectors": DETECTED.make(common, how=how),
+        "common_readings": by_rule(common_chains(scores, kept), c.detectors.folds, kept, c.seed),
         "fates": pd.DataFrame([*_fates(results)], columns=list(FATES)),
     }
     # a chain that several models read has its labels once

@@ -81,7 +81,7 @@ THRESHOLDS = Published(
 
 @pytest.fixture
 def paper(tmp_path: Path) -> Paper:
-    path = tmp_path / "published.csv"
+    path = tmp_path / "paper.csv"
     path.write_text(CELLS, encoding="utf-8")
     names = {
         "model": {"GPT": ("api:openai/gpt", "api:azure/gpt"), "Kimi": "kimi"},
@@ -249,7 +249,7 @@ def test_an_exact_repetition_is_within_as_often_as_the_rule_says(
 def test_a_file_of_cells_with_an_error_is_refused_with_its_line(
     tmp_path: Path, wrong: str, message: str
 ) -> None:
-    path = tmp_path / "published.csv"
+    path = tmp_path / "paper.csv"
     path.write_text(wrong, encoding="utf-8")
     with pytest.raises(UserError) as error:
         read_cells(path)

@@ -12,11 +12,11 @@ from scipy.stats import t
 from faithscope.experiments.analysis.paper_table import percent
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.studies import c2faith
+from faithscope.experiments.studies.c2faith.layouts import TABLE_4, _stars
 from faithscope.experiments.studies.c2faith.metrics.detection import mcnemar
-from faithscope.experiments.studies.c2faith.paper import TABLE_4, _stars
 
 N = 450
-CELLS = pd.read_csv(Path(c2faith.__file__).with_name("published.csv"), dtype=str, na_filter=False)
+CELLS = pd.read_csv(Path(c2faith.__file__).with_name("paper.csv"), dtype=str, na_filter=False)
 VALUES = CELLS.set_index(["table", "column", "judge", "row"])["value"].to_dict()
 JUDGES = ("GPT-4.1", "DeepSeek-V3.1", "o4-mini")
 LEVELS = ("10%", "30%", "50%", "70%")

@@ -14,7 +14,7 @@ from faithscope.experiments.analysis.published.comparison import (
     WITHIN,
     numbers_for,
 )
-from faithscope.experiments.studies.c2faith.published import PAPER
+from faithscope.experiments.studies.c2faith.paper import PAPER
 from faithscope.experiments.studies.c2faith.tables import tables
 
 CELLS = read_cells(PAPER.cells)

@@ -11,8 +11,8 @@ from c2_frames import MUTE, NAMES, made_up
 from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.studies.c2faith.layouts import PAPER, TABLE_1
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.paper import PAPER, TABLE_1
 from faithscope.experiments.studies.c2faith.tables import tables
 
 ASKED = {

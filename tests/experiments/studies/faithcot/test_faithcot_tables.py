@@ -11,13 +11,18 @@ from faithcot_frames import CHAIN, scored, traces
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.studies.faithcot.metrics import by_rule, share_by_question
-from faithscope.experiments.studies.faithcot.paper import common_chains
+from faithscope.experiments.analysis.tidy import keep
+from faithscope.experiments.studies.faithcot.metrics import (
+    by_rule,
+    common_chains,
+    main_readings,
+    share_by_question,
+)
+from faithscope.experiments.studies.faithcot.page import paper_tables
 from faithscope.experiments.studies.faithcot.tables import (
     ACCURACIES,
     CATEGORIES,
     DETECTED,
-    PAPER_TABLES,
     PRINCIPLES_NAMED,
     QUADRANTS,
     RATES,
@@ -30,6 +35,10 @@ HOW = Bootstrap(0, 200)
 
 def detected(scores: pd.DataFrame, kept: bool = False) -> pd.DataFrame:
     return DETECTED.make(by_rule(scores, 2, kept, 0), how=HOW)
+
+
+def of_own_rule(table: pd.DataFrame) -> pd.DataFrame:
+    return keep(table, main_readings(table))
 
 
 def test_an_answer_that_is_not_known_is_in_no_quadrant() -> None:
@@ -149,15 +158,38 @@ def test_common_tables_are_of_the_same_chains_for_every_detector() -> None:
         "step_judge": set(range(9)),
     }
     scores = scored(12, silent)
-    paper = PAPER_TABLES[0]
-    every = paper.make(detected(scores))
+    every = of_own_rule(detected(scores))
     assert set(every.loc[every["rule"] == "plain", "n"]) == {12, 9, 3}
     cut = scores.assign(cut=scores["item"] == "11")
-    common = paper.make(detected(common_chains(cut, False)))
+    common = of_own_rule(detected(common_chains(cut, False)))
     assert set(common.loc[common["rule"] == "plain", "n"]) == {7}
     assert set(common["n_cut"]) == {1}
-    assert "Step judge" not in set(common["label"])
-    assert {"Perplexity", "Random", "Faithful judge"} <= set(common["label"])
+    assert "step_judge" not in set(common["detector"])
+    assert {"perplexity", "random", "faithful_judge"} <= set(common["detector"])
+
+
+def test_the_papers_tables_have_each_detector_in_its_main_reading() -> None:
+    scores = scored(12, {"perplexity": {2, 3}})
+    of_all, common = detected(scores), detected(common_chains(scores, True))
+    made = paper_tables({"detectors": of_all, "detectors_common": common})
+    printed = {table.name: table for table in made}
+    assert [*printed] == [
+        *("paper_faithcot_table1", "paper_faithcot_table2"),
+        *("paper_faithcot_table1_common", "paper_faithcot_table2_common"),
+    ]
+    # the data set is not the paper's, and stands in the first of the two
+    table = printed["paper_faithcot_table2"].printed
+    assert list(table.columns) == [
+        "dataset",
+        "detector",
+        *(f"m {x}" for x in ("κ", "Acc", "F1", "n")),
+    ]
+    n = dict(zip(table["detector"], table["m n"], strict=True))
+    assert (n["Random"], n["Perplexity"]) == ("12", "10")
+    assert set(printed["paper_faithcot_table2_common"].printed["m n"]) == {"10"}
+    data = printed["paper_faithcot_table1"].data.set_index("detector")
+    own = of_own_rule(of_all).set_index("detector")
+    assert data["value"].to_dict() == own["f1"].dropna().to_dict()
 
 
 def test_without_labels_there_are_no_common_chains() -> None:

@@ -46,9 +46,7 @@ SHORT = (
     ("Step", "Step-level"),
 )
 """Names of the detectors in Table 1, and in Tables 2 and 3."""
-PUBLISHED = pd.read_csv(
-    Path(faithcot.__file__).with_name("published.csv"), dtype=str, na_filter=False
-)
+PUBLISHED = pd.read_csv(Path(faithcot.__file__).with_name("paper.csv"), dtype=str, na_filter=False)
 KEYS = ["dataset", "model", "detector"]
 
 

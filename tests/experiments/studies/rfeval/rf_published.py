@@ -8,7 +8,7 @@ import pandas as pd
 
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS, Task
 
-with (files("faithscope.experiments.studies.rfeval") / "published.csv").open("rb") as file:
+with (files("faithscope.experiments.studies.rfeval") / "paper.csv").open("rb") as file:
     CELLS = pd.read_csv(file, dtype=str, keep_default_na=False)
 TASK_NAMES: dict[str, Task] = {short: task for task, short in ABBREVIATIONS.items()}
 TASK_NAMES |= {task.replace("_", " ").title(): task for task in TASKS}

@@ -32,8 +32,8 @@ from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.benchmark import ITEMS as ITEMS_BY_SOURCE
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import RFEVAL, WATERFALL
 from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
-from faithscope.experiments.studies.rfeval.published import MODELS, PAPER, SOURCES
-from faithscope.experiments.studies.rfeval.published_rows import JUDGE, one_source
+from faithscope.experiments.studies.rfeval.paper import MODELS, PAPER, SOURCES
+from faithscope.experiments.studies.rfeval.paper_rows import JUDGE, one_source
 from faithscope.experiments.studies.rfeval.subjects.model_files import model_files
 
 SHIPPED_FILES = Path(__file__).parents[4] / "configs" / "models"

@@ -24,14 +24,14 @@ from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures.attention import signal
-from faithscope.experiments.studies.slrc.published import PAPER
-from faithscope.experiments.studies.slrc.published_frames import of_layers, under_both_prompts
-from faithscope.experiments.studies.slrc.published_names import (
+from faithscope.experiments.studies.slrc.paper import PAPER
+from faithscope.experiments.studies.slrc.paper_names import (
     DEEPSEEK,
     MODELS,
     OPUS,
     R1_32B,
 )
+from faithscope.experiments.studies.slrc.paper_rows import of_layers, under_both_prompts
 from faithscope.experiments.studies.slrc.tables.outcomes import slrc_of
 from faithscope.experiments.studies.slrc.tables.taxonomy import mode
 from faithscope.interventions.trace import Question

@@ -12,7 +12,7 @@ from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
-from faithscope.experiments.studies.slrc.published import PAPER
+from faithscope.experiments.studies.slrc.paper import PAPER
 from faithscope.interp.errors import UserError
 from faithscope.interventions.segment import LONG_TOKENS, segment
 

@@ -15,7 +15,7 @@ from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PR
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
 from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, texts
 from faithscope.experiments.studies.rfeval.metrics.reviews import REVIEWS
-from faithscope.experiments.studies.rfeval.published_rows import (
+from faithscope.experiments.studies.rfeval.paper_rows import (
     JUDGE,
     agreement,
     beside_steps,
@@ -73,7 +73,7 @@ SOURCES = {
     "MMLU (Professional Law)": "mmlu_professional_law",
     "PeerRead": "peerread",
 }
-"""The paper's names of source data sets -> ours (`published_rows.one_source`)."""
+"""The paper's names of source data sets -> ours (`paper_rows.one_source`)."""
 PROMPTS = (
     "Models, judge and writer of r′ are asked in our words; `prompts=FOLDER` takes the authors' "
     "own from a checkout of their repository.",
@@ -445,7 +445,7 @@ TABLES = (
 PAPER = Paper(
     "rfeval",
     "RFEval (arXiv 2602.17053)",
-    Path(__file__).with_name("published.csv"),
+    Path(__file__).with_name("paper.csv"),
     tuple(sorted(TABLES, key=lambda table: int(table.name.removeprefix("table")))),
     {"model": {**MODELS, **QUOTED, "Overall": OVERALL}, "task": TASK_NAMES},
     apart=("model.name", "data.tasks", "report.exclude"),

@@ -10,14 +10,7 @@ from pathlib import Path
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.studies.slrc.published_frames import (
-    against_the_response,
-    lengths,
-    of_layers,
-    tasks_with_steps_that_matter,
-    under_both_prompts,
-)
-from faithscope.experiments.studies.slrc.published_names import (
+from faithscope.experiments.studies.slrc.paper_names import (
     DEEPSEEK,
     GPT_5_4,
     GROK,
@@ -26,6 +19,13 @@ from faithscope.experiments.studies.slrc.published_names import (
     O4_MINI,
     OPUS,
     R1_32B,
+)
+from faithscope.experiments.studies.slrc.paper_rows import (
+    against_the_response,
+    lengths,
+    of_layers,
+    tasks_with_steps_that_matter,
+    under_both_prompts,
 )
 from faithscope.experiments.studies.slrc.tables.layout import TITLES
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
@@ -337,7 +337,7 @@ TABLES = (
 PAPER = Paper(
     "slrc",
     "SLRC (arXiv 2603.22816)",
-    Path(__file__).with_name("published.csv"),
+    Path(__file__).with_name("paper.csv"),
     TABLES,
     {"model": MODELS, "task": {printed: task for task, printed in TITLES.items()}},
     apart=(
