@@ -52,7 +52,7 @@ from faithscope.experiments.engine.run import run
 from faithscope.probes import PROBES
 
 SECONDS = re.compile(r"seconds|hours|per_second")
-TIMED = {"paper_rf_table12.csv", "rf_hours.csv", "cost.csv"}
+TIMED = {"paper_rfeval_table12.csv", "rf_hours.csv", "cost.csv"}
 
 
 def planted(folder: Path) -> Path:

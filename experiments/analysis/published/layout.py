@@ -14,12 +14,14 @@ from faithscope.experiments.analysis.page import Fold, Grid
 from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.published.cells import Cell, read_cells
 from faithscope.experiments.analysis.published.comparison import (
+    SUBJECTS,
     is_missing,
     numbers_of,
     plain,
     rows_for,
 )
 from faithscope.experiments.analysis.published.paper import Ours, Paper, Published, Tables
+from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import keep, rows
 
 ABSENT = "–"
@@ -113,34 +115,40 @@ def _printed(
         if way in frame and not rows_with(**{way: of_paper})(frame).all()
     ]
     names = {key: _names(paper, published, key, of_table) for key in keys}
+    # whose number it is, where the paper tells subjects apart by something else (Table 3 of RFEval)
+    whose = [x for x in SUBJECTS if x in frame and x not in keys.values()]
     lines: list[dict[str, Any]] = []
     for heading, ours in _headings(published, of_table, frame).items():
         for row in rows(keep(frame, ours.among(frame))) if len(frame) else ():
             named = {k: names[k].get(plain(row[c]), str(row[c])) for k, c in keys.items()}
-            cell = _cell_like(of_table, heading, ours, named)
+            cell = _cell_like(of_table, heading, ours, named, row.get(ours.column))
             numbers = numbers_of(published, cell, ours, row)
             said = ours_text({"unit": cell.unit, "decimals": cell.decimals, **numbers})
             exact = {"value": row.get(ours.column), "n": numbers["n"]}
             exact |= {end: row.get(f"{ours.column}_{end}") for end in ("low", "high")}
-            ours_keys = {column: row[column] for column in (*keys.values(), *ways)}
+            ours_keys = {column: row[column] for column in (*keys.values(), *ways, *whose)}
             named |= {way: str(row[way]) for way in ways}
-            lines.append({**named, "column": heading, "said": said, "exact": ours_keys | exact})
+            by = ", ".join(str(row[subject]) for subject in whose)
+            exact = {**ours_keys, "heading": heading, **exact}
+            lines.append({**named, "column": heading, "said": said, "by": by, "exact": exact})
     if all(line["said"] == ABSENT for line in lines):
         return None
-    order = {key: [c.keys[key] for c in of_table if key in c.keys] for key in keys}
+    order = {
+        key: sorted(
+            dict.fromkeys([*(c.keys.get(key, "") for c in of_table), *(x[key] for x in lines)]),
+            # what pools all others stands last
+            key=lambda name: name == names[key].get(OVERALL),
+        )
+        for key in keys
+    }
     grid = _whole_grid(published, lines, order)
     printed = in_layout(published, pd.DataFrame(grid).drop(columns="there"), itemgetter("said"))
     printed = printed.rename(
         columns={key: column.replace("_", " ") for key, column in keys.items()}
     )
-    exact = [
-        {**line["exact"], "heading": line["column"]}
-        for place in grid
-        for line in place["there"]
-        if line["said"] != ABSENT
-    ]
-    columns = [*keys.values(), *ways, "heading", "value", "low", "high", "n"]
-    data = pd.DataFrame(exact, columns=columns).astype({"n": "Int64"})
+    exact = [x["exact"] for place in grid for x in place["there"] if x["said"] != ABSENT]
+    columns = [*keys.values(), *ways, *whose, "heading", "value", "low", "high", "n"]
+    data = pd.DataFrame(exact, columns=columns).astype({"n": "Int64"}).drop_duplicates()
     name = f"paper_{paper.name}_{published.name}{suffix}"
     return PaperTable(name, data, printed, published.title)
 
@@ -172,11 +180,13 @@ def _names(
 
 
 def _cell_like(
-    of_table: Sequence[Cell], heading: str, ours: Ours, named: Mapping[str, str]
+    of_table: Sequence[Cell], heading: str, ours: Ours, named: Mapping[str, str], value: Any
 ) -> Cell:
     """The printed cell under a heading whose keys agree most with these: it has the unit and the
-    decimals of our number."""
+    decimals of our number. A word of ours is like a printed word, where there is any."""
     under = [cell for cell in of_table if cell.column == heading]
+    alike = [cell for cell in under if (cell.unit == "word") == isinstance(value, str)]
+    under = alike or under
     if not under:
         return Cell("", {}, heading, None, ours.unit, ours.decimals, None, "", "")
     return max(under, key=lambda cell: sum(named.get(k) == name for k, name in cell.keys.items()))
@@ -191,7 +201,7 @@ def _whole_grid(
     Args:
         order: key -> its printed names in the order of the paper.
     """
-    keys = [key for key in lines[0] if key not in ("said", "exact")]
+    keys = [key for key in lines[0] if key not in ("said", "by", "exact")]
     rank = {
         key: {
             name: i
@@ -213,7 +223,9 @@ def _whole_grid(
     for row in places(down):
         for heading in places(over):
             named = dict(zip((*down, *over), (*row, *heading), strict=True))
-            there = at.get((*row, *heading), [{"said": ABSENT}])
-            said = "; ".join(line["said"] for line in there)
+            there = at.get((*row, *heading), [{"said": ABSENT, "by": ""}])
+            several = len({line["by"] for line in there}) > 1
+            texts = (f"{x['said']} ({x['by']})" if several else x["said"] for x in there)
+            said = "; ".join(dict.fromkeys(texts))
             grid.append({key: named[key] for key in keys} | {"said": said, "there": there})
     return grid

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Mask, every_row
+from faithscope.experiments.analysis.cells import Mask, every_row, rows_with
 from faithscope.interp.errors import UserError, did_you_mean
 
 Tables = Mapping[str, pd.DataFrame]
@@ -43,6 +43,25 @@ class Ours:
 def every_selected(rows: pd.DataFrame, tables: Tables) -> np.ndarray:
     """Selection of all rows."""
     return every_row(rows)
+
+
+def in_way(**values: Any) -> Selection:
+    """Selection of the rows in which every named column has the given value, or one of a tuple of
+    values."""
+    mask = rows_with(**values)
+    return lambda rows, tables: mask(rows)
+
+
+def from_table(
+    name: str, make: Callable[[pd.DataFrame], pd.DataFrame]
+) -> Callable[[Tables], pd.DataFrame | None]:
+    """Maps all tables of a run to what is made of one of them; to None where it has no row."""
+
+    def made(tables: Tables) -> pd.DataFrame | None:
+        table = tables.get(name)
+        return None if table is None or table.empty else make(table)
+
+    return made
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import all_of, every_row, rows_with, rows_without
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.analysis.published.paper import Tables
+from faithscope.experiments.analysis.published.paper import Tables, from_table
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.data.principles import POST_HOC, SPURIOUS
 from faithscope.experiments.studies.faithcot.config import DetectorsConfig, FaithCotConfig
@@ -87,12 +87,9 @@ HOURS = (
 )
 
 
-def detected(tables: Tables) -> pd.DataFrame | None:
+def detected(table: pd.DataFrame) -> pd.DataFrame:
     """Table `detectors` with the model that reads the chains where it did not write them
     (`read_by`), and the judge where a run has several (`judged_by`)."""
-    table = tables.get(DETECTED.name)
-    if table is None:
-        return None
     several = len({*table["judge"]} - {""}) > 1
     return table.assign(
         read_by=table["reader"].where(table["reader"] != table["model"], ""),
@@ -125,11 +122,8 @@ def of_all_writers(table: pd.DataFrame, tables: Tables) -> np.ndarray:
     return np.full(len(table), whole)
 
 
-def all_others(tables: Tables) -> pd.DataFrame | None:
+def all_others(table: pd.DataFrame) -> pd.DataFrame:
     """Table `faithcot_quadrants` with the share of chains that are not right and faithful."""
-    table = tables.get(QUADRANTS.name)
-    if table is None:
-        return None
     return table.assign(all_others=1 - table["correct_faithful"] / table["n"])
 
 
@@ -160,7 +154,7 @@ OF_DETECTORS = Published(
     "table1",
     "F1 of eleven detectors against annotators' labels.",
     config="paper/fine_cot",
-    of=detected,
+    of=from_table(DETECTED.name, detected),
     compared=as_printed,
     own=main_readings,
     columns={"F1": "f1"},
@@ -237,7 +231,7 @@ TABLES = (
         OF_LABELS,
         name="figure6a",
         title="Right and wrong answers with faithful and unfaithful chains.",
-        of=all_others,
+        of=from_table(QUADRANTS.name, all_others),
         compared=of_all_writers,
         columns={
             **{heading.title(): name for heading, name in BY_QUADRANT.items()},

@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.page import Block, Box, Bullets, Fold, Head
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval import items as data
 from faithscope.experiments.studies.rfeval.metrics.chains import LINKS, chain
-from faithscope.experiments.studies.rfeval.printed import LINK_NAMES
+from faithscope.experiments.studies.rfeval.paper_names import LINK_NAMES
 from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.experiments.studies.rfeval.scores import place
 

@@ -10,7 +10,6 @@ import pandas as pd
 from faithscope.experiments.analysis.html import (
     Cell,
     HtmlTable,
-    html_table,
     markup,
     share_cell,
     share_of,
@@ -18,7 +17,6 @@ from faithscope.experiments.analysis.html import (
 from faithscope.experiments.analysis.page import (
     Block,
     Bullets,
-    Fold,
     Grid,
     Heading,
     Page,
@@ -28,13 +26,13 @@ from faithscope.experiments.analysis.page import (
     spent_and_failed,
 )
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tables import in_layout
+from faithscope.experiments.analysis.published.layout import folds, printed_tables
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.wording import rules
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.item_views import pair_view
 from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
-from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
+from faithscope.experiments.studies.rfeval.paper import PAPER
 from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.experiments.studies.rfeval.sections import (
     ABSENT,
@@ -148,11 +146,7 @@ def _with_bullets(sentences: Sequence[str]) -> list[Block]:
 
 
 def _paper(tables: Mapping[str, pd.DataFrame]) -> list[Section]:
-    shown = []
-    for paper in in_layout(PAPER_TABLES, tables):
-        if len(paper.printed):
-            title = f"Table {paper.name.removeprefix('paper_rf_table')}"
-            shown.append(Fold(title, [Grid(html_table(paper.printed, {}, paper.name), title)]))
+    shown = folds(printed_tables(PAPER, tables))
     intro = "The same numbers where a reader of the paper looks for them; RF in percent."
     return [Section("paper", "The paper’s tables", intro, blocks=shown)] if shown else []
 

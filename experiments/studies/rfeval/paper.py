@@ -9,71 +9,40 @@ from typing import Any
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
+from faithscope.experiments.analysis.published.paper import from_table, in_way
 from faithscope.experiments.analysis.tables import OVERALL, Table
-from faithscope.experiments.studies.rfeval import printed as paper
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
-from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
-from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, texts
+from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, steps, texts
+from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics.reviews import REVIEWS
+from faithscope.experiments.studies.rfeval.paper_names import (
+    AGREEMENT,
+    BASELINE_LINK_NAMES,
+    CAUSALITY_NAMES,
+    LINK_NAMES,
+    MODELS,
+    QUOTED,
+    R1,
+    REGIMES,
+    SOURCES,
+    TASK_NAMES,
+    VIOLATION_NAMES,
+)
 from faithscope.experiments.studies.rfeval.paper_rows import (
     JUDGE,
     agreement,
+    as_in_paper,
     beside_steps,
     by_quartile,
     by_source,
-    of_paper,
+    by_task,
+    items_by_task,
+    of_group,
     overall_agreement,
-    shares,
     stance_words,
     token_lengths,
 )
 
-MODELS = {
-    "Qwen3-8B": "Qwen/Qwen3-8B",
-    "Qwen3-32B": "Qwen/Qwen3-32B",
-    "R1-Qwen-7B": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
-    "R1-Qwen-32B": "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
-    "R1-Llama-8B": "deepseek-ai/DeepSeek-R1-Distill-Llama-8B",
-    "R1-Llama-70B": "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
-    "gpt-oss-20b": "openai/gpt-oss-20b",
-    "gpt-oss-120b": "openai/gpt-oss-120b",
-    "MiMo-RL": "XiaomiMiMo/MiMo-7B-RL",
-    "MiMo-RL-Zero": "XiaomiMiMo/MiMo-7B-RL-Zero",
-    "Magistral-Small": "mistralai/Magistral-Small-2506",
-    "LN-Super_v1": "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
-}
-"""The paper's twelve models -> ours."""
-QUOTED = {
-    "gpt-5.1-2025-11-13": ("api:openai/gpt-5.1-2025-11-13", "api:openai/gpt-5.1"),
-    "claude-sonnet-4-5-20250929": (
-        "api:anthropic/claude-sonnet-4-5-20250929",
-        "api:anthropic/claude-sonnet-4-5",
-    ),
-}
-"""Models behind APIs (Table 26) -> ours."""
-REGIMES = (
-    *(f"XiaomiMiMo/MiMo-7B-{variant}" for variant in ("Base", "SFT", "RL-Zero", "RL")),
-    *("allenai/Olmo-3-1025-7B", "allenai/Olmo-3-7B-Think-SFT", "allenai/Olmo-3-7B-Think"),
-)
-"""The models of two families after different post-training (Table 3)."""
-R1 = tuple(MODELS[name] for name in MODELS if name.startswith("R1-"))
-TASK_NAMES = {short: task for task, short in ABBREVIATIONS.items()}
-TASK_NAMES |= {task.replace("_", " ").title(): task for task in TASKS}
-TASK_NAMES |= {"Overall": OVERALL, "Total": OVERALL}
-SOURCES = {
-    "DS-1000": "ds1000",
-    "LiveCodeBench (v1–v6)": "livecodebench",
-    "GSM8K": "gsm8k",
-    "MMLU (College Math)": "mmlu_college_mathematics",
-    "MMLU (High School Math)": "mmlu_high_school_mathematics",
-    "PrOntoQA": "prontoqa",
-    "RuleBert-Union-Rules": "rulebert_union_rules",
-    "SCITAB": "scitab",
-    "PubMedQA": "pubmedqa",
-    "MMLU (Professional Law)": "mmlu_professional_law",
-    "PeerRead": "peerread",
-}
-"""The paper's names of source data sets -> ours (`paper_rows.one_source`)."""
 PROMPTS = (
     "Models, judge and writer of r′ are asked in our words; `prompts=FOLDER` takes the authors' "
     "own from a checkout of their repository.",
@@ -123,9 +92,14 @@ def _shares(
     """
     columns = {head: Ours("share", rows_with(value=value)) for value, head in heads.items()}
     for number, by in zip(numbers, ("model", "task"), strict=True):
-        how = {"of": shares(table, statistic, by), "columns": columns, "keys": {by: by}}
+        how = {
+            "of": from_table(table.name, of_group(statistic, by)),
+            "columns": columns,
+            "keys": {by: by},
+        }
         pools = ("model.name", "report.exclude") if by == "task" else ()
-        yield _published(number, f"{title}, by {by}.", n="n_of", pools=pools, **how)
+        how |= {"compared": as_in_paper(), "pools": pools}
+        yield _published(number, f"{title}, by {by}.", n="n_of", **how)
 
 
 BY_CELL = {"model": "model", "task": "task"}
@@ -135,7 +109,7 @@ ONE_RUN = "report.exclude=[]"
 """Setting of a run without the model whose paper reviews the paper excludes."""
 PILOT = {name: MODELS[name] for name in ("R1-Llama-8B", "Qwen3-32B")}
 CHECKED = {name: MODELS[name] for name in ("Qwen3-32B", "R1-Llama-70B")}
-FILTERED = {head: column for column, head in paper.FILTERED.items()}
+FILTERED = {"Pre Total": "n_problems", "# Removed": "n_removed", "# Kept": "n_kept"}
 FEWEST_HOURS = (_models(MODELS["R1-Llama-8B"]), ONE_RUN)
 """Settings of a run for tables that do not depend on the models: the one of fewest hours."""
 OF_ITEMS: dict[str, Any] = {
@@ -165,9 +139,9 @@ TABLES = (
     _published(
         1,
         "Items of the benchmark by task.",
-        of=benchmark.ITEMS.name,
-        among=rows_with(source=OVERALL),
+        of=from_table(benchmark.ITEMS.name, items_by_task),
         columns={"Count": "n"},
+        also={"Sources": Ours("sources", unit="word")},
         keys={"task": "task"},
         differs=(),
         **OF_ITEMS,
@@ -175,7 +149,8 @@ TABLES = (
     _published(
         2,
         "Reasoning faithfulness and contrast coverage of twelve models on seven tasks.",
-        of=of_paper(faithfulness.RFEVAL, TWELVE),
+        of=faithfulness.RFEVAL.name,
+        compared=as_in_paper(TWELVE),
         among=AS_PREFIX,
         columns={
             "RF": Ours("rf", n="n_included"),
@@ -189,7 +164,8 @@ TABLES = (
         3,
         "Reasoning faithfulness and coverage after different post-training of one base.",
         sets=("name=paper_rfeval_regimes", _models(*REGIMES), ONE_RUN),
-        of=of_paper(faithfulness.REGIMES, task=OVERALL),
+        of=faithfulness.REGIMES.name,
+        compared=as_in_paper(),
         columns={"RF": "rf", "c": Ours("contrast_coverage", n="n_coverage")},
         keys={"model": "family", "row": "regime"},
         names={"model": {family: family for family in ("MiMo-7B", "Olmo-3-7B")}},
@@ -203,7 +179,8 @@ TABLES = (
         4,
         "Open-R1's reward for steps, of outputs that are consistent and that are not.",
         sets=("name=paper_rfeval_rewards", _models(*R1), ONE_RUN),
-        of=of_paper(texts.STEP_REWARD, R1, task=OVERALL),
+        of=texts.STEP_REWARD.name,
+        compared=as_in_paper(R1),
         among=rows_with(condition="both"),
         columns={"Reward": "reward"},
         keys={"model": "model", "row": "chi"},
@@ -220,8 +197,8 @@ TABLES = (
     _published(
         5,
         "Agreement of people who review r′.",
-        of=agreement,
-        columns={head: column for column, head in paper.AGREEMENT.items()},
+        of=from_table(REVIEWS.name, agreement),
+        columns={head: column for column, head in AGREEMENT.items()},
         n="n_items",
         **REVIEWED,
     ),
@@ -241,21 +218,21 @@ TABLES = (
     _published(
         7,
         "Agreement and acceptance of all reviews of r′ together.",
-        of=overall_agreement,
+        of=from_table(REVIEWS.name, overall_agreement),
         columns={"Value": "value"},
         **REVIEWED | {"keys": {"row": "metric"}},
     ),
     _published(
         8,
         "r′ that validation removed and kept, by task.",
-        of="paper_rf_table8",
+        of=from_table(FILTERING.name, by_task),
         keys={"task": "task"},
         **OF_WRITTEN,
     ),
     _published(
         9,
         "r′ that validation removed and kept, by source.",
-        of=by_source,
+        of=from_table(FILTERING.name, by_source),
         keys={"task": "task", "row": "source"},
         names={"row": SOURCES},
         **OF_WRITTEN,
@@ -264,7 +241,7 @@ TABLES = (
         10,
         "Externality Δ of r′ by task.",
         of=texts.EXTERNALITY.name,
-        among=rows_with(context="none"),
+        compared=in_way(context="none"),
         columns={
             **{"Mean": "mean", "Std": "std", "Median": "median", "P75": "p75", "P90": "p90"},
             "Small-vocab (%)": "small_vocabulary",
@@ -277,8 +254,8 @@ TABLES = (
     _published(
         11,
         "Externality Δ of r′ by model.",
-        of=of_paper(texts.EXTERNALITY_BY_MODEL, task=OVERALL),
-        among=rows_with(context="none"),
+        of=texts.EXTERNALITY_BY_MODEL.name,
+        compared=as_in_paper(context="none"),
         columns={"Count": "n", "Mean": "mean", "Std": "std"},
         keys={"model": "model"},
         names={"model": {f"MiMo-7B-{x}": MODELS[f"MiMo-{x}"] for x in ("RL", "RL-Zero")}},
@@ -288,14 +265,23 @@ TABLES = (
     Published(
         "table12",
         "GPU hours of each model.",
+        of=texts.HOURS.name,
+        also={
+            "Device hours": Ours("device_hours", unit="hours", decimals=2),
+            "Devices": Ours("devices", unit="n"),
+            "Hours": Ours("hours", unit="hours", decimals=2),
+            "Outputs of known time": Ours("n_timed", unit="n"),
+        },
+        keys={"model": "model"},
         why_not="The paper prints hours of its own H100 nodes; those of a run depend on its "
         "accelerators, and stand in tables/rf_hours.csv.",
     ),
     _published(
         13,
         "Pairs that count, and pairs that are left out by reason.",
-        of=of_paper(faithfulness.WATERFALL),
-        among=rows_with(task=OVERALL, framing=PREFIX),
+        of=faithfulness.WATERFALL.name,
+        among=rows_with(task=OVERALL),
+        compared=as_in_paper(framing=PREFIX),
         columns={
             "Total": "n_total",
             "Included": "n_included",
@@ -310,7 +296,8 @@ TABLES = (
     _published(
         14,
         "Mean tokens of outputs without r′ (B) and under it (I).",
-        of=token_lengths,
+        of=from_table(texts.LENGTH_TABLE.name, token_lengths),
+        compared=as_in_paper(),
         columns={
             "B": Ours("mean_tokens", rows_with(condition="baseline")),
             "I": Ours("mean_tokens", rows_with(condition="intervened")),
@@ -322,7 +309,7 @@ TABLES = (
     _published(
         15,
         "Stances of each task.",
-        of=stance_words,
+        of=from_table(benchmark.STANCES.name, stance_words),
         columns={
             "Primary Stance Set": Ours(
                 "stances",
@@ -341,7 +328,8 @@ TABLES = (
     _published(
         16,
         "Reasoning faithfulness by quartile of contrast coverage.",
-        of=by_quartile,
+        of=from_table(faithfulness.COVERAGE_QUARTILES.name, by_quartile),
+        compared=as_in_paper(),
         columns={
             head: Ours(f"q{i}", n=f"q{i}_n")
             for i, head in enumerate(("Q1 (Low)", "Q2", "Q3", "Q4 (High)"), 1)
@@ -359,34 +347,35 @@ TABLES = (
         "Conditions that fail in unfaithful pairs",
         faithfulness.FAILURE_SHARES,
         "violation",
-        paper.VIOLATION_NAMES,
+        VIOLATION_NAMES,
     ),
     *_shares(
         (18, 22),
         "Transitions at which outputs without r′ break",
         faithfulness.FAILURE_LOCATIONS,
         "baseline_break",
-        paper.BASELINE_LINK_NAMES,
+        BASELINE_LINK_NAMES,
     ),
     *_shares(
         (19, 23),
         "Transitions at which outputs under r′ break",
         faithfulness.FAILURE_LOCATIONS,
         "intervened_break",
-        paper.LINK_NAMES,
+        LINK_NAMES,
     ),
     *_shares(
         (20, 24),
         "What r′ changes in pairs that count",
         faithfulness.CAUSALITY_TYPES,
         faithfulness.CAUSALITY_ALL,
-        paper.CAUSALITY_NAMES,
+        CAUSALITY_NAMES,
     ),
     _published(
         25,
         "Consistency of the outputs of two models without r′.",
         sets=("name=paper_rfeval_consistency", _models(*CHECKED.values()), ONE_RUN),
-        of=of_paper(faithfulness.RFEVAL),
+        of=faithfulness.RFEVAL.name,
+        compared=as_in_paper(),
         among=AS_PREFIX,
         columns={"χ(o)": "chi_baseline"},
         keys=BY_CELL,
@@ -404,7 +393,8 @@ TABLES = (
             "data.tasks=[mathematical_reasoning]",
             ONE_RUN,
         ),
-        of=of_paper(faithfulness.RFEVAL),
+        of=faithfulness.RFEVAL.name,
+        compared=as_in_paper(),
         among=rows_with(framing=MULTI_TURN),
         columns={
             "RF (%)": "rf",
@@ -429,7 +419,8 @@ TABLES = (
             f"per_step.judge=[{JUDGE}]",
             ONE_RUN,
         ),
-        of=beside_steps,
+        of=from_table(steps.PER_STEP.name, beside_steps),
+        compared=as_in_paper(),
         columns={"RF": "rf"},
         keys={**BY_CELL, "row": "metric"},
         across=("task",),
@@ -449,4 +440,5 @@ PAPER = Paper(
     tuple(sorted(TABLES, key=lambda table: int(table.name.removeprefix("table")))),
     {"model": {**MODELS, **QUOTED, "Overall": OVERALL}, "task": TASK_NAMES},
     apart=("model.name", "data.tasks", "report.exclude"),
+    ways={"reader": JUDGE, "context": "none", "framing": PREFIX},
 )

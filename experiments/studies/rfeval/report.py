@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from faithscope.experiments.analysis.published.layout import printed_tables
 from faithscope.experiments.analysis.run import Report
-from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.studies.rfeval import columns, frames, item_views, page, scores
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
-from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
+from faithscope.experiments.studies.rfeval.paper import PAPER
 from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.experiments.studies.rfeval.units import INSIDE
 
 REPORT = Report(
     results=RfResults,
     frames=frames.FRAMES,
-    papers=lambda results: in_layout(PAPER_TABLES, results.tables),
+    papers=lambda results: printed_tables(PAPER, results.tables),
     figures=lambda results: pictures(results.tables),
     page=page.page,
     arrays=(INSIDE,),

@@ -24,7 +24,6 @@ from faithscope.experiments.studies.rfeval.metrics import (
 from faithscope.experiments.studies.rfeval.metrics.chains import scored
 from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READINGS, readings
-from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
 
 TESTS = Table(
     "rf_tests",
@@ -44,7 +43,6 @@ TABLES = (
     reviews.REVIEWS,
     *inside.TABLES,
     TESTS,
-    *PAPER_TABLES,
 )
 OBSERVED: Mapping[str, Iterable[str]] = {
     "judged": (),
@@ -118,14 +116,10 @@ def frames_of(
 def tables(
     frames: Mapping[str, pd.DataFrame], how: Bootstrap | None = None
 ) -> dict[str, pd.DataFrame]:
-    """The tables by name, the paper's in its own layout (`paper_rf_table2` ...) among them.
+    """The tables by name.
 
     Args:
         frames: those of `frames_of`.
     """
     made = {table: frames[frame] for frame, table in WRITTEN.items()}
-    made |= make_tables(TABLES, frames, how)
-    # the paper's tables of r′ that were written, or that people reviewed, do not apply to others
-    absent = {*((8, 9) if made[FILTERING.name].empty else ())}
-    absent |= {*((5, 6, 7) if made[reviews.REVIEWS.name].empty else ())}
-    return {n: t for n, t in made.items() if n not in {f"paper_rf_table{i}" for i in absent}}
+    return made | make_tables(TABLES, frames, how)

@@ -142,8 +142,8 @@ def test_what_is_written_and_accepted_becomes_the_benchmark(
     assert {k: v for k, v in server.seen.items() if k} == written
     table = pd.read_csv(run_dir / "tables/rf_filtering.csv").iloc[0]
     assert {name: table[name] for name in counts} == counts
-    eight = pd.read_csv(run_dir / "tables/paper_rf_table8.csv").set_index("task")
-    assert eight.loc["overall"].tolist() == eight.loc["legal_decision"].tolist() == [5, 3, 2]
+    eight = pd.read_csv(run_dir / "tables/paper_rfeval_table8.csv").groupby("task")["value"]
+    assert eight.agg(list).to_dict() == {"legal_decision": [5, 3, 2], "overall": [5, 3, 2]}
     gone = pd.read_csv(run_dir / "tables/exclusions.csv").set_index("reason")["n"]
     assert gone[["r_prime: rejected", "r_prime: no_reasoning", "r_prime: unvalidated"]].sum() == 3
     assert "How r′ was written" in (run_dir / "report.html").read_text()

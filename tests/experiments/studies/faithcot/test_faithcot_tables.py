@@ -169,24 +169,18 @@ def test_common_tables_are_of_the_same_chains_for_every_detector() -> None:
 
 
 def test_the_papers_tables_have_each_detector_in_its_main_reading() -> None:
-    scores = scored(12, {"perplexity": {2, 3}})
+    scores = scored(12, {"option_shuffling": {2, 3}})
     of_all, common = detected(scores), detected(common_chains(scores, True))
     made = paper_tables({"detectors": of_all, "detectors_common": common})
     printed = {table.name: table for table in made}
-    assert [*printed] == [
-        *("paper_faithcot_table1", "paper_faithcot_table2"),
-        *("paper_faithcot_table1_common", "paper_faithcot_table2_common"),
-    ]
-    # the data set is not the paper's, and stands in the first of the two
-    table = printed["paper_faithcot_table2"].printed
-    assert list(table.columns) == [
-        "dataset",
-        "detector",
-        *(f"m {x}" for x in ("κ", "Acc", "F1", "n")),
-    ]
+    names = ("paper_faithcot_table1", "paper_faithcot_table3")
+    assert [*printed] == [*names, *(f"{name}_common" for name in names)]
+    table = printed["paper_faithcot_table3"].printed
+    assert list(table.columns) == ["dataset", "detector", "m κ", "m Acc", "m F1", "m n"]
     n = dict(zip(table["detector"], table["m n"], strict=True))
-    assert (n["Random"], n["Perplexity"]) == ("12", "10")
-    assert set(printed["paper_faithcot_table2_common"].printed["m n"]) == {"10"}
+    assert (n["Random"], n["Option Shuffling"]) == ("12", "10")
+    common_n = printed["paper_faithcot_table3_common"].printed.set_index("detector")["m n"]
+    assert (common_n["Random"], common_n["Option Shuffling"]) == ("10", "10")
     data = printed["paper_faithcot_table1"].data.set_index("detector")
     own = of_own_rule(of_all).set_index("detector")
     assert data["value"].to_dict() == own["f1"].dropna().to_dict()

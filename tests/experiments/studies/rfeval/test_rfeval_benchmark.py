@@ -12,17 +12,17 @@ from rf_benchmark import frame_of, items_of, reviews, reviews_of_the_paper
 from rf_frames import tables_of
 from rf_items import item
 from rf_posed import LOGIC, NUMBER, TABLE
-from rf_published import TASK_NAMES, grid
+from rf_published import grid
 
-from faithscope.experiments.analysis.tables import in_layout
-from faithscope.experiments.studies.rfeval.items import TASKS, Naming
-from faithscope.experiments.studies.rfeval.printed import PAPER_TABLES
+from faithscope.experiments.analysis.published import layout
+from faithscope.experiments.studies.rfeval.items import Naming
+from faithscope.experiments.studies.rfeval.paper import PAPER
 
 
 def printed_tables(**observed: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The paper's tables of what was observed, as the paper prints them."""
-    made = tables_of(**observed)
-    return {t.name.removeprefix("paper_rf_"): t.printed for t in in_layout(PAPER_TABLES, made)}
+    printed = layout.printed_tables(PAPER, tables_of(**observed))
+    return {table.name.removeprefix("paper_rfeval_"): table.printed for table in printed}
 
 
 def test_items_by_task_and_source() -> None:
@@ -33,9 +33,9 @@ def test_items_by_task_and_source() -> None:
     assert at["overall", "overall"] == 4
     printed = printed_tables(items=frame_of([*items, TABLE]))["table1"]
     assert printed.to_dict("split")["data"] == [
-        ["legal_decision", 3, "bar (1), mmlu (2)"],
-        ["table_reasoning", 1, f"{TABLE.source} (1)"],
-        ["Total", 4, ""],
+        ["Table Reasoning", "1", f"{TABLE.source} (1)"],
+        ["Legal Decision", "3", "bar (1), mmlu (2)"],
+        ["Total", "4", "–"],
     ]
 
 
@@ -43,18 +43,19 @@ def test_items_by_task_and_source() -> None:
     ("naming", "logic", "table"),
     [
         ("letters", "A, B", "A, B, C"),
-        ("paper", "correct, incorrect", "supports, not enough info, refutes"),
+        ("paper", "correct, incorrect", "supported, not enough info, rebutted"),
     ],
 )
 def test_stances_are_named_as_a_run_names_them(naming: Naming, logic: str, table: str) -> None:
     many = replace(item(0), task="mathematical_reasoning", options=tuple("wxyz"), answer="A")
     items = [replace(i, naming=naming) for i in (LOGIC, TABLE, NUMBER, many)]
     printed = printed_tables(items=frame_of(items))["table15"]
-    at = printed.set_index("Task")["Primary Stance Set"]
-    assert at["logical_reasoning"] == logic
-    assert at["table_reasoning"] == table
+    at = printed.set_index("task")["Primary Stance Set"]
+    assert at["Logical Reasoning"] == logic
+    # Table 15 prints other words for the same stances
+    assert at["Table Reasoning"] == table
     # as Table 15 has it, in the order of the items
-    assert at["mathematical_reasoning"] == "correct, incorrect or A, B, C, …"
+    assert at["Mathematical Reasoning"] == "correct, incorrect or A, B, C, …"
     assert "I don't know" not in " ".join(at)
 
 
@@ -63,23 +64,20 @@ def test_tables_5_and_6_come_back_from_reviews_that_they_determine() -> None:
     agreed, accepted = grid(5, "task"), grid(6, "task")
     labels = reviews_of_the_paper()
     printed = printed_tables(annotations=pd.DataFrame(labels), items=items_of(labels))
-    fifth = printed["table5"].set_index("Task")
-    sixth = printed["table6"].set_index("Task")
-    assert fifth.index.tolist() == [*TASKS, "overall"]
+    fifth, sixth = (printed[f"table{number}"].set_index("task") for number in (5, 6))
+    assert fifth.index.tolist() == [*agreed.index]
     for name in agreed.index.drop("Overall"):
-        expected = agreed.loc[name]
-        shown = ["–" if math.isnan(x) else f"{x + 0:.3f}" for x in expected]
+        shown = ["NaN" if math.isnan(x) else f"{x + 0:.3f}" for x in agreed.loc[name]]
         # rounding leaves a negative zero in ours alone
-        assert [cell.replace("-0.000", "0.000") for cell in fifth.loc[TASK_NAMES[name]]] == shown
+        own = fifth.loc[name, agreed.columns]
+        assert [cell.replace("-0.000", "0.000") for cell in own] == shown
         n, yes, rate, low, high = accepted.loc[name]
-        row = [int(n), int(yes), f"{rate:.3f}", f"[{low:.3f}, {high:.3f}]"]
-        assert sixth.loc[TASK_NAMES[name]].tolist() == row
-    seventh = printed["table7"].set_index("Metric")["Value"]
-    assert seventh["Overall percent agreement"] == fifth.loc["overall", "Percent agreement"]
-    assert (
-        seventh["Overall yes rate Wilson 95% CI (low)"]
-        == sixth.loc["overall", "Wilson 95% CI"][1:6]
-    )
+        row = [str(int(n)), str(int(yes)), f"{rate:.3f}", f"{low:.3f}", f"{high:.3f}"]
+        assert sixth.loc[name].tolist() == row
+    seventh = printed["table7"].set_index("metric")["Value"]
+    assert seventh["Overall percent agreement"] == fifth.loc["Overall", "Percent agreement"]
+    low = "Wilson 95% CI (low)"
+    assert seventh[f"Overall yes rate {low}"] == sixth.loc["Overall", low]
 
 
 def test_agreement_of_several_reviewers() -> None:

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from rf_frames import drawn, frame, judged, models_of, tables_of
 
+from faithscope.experiments.analysis.published.comparison import numbers_for
+from faithscope.experiments.analysis.published.layout import printed_tables
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import in_layout
-from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.items import TASKS
 from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
 from faithscope.experiments.studies.rfeval.metrics.texts import (
@@ -19,13 +19,7 @@ from faithscope.experiments.studies.rfeval.metrics.texts import (
     STEP_REWARD,
     step_reward,
 )
-from faithscope.experiments.studies.rfeval.printed import (
-    PAPER_TABLES,
-    hours_of_devices,
-    rewards_by_model,
-)
-
-NUMBERS = (1, 2, 3, 4, *range(10, 26), 27)
+from faithscope.experiments.studies.rfeval.paper import PAPER
 
 
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:
@@ -78,14 +72,13 @@ def made() -> dict[str, pd.DataFrame]:
 
 
 def test_every_table_is_there_with_rows(made: dict[str, pd.DataFrame]) -> None:
-    assert {f"paper_rf_table{n}" for n in NUMBERS} <= set(made)
     empty = [name for name, table in made.items() if table.empty]
     # one reader, no people, no model looked into or only quoted r′
     others = [name for name in empty if not name.startswith("rf_inside")]
     not_run = ["rf_judge_against_log_probs", "rf_judge_against_log_probs_pairs"]
     not_run += ["rf_without_judge", "rf_without_judge_waterfall", "rf_filtering", "rf_tests"]
     not_run += ["rf_evaluator", "rf_reviews"]
-    assert set(others) == {"paper_rf_table26", "rf_readers", *not_run}
+    assert set(others) == {"rf_readers", *not_run}
     assert len(empty) - len(others) == sum(name.startswith("rf_inside") for name in made)
     for name, table in made.items():
         assert all(c == c.lower() and " " not in c for c in table.columns), name
@@ -95,34 +88,49 @@ def test_causality_tables_are_of_all_pairs_that_count(made: dict[str, pd.DataFra
     all_types = made["rf_causality"]
     of = all_types.loc[all_types["statistic"] == "causality_all"]
     of = of.loc[of["group"] != OVERALL]
+    printed = {table.name: table.data for table in printed_tables(PAPER, made)}
     for number, by in ((20, "model"), (24, "task")):
         n_of = of.loc[of["by"] == by].groupby("group")["n_of"].first()
-        table = made[f"paper_rf_table{number}"].groupby("group")["n_of"].first()
+        table = printed[f"paper_rfeval_table{number}"].groupby(by)["n"].first()
         assert len(table) > 0
-        assert table.to_dict() == n_of.to_dict()
+        assert table.drop(OVERALL, errors="ignore").to_dict() == n_of.to_dict()
 
 
 @pytest.mark.takes("every table of the paper")
 def test_the_papers_layout() -> None:
     rows = drawn(150)
     tidy = tables_of(rows, **outputs_of(rows))
-    by_name = {t.name: t.printed for t in in_layout(PAPER_TABLES, tidy)}
-    second = by_name["paper_rf_table2"]
-    assert list(second.columns[:4]) == ["Reader", "Model", "CG RF", "CG c"]
+    by_name = {t.name: t.printed for t in printed_tables(PAPER, tidy)}
+    second = by_name["paper_rfeval_table2"]
+    assert list(second.columns[:4]) == ["model", "reader", "CG RF", "CG c"]
     assert list(second.columns[-2:]) == ["Overall RF", "Overall c"]
-    assert second["Model"].tolist() == ["m1", "m2", "m3", OVERALL]
+    assert second["model"].tolist() == ["m1", "m2", "m3", "Overall"]
     overall = tidy["rfeval"].set_index(["model", "task"])["rf"]["m1", OVERALL]
-    assert second["Overall RF"][0] == f"{100 * overall:.2f}"
-    waterfall = by_name["paper_rf_table13"]
-    assert list(waterfall.columns[-4:]) == [
+    assert second["Overall RF"][0] == f"{100 * overall:.2f}%"
+    waterfall = by_name["paper_rfeval_table13"]
+    counts = waterfall.drop(columns=["model", "reader"]).astype(int)
+    assert list(counts.columns[-4:]) == [
         *("Global Exclusion", "Unfinished/Truncated", "Evaluation Error", "Non-Contrast")
     ]
-    assert (waterfall.iloc[:, 3:].sum(axis=1) == waterfall["Total"]).all()
-    assert list(by_name["paper_rf_table19"].columns) == [
-        *("Reader", "Model", "r′→r", "r→e", "e→a", "r→a", "n")
+    assert (counts.drop(columns="Total").sum(axis=1) == counts["Total"]).all()
+    assert list(by_name["paper_rfeval_table19"].columns) == [
+        *("model", "reader", "r′→r", "r→e", "e→a", "r→a", "n")
     ]
-    assert by_name["paper_rf_table21"]["Task"].tolist() == list(TASKS)
-    assert by_name["paper_rf_table14"]["CG B"].tolist() == ["100"] * 3
+    tasks = [task.replace("_", " ").title() for task in TASKS]
+    assert by_name["paper_rfeval_table21"]["task"].tolist() == tasks
+    assert by_name["paper_rfeval_table14"]["CG B"].tolist() == ["100.0"] * 3
+
+
+def test_a_second_reader_and_a_run_of_other_models_have_rows_of_their_own() -> None:
+    """The paper has one reader and its own models; only its rows stand beside the paper."""
+    rows = pd.concat([drawn(60).assign(reader=reader) for reader in ("one", "two")])
+    tidy = tables_of(rows)
+    second = next(t for t in printed_tables(PAPER, tidy) if t.name == "paper_rfeval_table2")
+    rows_of = second.printed.groupby("model", sort=False)["reader"].agg(list)
+    assert rows_of.to_dict() == {name: ["one", "two"] for name in ("m1", "m2", "m3", "Overall")}
+    compared = numbers_for(PAPER.table("table2"), tidy)
+    assert compared is not None
+    assert (set(compared["reader"]), OVERALL in set(compared["model"])) == ({"one"}, False)
 
 
 @pytest.mark.parametrize("rows", [[], [judged()], [judged(excluded="x")], [judged("A A A")]])
@@ -159,9 +167,10 @@ def test_hours_are_those_that_add_up() -> None:
     assert table.loc["cpu", ["n_timed", "hours"]].tolist() == [1, 0.1]
     assert table.loc[["cpu", "old"], "device_hours"].isna().all()
     assert table.loc["old", "n_timed"] == 0
-    as_printed = hours_of_devices(HOURS.make(rows)).set_index("Model")
-    assert as_printed.loc["a"].tolist() == ["3.00", "2", "1.50", "2 of 3"]
-    assert as_printed.loc["cpu"].tolist() == ["–", "–", "0.10", "1"]
+    (printed,) = printed_tables(PAPER, {HOURS.name: HOURS.make(rows)})
+    as_printed = printed.printed.set_index("model")
+    assert as_printed.loc["a"].tolist() == ["3.00", "2", "1.50", "2", "3"]
+    assert as_printed.loc["cpu"].tolist() == ["–", "–", "0.10", "1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +205,7 @@ def test_table_4_parts_rewards_by_consistency() -> None:
     assert (of["m", "both", 1.0]["reward"], of["m", "both", 1.0]["n"]) == (0.75, 2)
     assert (of["m", "both", 0.0]["reward"], of["m", "both", 0.0]["n"]) == (0.0, 1)
     assert of[OVERALL, "baseline", 1.0]["reward"] == 0.75
-    both = where(table, condition="both")
-    lines = rewards_by_model(both).to_dict("records")
-    assert [line[""] for line in lines] == ["χ = 1", "χ = 0"]
+    (printed,) = printed_tables(PAPER, {STEP_REWARD.name: table})
+    lines = printed.printed.to_dict("records")
+    assert [line["chi"] for line in lines] == ["χ = 1", "χ = 0"]
     assert lines[0]["m"] == lines[0]["Overall"] == "0.7500"

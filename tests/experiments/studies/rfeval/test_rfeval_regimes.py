@@ -14,9 +14,10 @@ from rf_model_files import FILES, MIMO, MORE, QUESTION, R_PRIME, SHIPPED
 from rf_published import cells
 from tiny_models import tiny
 
+from faithscope.experiments.analysis.published.layout import printed_tables
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import REGIMES as BY_REGIME
 from faithscope.experiments.studies.rfeval.metrics.faithfulness import RFEVAL
-from faithscope.experiments.studies.rfeval.printed import by_regime
+from faithscope.experiments.studies.rfeval.paper import PAPER
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
     ModelFile,
@@ -141,17 +142,22 @@ def test_rows_are_in_the_papers_order_whichever_model_came_first() -> None:
     rf = RFEVAL.make(pairs_of(drawn(60, models=("a", "b", "c", "d", "e"))))
     of = {"e": ("MiMo", "RL-only"), "a": ("MiMo", "SFT+RL"), "d": ("Olmo", "SFT+RL")}
     of |= {"b": ("Olmo", "Base"), "c": ("Olmo", "SFT-only")}
-    printed = by_regime(BY_REGIME.make(rf, models_of(of)))
-    assert printed["Variant"].tolist() == list(REGIMES)
-    assert list(printed.columns) == ["Reader", "Variant", "MiMo", "Olmo"]
-    assert (printed["MiMo"] == "–").tolist() == [True, True, False, False]
-    assert (printed["Olmo"] == "–").tolist() == [False, False, True, False]
+    printed = table_3(BY_REGIME.make(rf, models_of(of)))
+    assert printed["regime"].tolist() == list(REGIMES)
+    assert [name for name in printed.columns if name.endswith("RF")] == ["MiMo RF", "Olmo RF"]
+    assert (printed["MiMo RF"] == "–").tolist() == [True, True, False, False]
+    assert (printed["Olmo c"] == "–").tolist() == [False, False, True, False]
+
+
+def table_3(regimes: pd.DataFrame) -> pd.DataFrame:
+    (table,) = printed_tables(PAPER, {BY_REGIME.name: regimes})
+    return table.printed
 
 
 def test_two_models_of_one_regime_are_both_there() -> None:
     rf = RFEVAL.make(pairs_of(drawn(60, models=("a", "b", "c"))))
     of = {"a": ("M", "Base"), "b": ("M", "SFT+RL"), "c": ("M", "SFT+RL")}
-    base, both = by_regime(BY_REGIME.make(rf, models_of(of)))["M"]
+    base, both = table_3(BY_REGIME.make(rf, models_of(of)))["M RF"]
     assert "(" not in base
     assert [cell[-3:] for cell in both.split("; ")] == ["(b)", "(c)"]
 
@@ -179,4 +185,4 @@ def test_a_model_that_is_not_in_the_table_is_named_with_the_reason() -> None:
 def test_a_table_of_nothing_is_empty() -> None:
     every_table = tables_of(drawn(20, models=("a",)))
     assert every_table["rf_regimes"].empty
-    assert isinstance(every_table["paper_rf_table3"], pd.DataFrame)
+    assert "paper_rfeval_table3" not in {t.name for t in printed_tables(PAPER, every_table)}
