@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -182,14 +183,23 @@ def _names(
 def _cell_like(
     of_table: Sequence[Cell], heading: str, ours: Ours, named: Mapping[str, str], value: Any
 ) -> Cell:
-    """The printed cell under a heading whose keys agree most with these: it has the unit and the
-    decimals of our number. A word of ours is like a printed word, where there is any."""
+    """The printed cell under a heading whose keys agree most with these, as far as their first
+    letters (`Cov. ρ @50%` with `Cov. ρ @70%`): it has the unit and the decimals of our number. A
+    word of ours is like a printed word, where there is any."""
     under = [cell for cell in of_table if cell.column == heading]
     alike = [cell for cell in under if (cell.unit == "word") == isinstance(value, str)]
     under = alike or under
     if not under:
         return Cell("", {}, heading, None, ours.unit, ours.decimals, None, "", "")
-    return max(under, key=lambda cell: sum(named.get(k) == name for k, name in cell.keys.items()))
+
+    def likeness(cell: Cell) -> tuple[int, int]:
+        pairs = [(named.get(key, ""), name) for key, name in cell.keys.items()]
+        letters = sum(
+            1 for a, b in pairs for _ in takewhile(lambda x: x[0] == x[1], zip(a, b, strict=False))
+        )
+        return sum(a == b for a, b in pairs), letters
+
+    return max(under, key=likeness)
 
 
 def _whole_grid(

@@ -6,40 +6,31 @@ beside the rows of its own forms, read as generated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.analysis.statistics.stats import FEWEST, wilson
-from faithscope.experiments.analysis.tidy import (
-    columns,
-    groups,
-    keep,
-    numbers,
-    only,
-    rows,
-    with_interval,
-)
+from faithscope.experiments.analysis.published.paper import from_table, in_way
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
-from faithscope.experiments.studies.c2faith.layouts import ALPHA, FEATURES, TABLE_4
 from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES
-from faithscope.experiments.studies.c2faith.metrics.coverage import COVERAGE, SCORES
+from faithscope.experiments.studies.c2faith.metrics.coverage import SCORES
 from faithscope.experiments.studies.c2faith.metrics.detection import DETECTION, MCNEMAR
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED
 from faithscope.experiments.studies.c2faith.metrics.localisation import LOCALISATION
 from faithscope.experiments.studies.c2faith.metrics.predictors import EDITS, PREDICTORS
+from faithscope.experiments.studies.c2faith.paper_rows import (
+    across_tasks,
+    either_way,
+    scored,
+    steps_flagged,
+    with_intervals_of_shares,
+)
 
-Tables = Mapping[str, pd.DataFrame]
-NORMAL = 1.959964
-"""97.5 % point of the normal distribution."""
-ON_STEPS = rows_with(reading="generated", prompt="c2_detection")
-ON_CHAINS = rows_with(reading="generated", prompt="c2_localisation")
-ON_COVERAGE = rows_with(reading="generated", prompt="c2_coverage", scale="0-4")
+ON_STEPS = in_way(reading="generated", prompt="c2_detection")
+ON_CHAINS = in_way(reading="generated", prompt="c2_localisation")
+ON_COVERAGE = in_way(reading="generated", prompt="c2_coverage", scale="0-4")
+FORMS = ("c2_detection", "c2_localisation", "c2_coverage")
+CI = ("95% CI, lower", "95% CI, upper")
 LEVELS = {f"{level}%": str(level / 100) for level in (10, 30, 50, 70)}
 _DEEPSEEK = (
     "api:together/deepseek-ai/DeepSeek-V3.1",
@@ -54,6 +45,15 @@ NAMES = {
 }
 """The paper's names of judges -> ours, those of configs/paper/c2faith.yaml first, then other
 services that have the same model."""
+FEATURES = {
+    "Math symbol density": "math_symbol_density",
+    "Edit similarity": "edit_similarity",
+    "Relative position": "relative_position",
+    "Word count (negated)": "n_words",
+    "Chain length": "n_steps",
+    "Character count (negated)": "n_chars",
+}
+"""The paper's name of a feature -> ours."""
 DIFFERS = (
     "The paper speaks of chains of at least five steps, and prints lengths of 8 to 30 steps for "
     "its 450 chains. The config takes, of each problem, the first chain that has at least 8 steps "
@@ -62,112 +62,6 @@ DIFFERS = (
     "may have others, and services change.",
     "The paper does not name the model that rewrote the steps; in the config it is GPT-4.1.",
 )
-EXP_1, EXP_2, COVER = "detection", "localisation", "coverage"
-TASKS = {
-    "Exp 1 detect": (EXP_1, "detection", 0.0),
-    "Exp 1 FPR": (EXP_1, "fpr", 0.0),
-    "Exp 2 exact match": (EXP_2, "exact", 0.0),
-    "Exp 2 FPR": (EXP_2, "fpr", 0.0),
-    "Cov. ρ @70%": (COVER, "spearman", 0.7),
-    "Cov. bias @10%": (COVER, "bias", 0.1),
-}
-"""Row of Table 4 -> task, our column, and the level of coverage, if it has one."""
-
-
-def steps_flagged(tables: Tables) -> pd.DataFrame | None:
-    """Table `c2_detection` with the share of broken steps passed, and the interval of the standard
-    deviation, which both follow from the detection rate."""
-    table = tables.get(DETECTION.name)
-    if table is None:
-        return None
-    low, high = numbers(table["detection_low"]), numbers(table["detection_high"])
-    ends = np.sqrt([low * (1 - low), high * (1 - high)])
-    # a standard deviation of yes and no is greatest at one half
-    greatest = np.where((low <= 0.5) & (high >= 0.5), 0.5, ends.max(axis=0))
-    passed = {"passed": 1 - table["detection"], "passed_low": 1 - high, "passed_high": 1 - low}
-    return table.assign(**passed, std_low=ends.min(axis=0), std_high=greatest)
-
-
-def either_way(tables: Tables) -> pd.DataFrame | None:
-    """McNemar's tests on broken steps, every two judges in both orders, with whether the first of
-    them is significantly better (`better`)."""
-    table = tables.get(MCNEMAR.name)
-    if table is None:
-        return None
-    one = keep(table, rows_with(condition=PERTURBED)(table) & table["p"].notna().to_numpy())
-    value, low, high = with_interval("difference")
-    turned = {value: -one[value], low: -one[high], high: -one[low]}
-    both = pd.concat([one, one.assign(judge=one["other"], other=one["judge"], **turned)])
-    return both.assign(better=(both[value] > 0) & (both["p_bonferroni"] < ALPHA))
-
-
-def scored(tables: Tables) -> pd.DataFrame | None:
-    """Table `c2_coverage` with a normal 95 % interval of the standard deviation of scores, from the
-    shares of all scores."""
-    table, shares = tables.get(COVERAGE.name), tables.get(SCORES.name)
-    if table is None or shares is None:
-        return None
-    keys = [*COVERAGE.keys]
-    half = {}
-    for key, of in groups(shares, keys):
-        score, share = numbers(of["score"]), numbers(of["share"])
-        squares = (score - (score * share).sum()) ** 2
-        variance = (squares * share).sum()
-        # of the delta method: Var(s) is (μ₄ − σ⁴) / 4 σ² n
-        spread = max(0.0, (squares**2 * share).sum() - variance**2)
-        n = float(of["n"].iloc[0])
-        error = np.sqrt(spread / (4 * variance * n)) if variance > 0 and n >= FEWEST else np.nan
-        half[tuple(key.values())] = NORMAL * error
-    ends = np.array([half.get(tuple(row), np.nan) for row in only(table, keys).to_numpy()])
-    return table.assign(sd_low=table["sd"] - ends, sd_high=table["sd"] + ends)
-
-
-def with_intervals_of_shares(tables: Tables) -> pd.DataFrame | None:
-    """Table `c2_coverage_scores` with Wilson's 95 % intervals of the shares."""
-    table = tables.get(SCORES.name)
-    if table is None:
-        return None
-    known = keep(table, table["share"].notna().to_numpy())
-    shares = (wilson(round(r["share"] * r["n"]), int(r["n"])) for r in rows(known))
-    return known.assign(
-        **pd.DataFrame([columns("share", share) for share in shares], index=known.index)
-    )
-
-
-def across_tasks(tables: Tables) -> pd.DataFrame | None:
-    """Judges across tasks (Table 4), each number with its interval from the table of its task."""
-    sources = {
-        EXP_1: (DETECTION, ON_STEPS),
-        EXP_2: (LOCALISATION, ON_CHAINS),
-        COVER: (COVERAGE, ON_COVERAGE),
-    }
-    if TABLE_4.name not in tables:
-        return None
-    parts = []
-    for name, (task, column, level) in TASKS.items():
-        table, among = sources[task]
-        of = keep(tables[table.name], among(tables[table.name]))
-        if level:
-            of = keep(of, np.isclose(numbers(of["level"]), level))
-        values = dict(zip(with_interval("value"), with_interval(column), strict=True))
-        part = {mine: of[theirs] for mine, theirs in values.items()}
-        n = of["n_control" if column == "fpr" else "n"]
-        parts.append(pd.DataFrame({"judge": of["judge"], "task": name, **part, "n": n}))
-    generated = keep(tables[TABLE_4.name], rows_with(reading="generated")(tables[TABLE_4.name]))
-    ranks = generated.drop_duplicates(subset="judge").assign(task="Overall rank")
-    rank = ranks["overall_rank"].map("{:.0f}".format).where(ranks["overall_rank"].notna(), None)
-    parts.append(only(ranks, ["judge", "task"]).assign(rank=rank))
-    return pd.concat(parts, ignore_index=True)
-
-
-def failures(tables: Tables) -> pd.DataFrame | None:
-    """The steps that no judge or one judge alone passes, out of table `c2_failure_overlap`."""
-    table = tables.get(FAILURE_OVERLAP.name)
-    if table is None:
-        return None
-    return keep(table, rows_with(among=JUDGES, prompt="c2_detection", n_raters=3)(table))
-
-
 NO_COVERAGE = ("reference", "perturb.levels")
 """Config keys that only coverage depends on."""
 REWRITTEN = ("perturb.acausal", "perturb.writer", "perturb.temperature", "perturb.draws")
@@ -177,7 +71,7 @@ TABLES = (
         "table1",
         "Binary detection of replaced steps, and false alarms on steps as they were.",
         config="paper/c2faith",
-        of=steps_flagged,
+        of=from_table(DETECTION.name, steps_flagged),
         columns={
             "Detect": "detection",
             "FPR": Ours("fpr", n="n_control"),
@@ -185,19 +79,17 @@ TABLES = (
             "Detect−FPR": "net",
             "false acceptance": "passed",
         },
-        without=dict.fromkeys(
-            ("95% CI, lower", "95% CI, upper"),
-            "The interval of our detection rate stands beside that rate.",
-        ),
+        without=dict.fromkeys(CI, "The interval of our detection rate stands beside that rate."),
+        also=dict(zip(CI, map(Ours, ("detection_low", "detection_high")), strict=True)),
         keys={"judge": "judge"},
-        among=ON_STEPS,
+        compared=ON_STEPS,
         unread=NO_COVERAGE,
     ),
     Published(
         "table1_tests",
         "Which judges detect significantly more replaced steps than others (McNemar's test).",
         config="paper/c2faith",
-        of=either_way,
+        of=from_table(MCNEMAR.name, either_way),
         columns={
             "difference": "difference",
             "significantly better": Ours("better", words={"True": "yes", "False": "no"}),
@@ -206,9 +98,10 @@ TABLES = (
             "p": "A p-value has no interval, and depends on the number of steps; whether it is "
             "below the paper's level is compared."
         },
+        also={"p": Ours("p")},
         keys={"judge": "judge", "row": "other"},
         names={"row": NAMES},
-        among=ON_STEPS,
+        compared=ON_STEPS,
         # Bonferroni's correction counts the pairs of the panel
         pools=("judge.model",),
         unread=NO_COVERAGE,
@@ -230,8 +123,9 @@ TABLES = (
             "detection-localization gap": "gap",
             "mean signed error": Ours("signed_error", n="n_detected"),
         },
+        also={"index against final score": Ours("contradicts", unit="%", decimals=1)},
         keys={"judge": "judge"},
-        among=ON_CHAINS,
+        compared=ON_CHAINS,
         unread=NO_COVERAGE,
     ),
     Published(
@@ -248,20 +142,25 @@ TABLES = (
             "Infl.%": "inflation",
             "ρ": "spearman",
         },
+        also={
+            "p of ρ": Ours("spearman_p", decimals=3),
+            "ρ with share kept": Ours("spearman_kept", decimals=3),
+            "p of ρ with share kept": Ours("spearman_kept_p", decimals=3),
+        },
         keys={"judge": "judge", "row": "level"},
         names={"row": LEVELS},
-        among=ON_COVERAGE,
+        compared=ON_COVERAGE,
         unread=REWRITTEN,
     ),
     Published(
         "table3_scores",
         "How often DeepSeek-V3.1 gives the highest coverage score.",
         config="paper/c2faith",
-        of=with_intervals_of_shares,
+        of=from_table(SCORES.name, with_intervals_of_shares),
         columns={"share of the highest score": Ours("share", among=rows_with(score=4))},
         keys={"judge": "judge", "row": "level"},
         names={"row": LEVELS},
-        among=ON_COVERAGE,
+        compared=ON_COVERAGE,
         unread=REWRITTEN,
     ),
     Published(
@@ -269,6 +168,7 @@ TABLES = (
         "The judges across tasks.",
         config="paper/c2faith",
         of=across_tasks,
+        compared=in_way(reading="generated", prompt=FORMS),
         columns={
             "value": "value",
             "rank": Ours("rank", words={"1": "1st", "2": "2nd", "3": "3rd"}),
@@ -287,8 +187,8 @@ TABLES = (
             "Δ": Ours("difference", n="n_correct"),
         },
         keys={"judge": "judge", "row": "feature"},
-        names={"row": {title: feature for feature, (title, _) in FEATURES.items()}},
-        among=ON_STEPS,
+        names={"row": FEATURES},
+        compared=ON_STEPS,
         unread=NO_COVERAGE,
     ),
     Published(
@@ -299,20 +199,21 @@ TABLES = (
         columns={"N": "n", "Acc.%": "detection"},
         keys={"judge": "judge", "row": "edit_type"},
         names={"row": {kind.replace("_", " ").capitalize(): kind for kind in EDIT_TYPES}},
-        among=ON_STEPS,
+        compared=ON_STEPS,
         unread=NO_COVERAGE,
     ),
     Published(
         "figure6",
         "Replaced steps that no judge passes, and that one judge alone passes.",
         config="paper/c2faith",
-        of=failures,
+        of=FAILURE_OVERLAP.name,
+        among=rows_with(among=JUDGES),
         columns={
             "share": Ours("share", among=rows_with(n_missed_by=0)),
             "n": Ours("n_items", among=rows_with(n_missed_by=1)),
         },
         keys={"judge": "missed_by", "row": ""},
-        among=ON_STEPS,
+        compared=in_way(reading="generated", prompt="c2_detection", n_raters=3),
         pools=("judge.model",),
         unread=NO_COVERAGE,
     ),
@@ -328,4 +229,5 @@ PAPER = Paper(
     {"judge": NAMES},
     apart=("judge.model", "judge.readings", "forms", "perturb.levels"),
     unread=("internals.", "injection.", "perturb.rules"),
+    ways={"reading": "generated", "prompt": FORMS, "scale": "0-4"},
 )

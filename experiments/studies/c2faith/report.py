@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from faithscope.experiments.analysis.published.layout import printed_tables
 from faithscope.experiments.analysis.run import Report
-from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.studies.c2faith import frames, item_views, page, scores
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
-from faithscope.experiments.studies.c2faith.layouts import PAPER
+from faithscope.experiments.studies.c2faith.paper import PAPER
 from faithscope.experiments.studies.c2faith.results import results
 from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.c2faith.units import INSIDE
@@ -14,7 +14,7 @@ from faithscope.experiments.studies.c2faith.units import INSIDE
 REPORT = Report(
     results=results,
     frames=frames.FRAMES,
-    papers=lambda results: in_layout(PAPER, results.tables),
+    papers=lambda results: printed_tables(PAPER, results.tables),
     figures=lambda results: pictures(results.tables),
     page=page.page,
     arrays=(INSIDE,),

@@ -13,7 +13,6 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, declared, make_tables
 from faithscope.experiments.analysis.tidy import numbers
-from faithscope.experiments.studies.c2faith.layouts import PAPER
 from faithscope.experiments.studies.c2faith.metrics import (
     agreement,
     coverage,
@@ -33,9 +32,8 @@ OF_FRAMES = (
     *(agreement.MISSED_BY_ALL, agreement.AGREEMENT, sensitivity.VARIANTS, sensitivity.PROMPTS),
     *(sensitivity.PROMPT_AGREEMENT, reliability.RELIABILITY),
     *(localisation.SIGNED_ERROR, localisation.WITHIN, internals.AGAINST),
-    *PAPER,
 )
-"""The tables that are made of `Frames`, the paper's six in its own layout last."""
+"""The tables that are made of `Frames`."""
 
 
 def _by_reason(left_out: pd.DataFrame) -> pd.DataFrame:
@@ -89,7 +87,7 @@ COLUMNS, OF_TABLES = declared(TABLES)
 def tables(
     frames: Frames, *, seed: int = 0, resamples: int = stats.RESAMPLES
 ) -> dict[str, pd.DataFrame]:
-    """The tidy tables by name, and the paper's six (`paper_c2_table1` ...).
+    """The tidy tables by name.
 
     A task that was not run gives tables without rows; a judge without any verdict, or alone
     where two are compared, gives rows that say so. Every table counts what it leaves out.

@@ -40,17 +40,14 @@ def as_in_paper(models: Collection[str] | None = None, **way: str) -> Selection:
         readers = list(dict.fromkeys(frame["reader"])) if "reader" in frame else []
         reader = {"reader": JUDGE if JUDGE in readers else readers[0]} if readers else {}
         # a table without one of these keys pools over it
-        whole = pd.Series(OVERALL, frame.index)
-        model, task = frame.get("model", whole), frame.get("task", whole)
-        return rows_with(**way, **reader)(frame) & _pools_alike(model, task, tables, models)
+        of = frame.assign(**{key: OVERALL for key in ("model", "task") if key not in frame})
+        return rows_with(**way, **reader)(frame) & _pools_alike(of, tables, models)
 
     return mask
 
 
-def _pools_alike(
-    model: pd.Series, task: pd.Series, tables: Tables, models: Collection[str] | None
-) -> np.ndarray:
-    """Mask of the rows of these models and tasks that pool over what the paper pools over."""
+def _pools_alike(frame: pd.DataFrame, tables: Tables, models: Collection[str] | None) -> np.ndarray:
+    """Mask of the rows whose `model` and `task` pool over what the paper pools over."""
     waterfall = tables[faithfulness.WATERFALL.name]
     cells = keep(waterfall, (waterfall["model"] != OVERALL) & (waterfall["task"] != OVERALL))
     pairs = zip(cells["model"], cells["task"], strict=True)
@@ -66,7 +63,7 @@ def _pools_alike(
         pooled = whole >= there if task == OVERALL else task not in {*odd["task"]}
         return pooled and (models is None or there == {*models})
 
-    return np.array(list(map(alike, model, task)), dtype=bool)
+    return np.array(list(map(alike, frame["model"], frame["task"])), dtype=bool)
 
 
 def of_group(statistic: str, by: str) -> Callable[[pd.DataFrame], pd.DataFrame]:

@@ -8,18 +8,19 @@ import pandas as pd
 import pytest
 from c2_frames import MUTE, NAMES, made_up
 
-from faithscope.experiments.analysis.tables import in_layout
+from faithscope.experiments.analysis.published.comparison import numbers_for
+from faithscope.experiments.analysis.published.layout import PaperTable, printed_tables
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.layouts import PAPER, TABLE_1
 from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.paper import PAPER
+from faithscope.experiments.studies.c2faith.paper_rows import either_way
 from faithscope.experiments.studies.c2faith.tables import tables
 
 ASKED = {
     *("c2_detection", "c2_localisation", "c2_coverage", "c2_mcnemar", "c2_edit_types"),
     *("c2_predictors", "c2_positions", "c2_failure_overlap", "c2_agreement"),
     *("c2_prompts", "c2_reliability", "c2_judge_against_internals"),
-    *(f"paper_c2_table{i}" for i in range(1, 7)),
 }
 
 
@@ -70,56 +71,69 @@ def test_a_silent_judge_is_in_the_tables_and_takes_nothing_from_others(three):
     assert three["c2_failure_overlap"]["n"].iloc[0] > 30
 
 
+def printed(made: dict[str, pd.DataFrame]) -> dict[str, PaperTable]:
+    tables_of_paper = printed_tables(PAPER, made)
+    return {table.name.removeprefix("paper_c2faith_"): table for table in tables_of_paper}
+
+
 def test_the_paper_tables_print_as_the_paper_does(three):
-    printed = {t.name: t.printed for t in in_layout(PAPER, three)}
-    first = printed["paper_c2_table1"]
-    assert first["Judge"].tolist() == [*NAMES[:3], MUTE]
-    assert first["Detect"].iloc[0].rstrip(" †").endswith("%")
-    assert first["Detect"].iloc[-1] == "—"
-    assert printed["paper_c2_table2"].columns.tolist()[3:10] == [
-        *("Exact", "Det.", "FPR", "MAE all", "MAE det", "W@1", "W@2")
+    as_printed = {name: table.printed for name, table in printed(three).items()}
+    first = as_printed["table1"]
+    assert first["judge"].tolist() == [*NAMES[:3], MUTE]
+    assert first["Detect"].iloc[0].endswith("%")
+    assert first["Detect"].iloc[-1] == "–"
+    assert as_printed["table2"].columns.tolist()[1:8] == [
+        *("Exact", "Det.", "FPR", "MAE_all", "MAE_det", "W@1", "W@2")
     ]
-    third = printed["paper_c2_table3"]
-    assert third["Level"].tolist()[:4] == ["10%", "30%", "50%", "70%"]
-    assert third["Bias"].str.match(r"^([+-]\d\.\d\d|—)$").all()
-    fourth = printed["paper_c2_table4"]
-    assert fourth["Task"].tolist() == [
-        *("exp 1 detect", "exp 1 fpr", "exp 2 exact match", "exp 2 fpr"),
-        *("cov. ρ @70%", "cov. bias @10%", "overall rank"),
+    third = as_printed["table3"]
+    assert third["level"].tolist()[:4] == ["10%", "30%", "50%", "70%"]
+    assert third["Bias"].str.match(r"^(-?\d\.\d\d|–)$").all()
+    fourth = as_printed["table4"].set_index("task")
+    assert fourth.index.tolist() == [
+        *("Exp 1 detect", "Exp 1 FPR", "Exp 2 exact match", "Exp 2 FPR"),
+        *("Cov. ρ @70%", "Cov. bias @10%", "Overall rank"),
     ]
-    assert fourth.iloc[-1][MUTE] == "—"
-    assert fourth.iloc[0][list(NAMES[:3])].str.contains("best").sum() >= 1
-    assert printed["paper_c2_table5"]["Feature"].iloc[0] == "Math symbol density"
-    assert printed["paper_c2_table6"]["Edit type"].iloc[0] == "Numeric swap"
+    assert fourth.loc["Overall rank", f"{MUTE} rank"] == "–"
+    ranks = fourth.loc["Overall rank", [f"{name} rank" for name in NAMES[:3]]]
+    assert "1st" in set(ranks)
+    assert as_printed["table5"]["feature"].iloc[0] == "Math symbol density"
+    assert as_printed["table6"]["edit type"].iloc[0] == "Numeric swap"
 
 
 @pytest.mark.slow
-def test_nobody_is_best_alone():
+def test_nobody_has_a_rank_alone():
     for frames in (made_up(1, 12), made_up(1, 12, mute=True)):
-        fourth = in_layout(PAPER, tables(frames, resamples=20))[3]
-        assert not fourth.data["best"].any()
-        assert not fourth.printed.apply(lambda c: c.astype(str).str.contains("best")).any(axis=None)
+        fourth = printed(tables(frames, resamples=20))["table4"]
+        assert "rank" not in set(fourth.data["heading"])
 
 
-def test_the_dagger_is_mcnemar_after_bonferroni():
-    detection = pd.DataFrame(
-        {"judge": ["good", "bad", "fair"], "reading": "generated", "prompt": "p"}
-        | {c: 0.5 for c in ("detection", "detection_low", "detection_high", "std", "net", "fpr")}
-        | {c: 9 for c in ("n", "n_without_verdict", "n_control", "n_control_without_verdict")}
-    )
+def test_a_second_reading_has_rows_of_its_own_and_does_not_stand_beside_the_paper(three):
+    table = three["c2_detection"]
+    both = three | {"c2_detection": pd.concat([table, table.assign(reading="scored", n=1)])}
+    first = printed(both)["table1"].printed
+    assert first["reading"].tolist() == ["generated", "scored"] * 4
+    assert first.loc[first["reading"] == "scored", "n"].tolist() == ["1"] * 4
+    compared = numbers_for(PAPER.table("table1"), both)
+    assert compared is not None
+    assert set(compared["reading"]) == {"generated"}
+
+
+def test_better_is_mcnemar_after_bonferroni():
     mcnemar = pd.DataFrame(
         {"reading": "generated", "prompt": "p", "condition": "perturbed"}
         | {"judge": ["good", "bad", "good"], "other": ["bad", "fair", "fair"]}
         | {"p": [1e-5, 1e-5, 4e-4], "p_bonferroni": [3e-5, 3e-5, 12e-4]}
-        | {"difference": [0.2, -0.2, 0.1]}
+        | {f"difference{end}": [0.2, -0.2, 0.1] for end in ("", "_low", "_high")}
     )
-    assert TABLE_1.make(detection, mcnemar)["better_than"].tolist() == ["bad", "", "bad"]
+    both = either_way(mcnemar)
+    better = both.loc[both["better"], ["judge", "other"]]
+    assert better.values.tolist() == [["good", "bad"], ["fair", "bad"]]
 
 
 @pytest.mark.slow
 def test_without_a_reference_table_4_ranks_by_the_share_kept():
-    made = tables(made_up(3, 20, reference=False), resamples=20)
-    tasks = set(made["paper_c2_table4"]["task"])
-    assert "cov. ρ with share kept @70%" in tasks
+    fourth = printed(tables(made_up(3, 20, reference=False), resamples=20))["table4"].data
+    tasks = set(fourth["task"])
+    assert "Cov. ρ with share kept @70%" in tasks
     assert not any("bias" in task for task in tasks)
-    assert sorted(set(made["paper_c2_table4"]["overall_rank"])) == [1, 2, 3]
+    assert sorted(fourth.loc[fourth["heading"] == "rank", "value"]) == ["1", "2", "3"]
