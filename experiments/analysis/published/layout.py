@@ -194,12 +194,14 @@ def _cell_like(
 
     def likeness(cell: Cell) -> tuple[int, int]:
         pairs = [(named.get(key, ""), name) for key, name in cell.keys.items()]
-        letters = sum(
-            1 for a, b in pairs for _ in takewhile(lambda x: x[0] == x[1], zip(a, b, strict=False))
-        )
-        return sum(a == b for a, b in pairs), letters
+        return sum(a == b for a, b in pairs), sum(len(_common_start(a, b)) for a, b in pairs)
 
     return max(under, key=likeness)
+
+
+def _common_start(one: str, other: str) -> str:
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return "".join(letter for letter, _ in alike)
 
 
 def _whole_grid(
