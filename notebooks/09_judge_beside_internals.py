@@ -69,7 +69,7 @@ print(json.dumps(chains[1], indent=1))
 # ## Two runs on one file
 #
 # The first run has the model read the chains and edits their steps; the second has the judge read
-# the same text. Another judge is one key away: `judge.model=api:openai/gpt-4.1`.
+# the same text. Another judge is one key away: `judges.model=api:openai/gpt-4.1`.
 
 # %%
 here = ["traces.path=chains.jsonl", "report.bootstrap=200"]
@@ -90,7 +90,7 @@ inside = load_config(
 )
 judged = load_config(
     "judge",
-    [*here, "name=judged", "judge.readings=[scored]", "forms=[step_judge,faithful_judge]"],
+    [*here, "name=judged", "judges.readings=[scored]", "judges.forms=[step_judge,faithful_judge]"],
 )
 folders = [run(config).run_dir for config in (inside, judged)]
 

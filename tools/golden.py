@@ -97,7 +97,9 @@ def rfeval(folder: Path) -> Path:
 
 def judge(folder: Path) -> Path:
     forms = ["step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage"]
-    return _changed(_case("judge", folder), forms=[*forms, "legibility"])
+    path = _case("judge", folder)
+    judges = yaml.safe_load(path.read_text())["judges"]
+    return _changed(path, judges=judges | {"forms": [*forms, "legibility"]})
 
 
 def faithcot(folder: Path) -> Path:
@@ -118,9 +120,9 @@ def compare(folder: Path) -> Path:
     judged = {
         "traces.path": "source:measures",
         "traces.limit": None,
-        "judge.model": saved(tiny("llama", max_position_embeddings=8192), folder / "model"),
-        "judge.readings": "scored",
-        "forms": ["faithful_judge", "step_judge"],
+        "judges.model": saved(tiny("llama", max_position_embeddings=8192), folder / "model"),
+        "judges.readings": "scored",
+        "judges.forms": ["faithful_judge", "step_judge"],
         "report.bootstrap": 20,
     }
     sources = [

@@ -26,9 +26,8 @@ BUDGETS = {
     "experiments/studies/c2faith": 8_900,
     "experiments/studies/compare": 2_700,
     "experiments/studies/faithcot": 4_700,
-    "experiments/studies/judge": 2_000,
     "experiments/studies/rfeval": 16_400,
-    "experiments/studies/slrc": 12_900,
+    "experiments/studies/slrc": 14_200,
     "experiments/studies/training": 3_200,
     "tests": 67_000,
 }

@@ -29,7 +29,7 @@ _FIRST_RUN = {
     " --set model.name=bundled:smollm2-135m",
     "study": "faithscope run {folder}/{name}.yaml",
     "reader": "faithscope run mechanistic --set traces.path=FILE --dry-run",
-    "form": "faithscope run judge --set traces.path=FILE --set forms=[{name}]",
+    "form": "faithscope run judge --set traces.path=FILE --set judges.forms=[{name}]",
 }
 
 commands = typer.Typer(rich_markup_mode=None)

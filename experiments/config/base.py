@@ -93,6 +93,9 @@ class FolderConfig(Section):
     FREE: ClassVar[tuple[str, ...]] = ("out", "name", "tracking")
     """Config keys, or sections (with a dot at the end), that do not change what is stored. A run
     can be resumed with other values of them."""
+    OPTIONAL: ClassVar[Mapping[str, str]] = {}
+    """Section of models -> its key that names them. A run may do without these models, and what a
+    comparison says for all of its sources then does not add them."""
     SHOWN: ClassVar[tuple[str, ...]] = ("report",)
     """Config keys and sections that affect only tables and page. Changing them does not invalidate
     stored records; the stored config takes the newest values."""

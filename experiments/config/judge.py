@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -53,24 +53,27 @@ JUDGING_FREE = (
 """`FolderConfig.FREE` of runs that ask judges: config keys that do not change what is stored."""
 
 
-def room_to_think(values: dict[str, Any], asked: Collection[Key], shipped: bool) -> dict[str, Any]:
+def room_to_think(
+    values: dict[str, Any], asked: Collection[Key], shipped: bool, key: str = "judge"
+) -> dict[str, Any]:
     """The values of a config, where a user's judge behind an API has room to think.
 
-    The `judge.max_tokens` of a shipped config suits its own judge, a small model here. A model that
-    does not think ends its reply by itself.
+    The `max_tokens` of a shipped config suits its own judge, a small model here. A model that does
+    not think ends its reply by itself.
 
     Args:
         asked: keys that the user has set with `--set`.
         shipped: whether the config comes with faithscope.
+        key: the section of the judges.
     """
-    judge = values.get("judge")
-    theirs = ("judge", "max_tokens") in asked or ("judge",) in asked
-    if not shipped or theirs or ("judge", "model") not in asked or not isinstance(judge, dict):
+    judge = values.get(key)
+    theirs = (key, "max_tokens") in asked or (key,) in asked
+    if not shipped or theirs or (key, "model") not in asked or not isinstance(judge, dict):
         return values
     named = judge["model"] if isinstance(judge["model"], list) else [judge["model"]]
     if not any(str(name).startswith(API) for name in named):
         return values
-    return values | {"judge": judge | {"max_tokens": WITH_THOUGHT}}
+    return values | {key: judge | {"max_tokens": WITH_THOUGHT}}
 
 
 class JudgeConfig(ApiSection, BackendSection):
@@ -79,6 +82,9 @@ class JudgeConfig(ApiSection, BackendSection):
     `backend` generates the replies of judges whose weights are at hand. The log-probs of a verdict
     (reading `scored`) are always computed in this process, whatever the backend.
     """
+
+    KEY: ClassVar[str] = "judge"
+    """Name of the section in a config, for messages."""
 
     model: Annotated[list[JudgeName], *OneOrMany]
     """One or several judges: a model here as in `model.name`, or `api:PROVIDER/MODEL`."""
@@ -142,8 +148,8 @@ class JudgeConfig(ApiSection, BackendSection):
         """
         names = list(dict.fromkeys([*self.model, *filter(None, others)]))
         return one_address_problem(
-            "judge.base_url", self.base_url, names
-        ) or self.several_models_problem("judge", names)
+            f"{self.KEY}.base_url", self.base_url, names
+        ) or self.several_models_problem(self.KEY, names)
 
     def short_of_thought(self, names: Iterable[str]) -> list[str]:
         """A note for each of the named API models if `max_tokens` is too low for a model that
@@ -151,9 +157,9 @@ class JudgeConfig(ApiSection, BackendSection):
         if self.max_tokens >= ENOUGH_TO_THINK:
             return []
         return [
-            f"{name}: judge.max_tokens is {self.max_tokens}; if it thinks before it replies, that "
-            "is too few, and a reply that is cut off is lost and costs: "
-            f"--set judge.max_tokens={WITH_THOUGHT}"
+            f"{name}: {self.KEY}.max_tokens is {self.max_tokens}; if it thinks before it replies, "
+            "that is too few, and a reply that is cut off is lost and costs: "
+            f"--set {self.KEY}.max_tokens={WITH_THOUGHT}"
             for name in dict.fromkeys(names)
             if name.startswith(API)
         ]

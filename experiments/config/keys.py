@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
 
 
 def section_of(kind: type[BaseModel], key: str) -> type[BaseModel] | None:
-    """Class of a section of a config class; None if the key is no section."""
+    """Class of a section of a config class, also of one that may be null; None if the key is no
+    section."""
     field = kind.model_fields.get(key)
     annotation = field.annotation if field else None
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
+    is_union = get_origin(annotation) in (UnionType, Union)
+    for option in get_args(annotation) if is_union else (annotation,):
+        if isinstance(option, type) and issubclass(option, BaseModel):
+            return option
     return None
 
 

@@ -8,11 +8,10 @@ from faithscope.experiments.studies import (
     c2faith,
     compare,
     faithcot,
-    judge,
     rfeval,
     slrc,
     training,
 )
 
-for study in (slrc, c2faith, rfeval, judge, faithcot, training, compare):
+for study in (slrc, c2faith, rfeval, faithcot, training, compare):
     register(study.STUDY)

@@ -122,6 +122,7 @@ def _slrc(at: Setting) -> Path:
         data={"limit": 4},
         generation={"batch_size": 2},
         probes=["slrc", "tracing"],
+        judges={"model": at.models["plain"], "batch_size": 2, "max_tokens": 16, "forms": _ALSO},
         report={"traces": 1, "bootstrap": 20},
     )
 
@@ -136,8 +137,12 @@ def _slrc_over_api(at: Setting) -> Path:
         generation={"batch_size": 1},
         probes=["slrc", "sycophancy"],
         slrc={"edits": ["remove", "corrupt"]},
+        judges=at.asked | {"model": API, "structured": "schema", "forms": _ALSO},
         report={"bootstrap": 20},
     )
+
+
+_ALSO = ["faithful_judge"]
 
 
 def _sums(messages: str) -> str:
@@ -201,19 +206,16 @@ def _chosen(messages: str) -> str:
 
 
 def _judge(at: Setting) -> Path:
-    judge = {"model": at.models["plain"], "batch_size": 2, "max_tokens": 32}
-    return at.config(name="judge", benchmark="judge", traces=_solved(at), judge=judge, **_FORMS)
+    judges = {"model": at.models["plain"], "batch_size": 2, "max_tokens": 32, "forms": _FORMS}
+    return at.config(name="judge", traces=_solved(at), judges=judges, report={"bootstrap": 20})
 
 
 def _judge_over_api(at: Setting) -> Path:
-    judge = at.asked | {"model": API, "structured": "schema", "batch_size": 1}
-    return at.config(name="judge", benchmark="judge", traces=_solved(at), judge=judge, **_FORMS)
+    judges = at.asked | {"model": API, "structured": "schema", "batch_size": 1, "forms": _FORMS}
+    return at.config(name="judge", traces=_solved(at), judges=judges, report={"bootstrap": 20})
 
 
-_FORMS: dict[str, Any] = {
-    "forms": ["step_judge", "faithful_judge", "c2_localisation"],
-    "report": {"bootstrap": 20},
-}
+_FORMS = ["step_judge", "faithful_judge", "c2_localisation"]
 
 
 def _solved(at: Setting) -> dict[str, Any]:
@@ -268,7 +270,12 @@ def _word(messages: str) -> str:
 
 CASES = {
     "toy": Case(_toy, _toy_over_api, ("word", "length"), _word),
-    "slrc": Case(_slrc, _slrc_over_api, ("traces", "slrc", "tracing"), _sums),
+    "slrc": Case(
+        _slrc,
+        _slrc_over_api,
+        ("traces", "slrc", "tracing", "judge_generated", "judge_scored"),
+        _sums,
+    ),
     "c2faith": Case(
         _c2faith,
         _c2faith_over_api,

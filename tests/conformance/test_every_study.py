@@ -45,13 +45,14 @@ others; a training asks no API and is killed within its one unit
 
 
 def test_every_registered_study_has_a_case() -> None:
-    assert set(CASES) == set(STUDIES) - HELD_ELSEWHERE
+    assert set(CASES) >= set(STUDIES) - HELD_ELSEWHERE
 
 
 @every_run
 def test_every_unit_is_stored_once(case: Case, undisturbed: Path) -> None:
     stored = keys(undisturbed)
-    assert {key[0] for key in stored} >= {s.replace("traces", "trace") for s in case.stages[:1]}
+    stages = {key[0].partition(".")[0] for key in stored}
+    assert stages >= {s.replace("traces", "trace") for s in case.stages[:1]}
     assert max(stored.values()) == 1
     assert read_failures(undisturbed) == []
     assert outputs(undisturbed)

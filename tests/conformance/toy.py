@@ -92,7 +92,7 @@ class ToyPlan(RunPlan[ToyConfig, Number]):
             self.config.judge,
             self.config.seed,
             {model: {"word": "generated"} for model in self.config.judge.model},
-            asks=lambda index, item, judge: [ItemPrompt(item.ask)],
+            asks=lambda index, item, judge, stage: [ItemPrompt(item.ask)],
             about=lambda item: {},
         )
 

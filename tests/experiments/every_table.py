@@ -33,7 +33,7 @@ from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.extras.injection.pairs import INJECTION
-from faithscope.experiments.studies import c2faith, compare, faithcot, judge, rfeval  # noqa: F401
+from faithscope.experiments.studies import c2faith, compare, faithcot, rfeval  # noqa: F401
 from faithscope.experiments.studies.c2faith.tables import OF_RUN, Frames
 from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
@@ -42,11 +42,11 @@ from faithscope.experiments.studies.compare.results import MEASURES, sentence_ta
 from faithscope.experiments.studies.faithcot import tables as of_faithcot
 from faithscope.experiments.studies.faithcot.metrics import by_rule
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
-from faithscope.experiments.studies.judge import tables as of_judges
-from faithscope.experiments.studies.judge.chains import JudgedChain
-from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT
 from faithscope.experiments.studies.rfeval.tables import frames_of
 from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
+from faithscope.experiments.studies.slrc.judges import tables as of_judges
+from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
+from faithscope.experiments.studies.slrc.judges.verdicts import STEP, VERDICT
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
@@ -162,7 +162,6 @@ def _judge(
         "steps": of_steps,
         "held": of_judges.held_against_labels(of_chains, of_steps, chains, ["correct"]),
         "located": of_judges.located(of_chains, chains, ["correct"]),
-        "fates": of_judges.with_fates(of_chains, False),
     }
     return make_tables(of_judges.TABLES, frames, HOW)
 
@@ -177,7 +176,7 @@ def _judged(n: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[st
         chain = JudgedChain(str(i), "d", "m", "q", texts, whole, True, labels, of_steps, None)
         chains[chain.id] = chain
         way = {"judge": "j", "reading": "generated", "form": "step_judge", "dataset": "d"}
-        way |= {"model": "m", "item": chain.id, "cut": i == 1}
+        way |= {"model": "m", "item": chain.id, "chain": chain.id, "cut": i == 1}
         silent, wrong = i % 4 == 0, all(sound) == (i % 7 == 0)
         nothing = dict.fromkeys(("flag", "score", "first"))
         said = {"flag": wrong, "score": float(wrong), "first": 0 if wrong else -1}
@@ -223,11 +222,10 @@ def every_table() -> dict[str, dict[str, pd.DataFrame]]:
     little = joined_of({"one": ("judged", [0.0, 1.0]), "two": ("internal", [1.0, 1.0])})
     return _with_spend(
         {
-            "slrc": _slrc([]),
+            "slrc": _slrc([]) | _judge([], [], {}),
             "c2faith": _c2(Frames(), injected()),
             "rfeval": rf_tables(frames_of({}), HOW),
             "faithcot": _faithcot(scores, chains, steps),
-            "judge": _judge([], [], {}),
             "compare": _compare(little),
             "training": _training(0),
         }
@@ -239,11 +237,10 @@ def filled_tables() -> dict[str, dict[str, pd.DataFrame]]:
     few = join({"a": made_up_scores(24, 3, "", 3, 0.1)}, None, "text")
     return _with_spend(
         {
-            "slrc": _slrc(sample_run(3)),
+            "slrc": _slrc(sample_run(3)) | _judge(*_judged(24)),
             "c2faith": _c2(c2_frames(2, 12, mute=True), injected((1, 0, 1), (1, 0, 0), (1, 1, 1))),
             "rfeval": rf_tables(frames_of(rf_frames(RF_MODELS[:2], RF_TASKS, n=4)), HOW),
             "faithcot": _faithcot(*_faithcot_frames(24)),
-            "judge": _judge(*_judged(24)),
             "compare": _compare(few),
             "training": _training(3),
         }

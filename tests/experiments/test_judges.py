@@ -48,10 +48,10 @@ def test_a_model_here_has_no_provider_to_leave_it_to() -> None:
         writing_judge(Loaded(), judge(temperature=None), 0)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("config", ["judge", "c2faith"])
-def test_a_judge_behind_an_api_has_room_to_think_in_a_shipped_config(config: str) -> None:
+@pytest.mark.parametrize(("config", "key"), [("judge", "judges"), ("c2faith", "judge")])
+def test_a_judge_behind_an_api_has_room_to_think_in_a_shipped_config(config: str, key: str) -> None:
     def section(*settings: str) -> JudgeConfig:
-        return load_config(config, [f"judge.{s}" for s in settings]).judge  # pyright: ignore
+        return getattr(load_config(config, [f"{key}.{s}" for s in settings]), key)
 
     asked = section("model=api:openai/gpt-4.1")
     assert asked.max_tokens == WITH_THOUGHT
@@ -60,7 +60,7 @@ def test_a_judge_behind_an_api_has_room_to_think_in_a_shipped_config(config: str
     told = section("model=[planted:hint,api:openai/gpt-4.1]", "max_tokens=300")
     assert told.max_tokens == 300
     (note,) = told.short_of_thought(told.model)
-    assert f"--set judge.max_tokens={WITH_THOUGHT}" in note
+    assert f"--set {key}.max_tokens={WITH_THOUGHT}" in note
 
 
 def test_a_run_that_asks_no_api_reads_no_prices(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ STEPS = {
 }
 """Columns of `Scores.steps` -> their meaning."""
 OPTIONS = re.compile(r"\nA\. (?:(?!\nA\. ).)*\nB\. (?:(?!\nA\. ).)*\Z", re.DOTALL)
-"""Pattern of a list of lettered options at the end of a question (`studies.judge.chains`)."""
+"""Pattern of a list of lettered options at the end of a question (judges are shown them there)."""
 SAME = ("ids", "text", "question")
 """Criteria for joining two traces, strictest first."""
 TRACES = {

@@ -182,7 +182,7 @@ class Asker(Worker[Item]):
     def _ask(self, judge: Judge, model: str, stage: str, items: Sequence[Item]) -> None:
         by_ask: dict[str, tuple[Item, int]] = {}
         replies: dict[int, dict[int, Reply]] = {id(i): {} for i in items}
-        asks_of = {id(i): self.judging.asks(self.index, i, model) for i in items}
+        asks_of = {id(i): self.judging.asks(self.index, i, model, stage) for i in items}
         everything: list[Any] = []
         for item in items:
             for place, prompt in enumerate(asks_of[id(item)]):

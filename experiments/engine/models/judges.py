@@ -40,17 +40,18 @@ def stage_of(base: str, judge: str) -> str:
     return f"{base}.{as_file_name(judge)}"
 
 
-def check_stages(judges: Iterable[str]) -> None:
+def check_stages(judges: Iterable[str], key: str = "judge.model") -> None:
     """Check that each of several judges has a stage of its own (`stage_of`).
+
+    Args:
+        key: config key that names them, for the error.
 
     Raises:
         ConfigError: two judges have the same stage.
     """
     names = list(judges)
     if len({stage_of("", name) for name in names}) < len(names):
-        raise ConfigError(
-            [f"judge.model: {', '.join(names)}: two of these names differ in marks only"]
-        )
+        raise ConfigError([f"{key}: {', '.join(names)}: two of these names differ in marks only"])
 
 
 def decides(model: str, judge: JudgeConfig, seed: int) -> dict[str, Any]:

@@ -32,9 +32,10 @@ class Judging(Generic[Item]):
     how: JudgeConfig
     seed: int
     stages: Stages
-    asks: Callable[[Index, Item, str], Sequence[ItemPrompt]]
-    """Maps the stored units, an item and a judge to everything that the judge is asked about the
-    item; nothing for an item that the judge is not to see, whose unit is then empty."""
+    asks: Callable[[Index, Item, str, str], Sequence[ItemPrompt]]
+    """Maps the stored units, an item, a judge and a stage to everything that the judge is asked
+    about the item in that stage; nothing for an item that the judge is not to see, whose unit is
+    then empty."""
     about: Callable[[Item], Mapping[str, Any]]
     """Maps an item to what its records are about: dataset, task, item and model."""
     needs: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Judging(Generic[Item]):
                 for item in items
                 for stage in missing(index, item)
                 if stage in self.stages[judge]
-                for prompt in self.asks(index, item, judge)
+                for prompt in self.asks(index, item, judge, stage)
             ]
             for judge, items in of.items()
         }
@@ -156,6 +157,6 @@ def of_cases(how: JudgeConfig, seed: int, judges: Iterable[str]) -> Judging[Any]
         how,
         seed,
         dict.fromkeys(judges, READINGS),
-        asks=lambda index, item, judge: item.case.asks,
+        asks=lambda index, item, judge, stage: item.case.asks,
         about=lambda item: item.case.about,
     )

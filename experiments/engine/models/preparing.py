@@ -27,7 +27,7 @@ class Preparing(Asker[Item]):
             plan.how,
             plan.config.seed,
             {plan.model: {plan.stage: "generated"}},
-            asks=lambda index, item, judge: [ItemPrompt(item.ask)],
+            asks=lambda index, item, judge, stage: [ItemPrompt(item.ask)],
             about=lambda item: {},
         )
         super().__init__(judging, plan.config, plan.batches([plan.model], shard), store)

@@ -16,7 +16,7 @@ from faithscope.experiments.config.api import (
     one_address_problem,
 )
 from faithscope.experiments.config.backend import WHERE
-from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany
+from faithscope.experiments.config.base import AnyNumber, FolderConfig
 from faithscope.experiments.config.model import model_names
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.data.tasks import TASKS, base_name, get_task
@@ -86,7 +86,7 @@ class _TracesConfig(FolderConfig):
     traces: GivenConfig = GivenConfig()
     generation: GenerationConfig = GenerationConfig()
     steps: SampledStepsConfig = SampledStepsConfig()
-    probes: Annotated[list[ProbeName], *OneOrMany]
+    probes: Annotated[list[ProbeName], *AnyNumber]
     """Names of the probes to measure (`faithscope list probes`)."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
@@ -113,7 +113,7 @@ class _TracesConfig(FolderConfig):
 
     @model_validator(mode="after")
     def _every_model_has_a_task(self) -> Self:
-        if self.traces.path is not None:
+        if self.traces.path is not None or not self.model.name:
             return self
         if not self.tasks:
             raise ValueError(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.keys import (
@@ -104,17 +104,30 @@ def plan(config: CompareConfig) -> ComparePlan:
     to_make = [source for source in config.sources if source.config is not None]
     kinds = [_kind(source) for source in to_make]
     _check_shared(config, kinds)
-    configs = [_config_of(config, *pair) for pair in zip(to_make, kinds, strict=True)]
+    configs = [
+        _config_of(config, source, kind) for source, kind in zip(to_make, kinds, strict=True)
+    ]
     for source, of_run in zip(to_make, configs, strict=True):
-        if config.common:
-            of_run = _without_others(of_run, configs)
         settings = of_run.model_dump(mode="json", exclude=set(of_run.FREE) & {"out", "name"})
         unit = UnitIds(stage=STAGE, name=source.title).of(config=settings)
         made.append(Made(source, of_run, {STAGE: unit}))
     return ComparePlan(config, tuple(made))
 
 
-def _check_shared(config: CompareConfig, kinds: Sequence[type[FolderConfig]]) -> None:
+class _Kind(NamedTuple):
+    """The kind of a source's config."""
+
+    config: type[FolderConfig]
+    without: frozenset[str]
+    """Sections of models that the source does without (`FolderConfig.OPTIONAL`)."""
+
+    def takes(self, key: str) -> bool:
+        """Whether the source takes a key that is said for all sources."""
+        parts = key.split(".")
+        return has_key(self.config, parts) and parts[0] not in self.without
+
+
+def _check_shared(config: CompareConfig, kinds: Sequence[_Kind]) -> None:
     """Check that some source has every key that is said for all of them.
 
     Raises:
@@ -123,8 +136,11 @@ def _check_shared(config: CompareConfig, kinds: Sequence[type[FolderConfig]]) ->
     problems = []
     for where, said in (("", config.shared), ("--set ", by_key(config.set))):
         for key in said:
-            if not any(has_key(kind, key.split(".")) for kind in kinds):
-                known = [*type(config).model_fields, *(k for kind in kinds for k in keys_of(kind))]
+            if not any(kind.takes(key) for kind in kinds):
+                known = [
+                    *type(config).model_fields,
+                    *(k for kind in kinds for k in keys_of(kind.config)),
+                ]
                 first = key.partition(".")[0]
                 sections = [name for name in known if "." not in name]
                 guess = (
@@ -136,26 +152,6 @@ def _check_shared(config: CompareConfig, kinds: Sequence[type[FolderConfig]]) ->
         raise ConfigError(problems)
 
 
-def _without_others(of_run: FolderConfig, configs: Sequence[FolderConfig]) -> FolderConfig:
-    """Restricts a judge config to chains by models that the other sources will have, too. Applies
-    where another source lets each model read only its own chains: chains of other models would be
-    missing from the common traces, and judging them would be paid for nothing."""
-    given: Any = getattr(of_run, "traces", None)
-    if getattr(given, "written_by", None) != []:
-        return of_run
-    reading: list[Any] = [
-        other
-        for other in configs
-        if hasattr(other, "model")
-        and (traces := getattr(other, "traces", None)) is not None
-        and (traces.read_by, traces.path) == ("writer", given.path)
-    ]
-    if not reading:
-        return of_run
-    names = [n for n in reading[0].model.name if all(n in other.model.name for other in reading)]
-    return of_run.model_copy(update={"traces": given.model_copy(update={"written_by": names})})
-
-
 def _plan_of(item: Made) -> RunPlan[Any, Any] | str:
     read = getattr(getattr(item.config, "traces", None), "path", None)
     own = item.config.run_dir.parent
@@ -165,9 +161,9 @@ def _plan_of(item: Made) -> RunPlan[Any, Any] | str:
         return run_plan(item.config)
 
 
-def _config_of(config: CompareConfig, source: Source, kind: type[FolderConfig]) -> FolderConfig:
+def _config_of(config: CompareConfig, source: Source, kind: _Kind) -> FolderConfig:
     shared = config.shared
-    values = {key: value for key, value in shared.items() if has_key(kind, key.split("."))}
+    values = {key: value for key, value in shared.items() if kind.takes(key)}
     sections = {key.partition(".")[0] for key in values}
     for key, value in source.set.items():
         # A section that a source sets as a whole keeps the keys that are said for all sources.
@@ -175,9 +171,9 @@ def _config_of(config: CompareConfig, source: Source, kind: type[FolderConfig]) 
         values = {k: v for k, v in values.items() if k not in own}
         values |= {name: _folder(config, v) for name, v in own.items()}
     for key, value in config.set.items():
-        if not has_key(kind, parts := key.split(".")):
+        if not kind.takes(key):
             continue
-        section = section_at(kind, parts)
+        section = section_at(kind.config, key.split("."))
         if section is not None and isinstance(value, dict) and value:
             value = {name: v for name, v in value.items() if name in section.model_fields}
             if not value:
@@ -188,14 +184,17 @@ def _config_of(config: CompareConfig, source: Source, kind: type[FolderConfig]) 
         return load_config(source.config or "", as_overrides(values))
 
 
-def _kind(source: Source) -> type[FolderConfig]:
-    """Config class of the study that a source's config belongs to."""
+def _kind(source: Source) -> _Kind:
+    """Config class of the study that a source's config belongs to, and what it does without."""
     with _named(source):
         tree = read_tree(config_path(source.config or ""), [])
         kind = study_of(tree.values, tree).config()
     if issubclass(kind, CompareConfig):
         raise ConfigError([f"source {source.title!r}: {source.config} is itself a comparison"])
-    return kind
+    own = by_key(source.set)
+    stated = {k: v for k, v in by_key(tree.values).items() if k.partition(".")[0] not in own} | own
+    optional = kind.OPTIONAL.items()
+    return _Kind(kind, frozenset(s for s, key in optional if not stated.get(f"{s}.{key}")))
 
 
 @contextmanager

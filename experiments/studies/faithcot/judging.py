@@ -54,7 +54,7 @@ def judgings(whole: FaithUnits) -> dict[str, Judging[Pair]]:
     if c.writer is not None:
         # An edited step is plain text, whatever format verdicts are requested in.
         how = c.judge.model_copy(update={"structured": "prompt"})
-        wanted = lambda index, pair, judge: writings(pair, trace_of(index, pair), c)  # noqa: E731
+        wanted = lambda index, pair, judge, stage: writings(pair, trace_of(index, pair), c)  # noqa: E731
         stages: Stages = {c.writer: {WRITTEN: "generated"}}
         of_stage[WRITTEN] = Judging(how, c.seed, stages, wanted, keys_of)
     for base in JUDGES:
@@ -79,7 +79,9 @@ def keys_of(pair: Pair) -> dict[str, Any]:
     return {"dataset": dataset, "task": pair.task, "item": pair.item, "model": pair.model}
 
 
-def _asks(form: Form, base: str, index: Index, pair: Pair, judge: str) -> list[ItemPrompt]:
+def _asks(
+    form: Form, base: str, index: Index, pair: Pair, judge: str, stage: str
+) -> list[ItemPrompt]:
     """Asks of the judged task `base` about a trace: one about the whole chain with its stated
     answer, or one per counted step with all text before it."""
     trace = trace_of(index, pair)

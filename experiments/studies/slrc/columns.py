@@ -4,11 +4,14 @@ from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.tables import declared
 from faithscope.experiments.engine.tallies.reasons import WORDS
+from faithscope.experiments.studies.slrc.judges.tables import REASONS as JUDGE_REASONS
+from faithscope.experiments.studies.slrc.judges.tables import TABLES as JUDGE_TABLES
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
 
-_DECLARED, OF_TABLES = declared([*(t for topic in TOPICS for t in topic.tables), LABEL_MASSES])
+_OF_TOPICS = (table for topic in TOPICS for table in topic.tables)
+_DECLARED, OF_TABLES = declared([*_OF_TOPICS, LABEL_MASSES, *JUDGE_TABLES])
 _OTHERS = (
     *aggregates.COUNTED.columns,
     Column(
@@ -28,5 +31,6 @@ REASONS = {
     "total": "all items",
     "included": "measured",
     **WORDS,
+    **JUDGE_REASONS,
     **{reason: words for s in REPORTS.values() for reason, words in s.reasons.items()},
 }

@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.endings import REPEATING, is_repeating
-from faithscope.experiments.analysis.traces.exclusions import exclusions_table
+from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, exclusions_table
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
 from faithscope.experiments.engine.folder import read_environment, stored_config
 from faithscope.experiments.engine.planfile import read as read_plan
@@ -30,6 +30,8 @@ from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import gc_paused
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig, TaxonomyConfig
+from faithscope.experiments.studies.slrc.judges.frames import FRAMES as JUDGE_FRAMES
+from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 from faithscope.experiments.studies.slrc.measure_report import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
@@ -63,6 +65,7 @@ FRAMES = (
         make=lambda run: all_scores(run.records(*PROBES_READ)),
     ),
     *(_of_probe(s.probe, frame) for s in REPORTS.values() for frame in s.frames),
+    *JUDGE_FRAMES,
 )
 
 TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
@@ -108,8 +111,18 @@ class Results:
     @cached_property
     def probes(self) -> tuple[str, ...]:
         """Names of the probes in the run's config."""
-        named = self.stored.get("probes") or RunConfig.model_fields["probes"].default
+        named = self.stored.get("probes", RunConfig.model_fields["probes"].default)
         return (named,) if isinstance(named, str) else tuple(named)
+
+    @property
+    def has_readers(self) -> bool:
+        """Whether a model writes or reads the chains; without one, judges alone do."""
+        return self.judged.has_readers
+
+    @property
+    def judged(self) -> JudgeResults:
+        """What judges say in the run."""
+        return self.run.once(JudgeResults)
 
     @cached_property
     def report(self) -> ReportConfig:
@@ -146,7 +159,14 @@ class Results:
         )
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
         unread = unread_of(self.run.path)
-        return tables_of(self.records, self.run.failures, analysis, unread) | spent
+        made = {}
+        if self.has_readers:
+            made = tables_of(self.records, self.run.failures, analysis, unread)
+        if self.judged.judges is not None:
+            made |= self.judged.tables
+            lost = EXCLUSIONS.make(self.judged.fates)
+            made["exclusions"] = pd.concat([made["exclusions"], lost]) if self.has_readers else lost
+        return made | spent
 
 
 def tables_of(

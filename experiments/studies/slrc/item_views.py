@@ -27,6 +27,12 @@ from faithscope.experiments.analysis.traces.items import numbered, trace_view
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine import arrays
+from faithscope.experiments.studies.slrc.judges.item_views import (
+    key_name,
+    parts_of,
+    unread_items,
+)
+from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.measures.slrc import branch_rows
 from faithscope.experiments.studies.slrc.tables.branches import OF_REMOVAL, necessary
@@ -60,13 +66,19 @@ Branches = defaultdict[tuple[str, int | None], dict[str, Record]]
 
 
 def items(run: Run, by: str | None = None) -> Iterator[Item]:
-    """Every trace of a run, with its steps marked by an edit as in `view`."""
+    """Every trace of a run, with its steps marked by an edit as in `view`, and what judges say; or
+    every chain that judges alone read."""
+    judged = run.once(JudgeResults)
+    if not judged.has_readers:
+        yield from unread_items(judged)
+        return
+    parts = parts_of(judged)
     for key in run.index:
         if key[0] == "trace" and run.index.is_whole(key):
             at = key[1:]
             yield Item(
                 partial(trace_of, run, at, by),
-                [Part(at[0], at[1], at[2:])],
+                [Part(at[0], at[1], at[2:]), *parts[key_name(key)]],
                 lambda at=at: place(_records(run, "trace", at)[0]),
                 lambda at=at: list(_charts(run, at)),
             )

@@ -36,6 +36,7 @@ from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REAS
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.item_views import LEGEND, trace_of, typical
+from faithscope.experiments.studies.slrc.judges import page as of_judges
 from faithscope.experiments.studies.slrc.measure_report import Topic
 from faithscope.experiments.studies.slrc.topics import (
     COMPARED_MODELS,
@@ -71,6 +72,8 @@ WHERE_ITEMS_WENT = "Every item is counted once per stage, and every stage adds u
 def page(results: Results, drawn: Sequence[Picture]) -> Page:
     """The page of a run, with its figures."""
     tables, figures = results.tables, {p.name: p for p in drawn}
+    if not results.has_readers:
+        return _of_judges(results)
     places = {place_of(r) for r in results.records}
     judged = verdicts(told_apart(tables))
     edited = "slrc" in results.probes
@@ -108,6 +111,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *([_verdict(tables, judged), READING] if edited else []),
             *_units(tables),
             *_of_topics(results, figures),
+            *_judges(results),
             *([_traces(results, bool(judged))] if edited else []),
             _exclusions(results),
         ],
@@ -122,8 +126,33 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *sampled_steps(results.records),
             *cautions(results.records),
             *(sentence for v in judged for sentence in unsound_chains(v, given is not None)),
+            *(of_judges.warnings(results.judged) if results.judged.chains else []),
         ],
     )
+
+
+def _of_judges(results: Results) -> Page:
+    """The page of a run in which no model reads the chains."""
+    return Page(
+        results.run.path,
+        "what do judges say of these chains?",
+        of_judges.lead(results.judged),
+        [*_judges(results), of_judges.examples(results.judged), _exclusions(results)],
+        {name: table for name, table in results.tables.items() if len(table)},
+        {},
+        COLUMNS,
+        OF_TABLES,
+        prefix="judge_",
+        order=model_order,
+        warnings=of_judges.warnings(results.judged),
+    )
+
+
+def _judges(results: Results) -> list[Section]:
+    """Sections on judges; none for a run without any."""
+    if results.judged.judges is None:
+        return []
+    return [of_judges.verdict(results.judged), *of_judges.SECTIONS]
 
 
 def _counted(n: int, thing: str) -> str:
@@ -325,10 +354,13 @@ def waterfalls(exclusions: pd.DataFrame) -> dict[tuple[str, str], list[Count]]:
 
 
 def _waterfall(stages: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[Count]:
-    total = stages["trace"][0][1]
+    total = next(iter(stages.values()))[0][1]
     yield Count("asked", total, 1.0)
     for name, ((_, _), *lost, (_, left)) in stages.items():
+        # the stage of a judge names it, with whatever marks its name has
+        is_judged = " · " in name
         stage = name.removeprefix("slrc.").replace(".", ", ").replace("_", " ")
+        stage = name if is_judged else stage
         at, then = (
             ("", "traces to edit") if name == "trace" else (f" ({stage})", f"measured, {stage}")
         )

@@ -1,5 +1,133 @@
-"""The plan of a run over traces."""
+"""The plan of a run: its items, its inputs and what is left to do; reads no weights."""
 
-from faithscope.experiments.engine.traces.plan import plan
+from __future__ import annotations
 
-__all__ = ["plan"]
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.engine.forms import as_files
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.plan import PROMPTS, RunPlan, below
+from faithscope.experiments.engine.progress import Meter
+from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
+from faithscope.experiments.engine.traces.given import cuts_of
+from faithscope.experiments.engine.traces.plan import TracePlan
+from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
+from faithscope.experiments.engine.units import NOTHING_ASKED, Key
+from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.judges.asking import Item, JudgedUnits
+from faithscope.experiments.studies.slrc.judges.chains import FILE, as_lines_of_json, judged_chain
+from faithscope.experiments.studies.slrc.units import ChainItem, UnreadChain
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.phases import Phases
+    from faithscope.experiments.engine.planfile import Shard
+    from faithscope.experiments.engine.store import Store
+
+
+@dataclass(frozen=True)
+class ChainsPlan(RunPlan[RunConfig, Item]):
+    """Everything that is measured and judged of chains, in working order."""
+
+    judged: JudgedUnits
+    traces: TracePlan | None
+    """The plan of traces and probes; None if no model reads the chains."""
+    source: str = ""
+    """File that unread chains were read from, and its format."""
+
+    @property
+    def batch_size(self) -> int:
+        if self.traces is None and self.config.judges is not None:
+            return self.config.judges.batch_size
+        return self.config.generation.batch_size
+
+    def lines(self, index: Index) -> list[str]:
+        judged = self.judged.lines(index, self.items)
+        if self.traces is not None:
+            return [*self.traces.lines(index), *judged]
+        steps = sum(len(item.chain.places) for item in self._unread)
+        return [f"chains      {len(self.items)} with {steps} steps, of {self.source}", *judged]
+
+    @property
+    def _unread(self) -> list[UnreadChain]:
+        return [item for item in self.items if isinstance(item, UnreadChain)]
+
+    def known_exclusions(self) -> Mapping[Key, str]:
+        """Units that measure nothing: as in the plan of traces, and those of judges about chains
+        without any step."""
+        of_traces = {} if self.traces is None else self.traces.known_exclusions()
+        empty = [item for item in self._unread if not item.chain.places]
+        return {**of_traces, **{i.key(s): NOTHING_ASKED for i in empty for s in i.units}}
+
+    def remedies(self) -> Mapping[str, str]:
+        return {} if self.traces is None else self.traces.remedies()
+
+    def inputs(self) -> dict[str, str | None]:
+        """Input files of a run: those of its traces, chains that no model reads, and the prompts of
+        judges."""
+        unread = as_lines_of_json(item.chain for item in self._unread)
+        of_traces = {FILE: unread} if self.traces is None else self.traces.inputs()
+        return {**of_traces, **below(PROMPTS, as_files(self.judged.forms))}
+
+    def work(self, store: Store, shard: Shard) -> Phases:
+        """The phases of the work: traces and probes, then judges."""
+        # These modules import torch, which a dry run does without.
+        from faithscope.experiments.engine.models.asking import Asker
+        from faithscope.experiments.engine.phases import Phases
+        from faithscope.experiments.engine.traces.work import TraceWork
+
+        meter, judges = Meter(), self.config.judges
+        # A subject that is also a judge comes last, so that its weights are loaded once.
+        own = judges.model if judges else ()
+        subjects = sorted(self.config.model.name, key=lambda m: m in own)
+        batches: dict[str, list[list[Any]]] = self.batches(subjects or [""], shard)
+        phases: list[Any] = []
+        if subjects:
+            phases.append(TraceWork(self.config, batches, store, meter))
+        if judges:
+            judging = self.judged.judging
+            phases.append(Asker(judging, self.config, judging.batches(batches), store, meter))
+        return Phases(phases, needed=1)
+
+
+def plan(config: RunConfig) -> ChainsPlan:
+    """Plans a run: loads questions or chains, and names every unit of work.
+
+    Raises:
+        ConfigError: data that cannot be read, or holds no question; no chains are named, or a form
+            that there is not.
+        UserError: a file of given chains cannot be read, or a row does not fit.
+    """
+    judged = JudgedUnits.of(config)
+    if not config.model.name:
+        return _unread(config, judged)
+    traces = plan_of_traces(config)
+    items: Iterable[ChainItem] = map(ChainItem.of, traces.items)
+    items = tuple(judged.of_traces(items))
+    return ChainsPlan(config, items, judged, traces, input_report=traces.input_report)
+
+
+def _unread(config: RunConfig, judged: JudgedUnits) -> ChainsPlan:
+    """The plan of a run in which judges are asked about given chains that no model reads."""
+    t = config.traces
+    if t.path is None:
+        raise ConfigError(
+            [
+                "traces.path: missing; give the chains that are to be judged: "
+                "--set traces.path=FILE, or the folder of a run (faithscope docs given); or name a "
+                "model that writes some in model.name"
+            ]
+        )
+    read = t.read(config.seed)
+    by_them = [c for c in read.chains if not t.written_by or c.model in t.written_by]
+    source, cuts = f"{read.file} ({read.format})", cuts_of(read, t.limit)
+    if others := len(read.chains) - len(by_them):
+        written_by = f"traces.written_by={', '.join(t.written_by)}"
+        what = "chains by other models"
+        cuts.append(Truncation(what, 0, others, written_by, "traces.written_by=[]"))
+    if not by_them:
+        raise ConfigError([f"traces.written_by: no chain is left of {source}; name who wrote some"])
+    items = tuple(judged.of_unread(judged_chain(chain, config.steps) for chain in by_them))
+    return ChainsPlan(config, items, judged, None, source, input_report=InputReport(tuple(cuts)))

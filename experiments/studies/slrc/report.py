@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.studies.slrc import columns, frames, item_views, page, scores
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.probes import PROBES
 
+
+def _papers(results: frames.Results) -> Sequence[PaperTable]:
+    """The paper's tables; none of a run in which no model reads the chains."""
+    if not results.has_readers:
+        return ()
+    return paper_tables(results.tables, results.sizes, results.report.groups)
+
+
 REPORT = Report(
     results=frames.Results,
     frames=frames.FRAMES,
-    papers=lambda results: paper_tables(results.tables, results.sizes, results.report.groups),
-    figures=lambda results: pictures(results.tables, results.failed),
+    papers=_papers,
+    figures=lambda results: pictures(results.tables, results.failed) if results.has_readers else (),
     page=page.page,
     arrays=tuple(PROBES),
     columns=columns.COLUMNS,

@@ -1,4 +1,4 @@
-"""Scores of a run over traces, for comparisons: every measure of its probes, and labels."""
+"""Scores of a run, for comparisons: every measure of its probes, every verdict, and labels."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from faithscope.experiments.analysis.traces.scores import (
     step_label_rows,
 )
 from faithscope.experiments.studies.slrc.frames import Results
+from faithscope.experiments.studies.slrc.judges.scores import judged_rows, unread_rows
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 from faithscope.probes.framing import FRAMINGS, READINGS
@@ -35,9 +36,13 @@ Place = tuple[str, str, str]
 
 
 def scores(run: Run) -> Scores:
-    """Every measure of every trace, and the labels. A measure without any value is kept only if it
-    was asked for and all its records are excluded."""
+    """Every measure of every trace, every verdict of a judge, and the labels. A measure of a probe
+    without any value is kept only if it was asked for and all its records are excluded."""
     results = run.once(Results)
+    judged, judged_steps = judged_rows(results.judged)
+    if not results.has_readers:
+        labels, chains, steps = unread_rows(results.judged)
+        return frames([*judged, *labels], chains, [*judged_steps, *steps])
     of_probe: dict[tuple[str, Place], list[Record]] = defaultdict(list)
     for record in results.records:
         of_probe[record["probe"], place_of(record)].append(record)
@@ -62,11 +67,13 @@ def scores(run: Run) -> Scores:
     return frames(
         [
             *(row for row in items if row["measure"] in measured),
+            *judged,
             *(row for r in once for row in label_rows(r)),
         ],
         [row_of_trace(r, _settled(r, of_probe)) for r in once],
         [
             *(row for r in traces for row in _steps(r, of_probe)),
+            *judged_steps,
             *(row for r in once for row in step_label_rows(r)),
         ],
         _monitors(run, traces, of_probe),

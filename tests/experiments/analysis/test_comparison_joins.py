@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.engine.traces.sections import CutConfig
-from faithscope.experiments.studies.judge.chains import judged_chain
+from faithscope.experiments.studies.slrc.judges.chains import judged_chain
 from faithscope.interp.errors import UserError
 
 

@@ -145,7 +145,7 @@ def test_every_key_that_is_said_for_all_sources_reaches_those_that_have_it(
     reached = 0
     for item in plan(load_config("compare")).items:
         kind, known = type(item.config), item.config.model_dump(mode="json")
-        sections = {"traces", "model", "judge", "data", "seed"} & set(known)
+        sections = {"traces", "model", "judges", "data", "seed"} & set(known)
         for key, value in leaves({name: known[name] for name in sorted(sections)}):
             reached += any(
                 _reaches(item.source.title, key, value, other)

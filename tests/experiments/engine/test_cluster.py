@@ -150,7 +150,7 @@ def test_a_comparison_asks_for_what_its_runs_need(
     tmp_path: Path, plain: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     traces = {"model.name": PLANTED[0], "tasks": ["planted"], "data.limit": 1}
-    asked = {"traces.path": "source:traces", "judge.model": plain}
+    asked = {"traces.path": "source:traces", "judges.model": plain}
     sources = [
         {"name": "traces", "config": "planted", "set": traces},
         {"name": "judged", "config": "judge", "set": asked},

@@ -252,10 +252,10 @@ def test_a_run_that_reads_all_of_an_earlier_one_has_two_arrays(
 ) -> None:
     subject = {"model.name": "planted:faithful", "tasks": ["planted"], "data.limit": 4}
     subject |= {"generation.batch_size": 2, "probes": ["attention"], "report.bootstrap": 20}
-    asked = {"traces.path": "source:traces", "judge.model": plain, "judge.readings": "scored"}
+    asked = {"traces.path": "source:traces", "judges.model": plain, "judges.readings": "scored"}
     sources = [
         {"name": "traces", "config": "planted", "set": subject},
-        {"name": "judged", "config": "judge", "set": asked | {"forms": ["faithful_judge"]}},
+        {"name": "judged", "config": "judge", "set": asked | {"judges.forms": ["faithful_judge"]}},
     ]
 
     def config(name: str) -> str:

@@ -21,7 +21,7 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_here import inspect, metadata
 
-from faithscope.experiments.studies.judge.inspect_extension import chains, faithcot, questions
+from faithscope.experiments.extras.inspect_extension import chains, faithcot, questions
 
 MODEL = "openai-api/here/m"
 SOUND, BROKEN = "So 3 + 4 makes 7.", "So 7 - 2 makes 9."

@@ -147,7 +147,7 @@ def _steadiness(headline: pd.DataFrame) -> Iterator[str]:
     if unknown := [m for m in of if m not in known]:
         yield markup(
             "No reliability is known of {}: not repeated, or the repetition does not vary. A "
-            "second judge (<code>judge.model</code> with two names), or a second run on the same "
+            "second judge (<code>judges.model</code> with two names), or a second run on the same "
             "traces, would tell.",
             _listed(markup("<code>{}</code>", m) for m in unknown),
         )

@@ -36,7 +36,7 @@ def judging_whole(whole: RfUnits, first: str = "") -> Judging[Pair]:
         c.judge,
         c.seed,
         {judge: {judged_stage(judge): "generated"} for judge in judges},
-        asks=lambda index, pair, judge: output_asks(whole, index, pair),
+        asks=lambda index, pair, judge, stage: output_asks(whole, index, pair),
         about=keys_of,
         needs=dict.fromkeys(judges, tuple(OUTPUTS.values())),
     )
@@ -53,7 +53,7 @@ def judging_by_step(whole: RfUnits, judge: str) -> Judging[Pair]:
         c.judge,
         c.seed,
         {judge: {steps_stage(judge, r): r for r in c.readings_by_step(judge)}},
-        asks=lambda index, pair, judge: step_asks(whole, index, pair, judge),
+        asks=lambda index, pair, judge, stage: step_asks(whole, index, pair, judge),
         about=keys_of,
         needs={judge: (*OUTPUTS.values(), judged_stage(judge))},
         keeps_prompts=False,

@@ -175,9 +175,9 @@ def test_a_judge_of_the_same_traces_stands_in_their_rows(
     both: Path, tmp_path: Path, plain: str
 ) -> None:
     behaviour = both / "sources" / "behaviour"
-    config = {"name": "judged", "benchmark": "judge", "out": str(tmp_path)}
-    config |= {"traces": {"path": str(behaviour)}, "forms": ["step_judge"]}
-    config |= {"judge": {"model": plain, "readings": ["scored"]}, "report": {"bootstrap": 20}}
+    judges = {"model": plain, "readings": ["scored"], "forms": ["step_judge"]}
+    config = {"name": "judged", "out": str(tmp_path), "traces": {"path": str(behaviour)}}
+    config |= {"judges": judges, "report": {"bootstrap": 20}}
     (tmp_path / "judge.yaml").write_text(yaml.safe_dump(config))
     assert execute(["run", str(tmp_path / "judge.yaml")]) == 0
     run = faithscope.compare([behaviour, tmp_path / "judged"], tmp_path / "c", report=QUICK)
@@ -260,10 +260,10 @@ def test_two_shards_and_a_merge_give_the_tables_of_one_process(
 ) -> None:
     names = ["planted:faithful", "planted:hint"]
     few = SHARED | {"model.name": names, "generation.batch_size": 2, "data.limit": 5}
-    judge = {"traces.path": "source:behaviour", "judge.model": plain, "judge.readings": "scored"}
+    judge = {"traces.path": "source:behaviour", "judges.model": plain, "judges.readings": "scored"}
     sources = [
         {"name": "behaviour", "config": "planted", "set": few | BEHAVIOUR},
-        {"name": "judged", "config": "judge", "set": judge | {"forms": ["faithful_judge"]}},
+        {"name": "judged", "config": "judge", "set": judge | {"judges.forms": ["faithful_judge"]}},
     ]
     path = str(made(tmp_path, sources=sources))
     folder = tmp_path / "runs" / "both"

@@ -124,13 +124,12 @@ def run(name: str, folder: Path, **values: Any) -> tuple[int, Path]:
 def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultServer) -> None:
     writer = reader(tmp_path / "writer", "ox")
     path = bonafide(tmp_path / "BonaFide.csv", writer)
-    given = {"traces.path": path, "model.name": writer, "judge.base_url": server.url}
+    given = {"traces.path": path, "model.name": writer, "judges.base_url": server.url}
     code, folder = run("paper/bonafide", tmp_path, **given)
     assert code == 0
     tables = faithscope.load_run(folder).tables
     # one trace, whoever measures it; chains of writers that are not here are counted
-    (joined,) = tables["joins"].to_dict("records")
-    assert (joined["n_source"], joined["n_other"], joined["n_joined"]) == (N, N, N)
+    assert tables["sources"]["n_items"].tolist() == [N]
     lost = pd.read_csv(folder / "sources" / "measures" / "tables" / "exclusions.csv")
     lost = lost.loc[lost["reason"] == "writer_not_here"]
     assert lost[["model", "stage", "n"]].to_numpy().tolist() == [
@@ -163,7 +162,7 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     page = (folder / "report.html").read_text("utf-8")
     assert faults(page, {"explore.html"}) == []
     # a judge is paid for no chain that the tables would leave out
-    assert tables["sources"]["n_items"].tolist() == [N, N]
+    assert tables["sources"]["n_items"].tolist() == [N]
     assert "that not every run has" not in page
 
 
@@ -196,12 +195,12 @@ def test_every_measure_is_held_against_fine_cot(tmp_path: Path, server: FaultSer
     writer = reader(tmp_path / "writer", "ABCD")
     path = faithcot_runs.chains(tmp_path / "faithcot", N)
     faithcot_runs.chains(tmp_path / "faithcot", ELSEWHERE, "gemini")
-    given = {"traces.path": path, "model.name": writer, "judge.base_url": server.url}
-    given |= {"traces.writers": f"{{llama: {writer}}}"}
+    given = {"traces.path": path, "model.name": writer, "traces.writers": f"{{llama: {writer}}}"}
+    given |= {"judge.base_url": server.url, "judges.base_url": server.url}
     code, folder = run("paper/faithcot_compare", tmp_path, **given)
     assert code == 0
     tables = faithscope.load_run(folder).tables
-    assert tables["joins"]["n_joined"].tolist() == [N, N, N]
+    assert tables["joins"]["n_joined"].tolist() == [N]
     label = "unfaithful.faithful_type"
     check(tables, label, {"behavioural", "logit", "internal", "judged"})
     against = whole(tables["against"], label)
@@ -229,12 +228,8 @@ def test_a_comparison_says_once_what_all_sources_share(
     assert (
         "source measures: 0 of 3 chains by org/elsewhere on own (traces.read_by=writer" in left_out
     )
-    assert "chains 20 with" in said
-    assert "source judged: 0 of 3 chains by other models (traces.written_by=" in left_out
+    assert re.search(r"api:openai/gpt-4.1 faithful_judge 20 20", said)
     assert "dollars" in said
-    assert execute(["run", "paper/bonafide", f"--set=model.name={writer}", "--set=common=false",
-                    *given]) == 0  # fmt: skip
-    assert "chains 23 with" in " ".join(capsys.readouterr().out.split())
 
     def refused(*arguments: str) -> str:
         assert execute(["run", *arguments]) == 2

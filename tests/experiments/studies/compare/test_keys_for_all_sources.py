@@ -22,7 +22,7 @@ OF_MEASURES = {
     "data.limit": {"planted": 30, "default": 5},
     "probes": ["slrc"],
 }
-OF_JUDGE = {"traces.path": "source:measures", "judge.model": "bundled:smollm2-135m"}
+OF_JUDGE = {"traces.path": "source:measures", "judges.model": "bundled:smollm2-135m"}
 CHAINS = [{"question": "1 + 1?", "steps": ["1 + 1 is 2."], "answer": "2"}]
 
 
@@ -58,17 +58,17 @@ def at(config: Any, key: str) -> Any:
     [
         ("model.name", ["planted:hint"], ["measures"]),
         ("model.dtype", "bfloat16", ["measures"]),
-        ("judge.model", ["org/a", "org/b"], ["judged"]),
-        ("judge.max_tokens", 99, ["judged"]),
-        ("tasks", ["planted", "planted_2"], ["measures"]),
-        ("data.limit", 7, ["measures"]),
-        ("data.limit.planted", 7, ["measures"]),
-        ("generation.max_new_tokens", 64, ["measures"]),
-        ("slrc.framings", ["reprompt"], ["measures"]),
+        ("judges.model", ["org/a", "org/b"], ["judged"]),
+        ("judges.max_tokens", 99, ["judged"]),
+        ("tasks", ["planted", "planted_2"], ["measures", "judged"]),
+        ("data.limit", 7, ["measures", "judged"]),
+        ("data.limit.planted", 7, ["measures", "judged"]),
+        ("generation.max_new_tokens", 64, ["measures", "judged"]),
+        ("slrc.framings", ["reprompt"], ["measures", "judged"]),
         ("seed", 5, ["measures", "judged"]),
         ("steps.min_chars", 3, ["measures", "judged"]),
         ("token_budget", 512, ["measures", "judged"]),
-        ("forms", ["legibility"], ["judged"]),
+        ("judges.forms", ["legibility"], ["judged"]),
         ("traces.limit", 4, ["measures", "judged"]),
     ],
 )
@@ -78,7 +78,8 @@ def test_a_key_that_is_set_reaches_every_source_that_has_it(
     configs = made(written(tmp_path), f"{key}={yaml.safe_dump(value, default_flow_style=True)}")
     for title, config in configs.items():
         if title not in sources:
-            assert not hasattr(config, key.split(".")[0])
+            section = getattr(config, key.split(".")[0])
+            assert section is None or section.name == []
         else:
             assert at(config, key) == (tuple(value) if key == "slrc.framings" else value)
 
@@ -93,9 +94,8 @@ def test_a_mapping_by_task_keeps_the_entries_that_nobody_set(tmp_path: Path) -> 
 def test_a_whole_section_is_what_is_set_and_only_the_keys_that_a_source_has(
     tmp_path: Path,
 ) -> None:
-    configs = made(written(tmp_path), "traces={limit: 3, written_by: [planted:hint]}")
+    configs = made(written(tmp_path), "traces={limit: 3, kind: number}")
     assert configs["measures"].traces.limit == configs["judged"].traces.limit == 3
-    assert configs["judged"].traces.written_by == ["planted:hint"]
     configs = made(written(tmp_path), "model={name: planted:hint, dtype: float16}")
     model = configs["measures"].model
     assert (model.name, model.dtype) == (["planted:hint"], "float16")
@@ -147,12 +147,15 @@ def test_a_section_that_a_source_sets_whole_keeps_the_keys_beside_the_sources(
 @pytest.mark.parametrize(
     ("option", "expected"),
     [
-        ("jugde.model=x", "jugde.model: no source has this key; did you mean 'judge'?"),
+        ("jugdes.model=x", "jugdes.model: no source has this key; did you mean 'judges'?"),
         ("data.limt=3", "data.limt: no source has this key; did you mean 'data.limit'?"),
-        ("judge={modle: x}", "judge.modle: no source has this key; did you mean 'judge.model'?"),
+        ("judges={modle: x}", "judges.modle: no source has this key; did you mean 'judges.model'?"),
         ("labls={path: x}", "labls.path: no source has this key; did you mean 'labels'?"),
         ("zzz=1", "zzz: no source has this key; take it out, or put it into the set of a source"),
-        ("judge.max_tokens=1", "source 'judged': --set judge.max_tokens=1: judge.max_tokens: must"),
+        (
+            "judges.max_tokens=1",
+            "source 'judged': --set judges.max_tokens=1: judges.max_tokens: must",
+        ),
     ],
 )
 def test_a_key_that_would_reach_no_source_is_refused(

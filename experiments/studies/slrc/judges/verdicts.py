@@ -1,4 +1,4 @@
-"""Rows of verdicts on given chains and their steps, and what the labels of the chains say."""
+"""Rows of verdicts on chains and their steps, and what the labels of the chains say."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from faithscope.experiments.analysis.comparison.scores import says_faithful
 from faithscope.experiments.analysis.verdicts import ChainVerdict, meaning_of, verdict_of
-from faithscope.experiments.config.judge import Reading
 from faithscope.experiments.engine.forms import TaskForm
 from faithscope.experiments.engine.forms.tasks import NO_STEP, TASKS
-from faithscope.experiments.studies.judge.chains import JudgedChain
+from faithscope.experiments.studies.slrc.judges.asking import Asked
+from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.probes.record import Record
 
-NO_STEPS, FAILED, NOT_JUDGED = "no_steps", "failed", "not_judged"
+NO_STEPS, FAILED, NOT_RUN = "no_steps", "failed", "not_run"
 Row = dict[str, Any]
 VERDICT = {
     "judge": "",
@@ -22,7 +22,8 @@ VERDICT = {
     "task": "name of the judged task",
     "dataset": "",
     "model": "the model that wrote the chain",
-    "item": "the chain",
+    "item": "id of the question, or of a chain from a file",
+    "chain": "name of the chain, unique in the run",
     "cut": "whether a token limit cut the chain off, as its file says; see `report.cut`",
     "outcome": "parsed, or why there is no verdict: the reply's outcome, uncertain, no_steps …",
     "flag": "whether something is wrong; none for forms that rate",
@@ -38,7 +39,8 @@ STEP = {
     "form": "the prompt",
     "dataset": "",
     "model": "the model that wrote the chain",
-    "item": "the chain",
+    "item": "id of the question, or of a chain from a file",
+    "chain": "name of the chain, unique in the run",
     "cut": "whether a token limit cut the chain off",
     "step": "index of the step, from 0",
     "flag": "whether the step is wrong; none where the judge gave no verdict, or stopped before it",
@@ -48,28 +50,30 @@ STEP = {
 
 
 def chain_row(
+    name: str,
     chain: JudgedChain,
     form: TaskForm,
-    reading: Reading,
-    judge: str,
+    asked: Asked,
     records: Sequence[Record],
     without: str,
 ) -> Row:
     """The row of one chain, from one judge's records with one form and reading.
 
     Args:
+        name: name of the chain, unique in the run.
         without: why there is no verdict if there are no records.
     """
     high = form.form.verdict_field.high
     verdict = verdict_of(form.judged, records, high) if records else ChainVerdict(without)
     return {
-        "judge": judge,
-        "reading": reading,
+        "judge": asked.judge,
+        "reading": asked.reading,
         "form": form.form.name,
         "task": form.task,
         "dataset": chain.dataset,
         "model": chain.model,
         "item": chain.id,
+        "chain": name,
         "cut": chain.cut,
         **verdict._asdict(),
     }
@@ -81,7 +85,7 @@ def step_rows(chain: JudgedChain, row: Row, records: Sequence[Record]) -> Iterat
     A form that names the first wrong step says that the steps before it are right, and nothing of
     the steps after it.
     """
-    names = ("judge", "reading", "form", "dataset", "model", "item", "cut")
+    names = ("judge", "reading", "form", "dataset", "model", "item", "chain", "cut")
     about = {name: row[name] for name in names}
     task = TASKS[row["task"]]
     if task.by_step:

@@ -1,4 +1,4 @@
-"""Given chains as items: their steps, their labels, and all judgements on them."""
+"""Judgements on chains: what judges and labels say of each step, and every reply."""
 
 from __future__ import annotations
 
@@ -9,43 +9,45 @@ from functools import partial
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.item_view import (
     Item,
-    Items,
     ItemView,
+    Part,
     judgement_card,
     unit_part,
 )
 from faithscope.experiments.analysis.page import Block, Fold, Step, level_of
-from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.studies.judge.chains import JudgedChain
-from faithscope.experiments.studies.judge.results import JudgeResults, results
-from faithscope.experiments.studies.judge.scores import place
-from faithscope.experiments.studies.judge.verdicts import wrong
+from faithscope.experiments.studies.slrc.judges.chains import JudgedChain, name_of
+from faithscope.experiments.studies.slrc.judges.results import JudgeResults
+from faithscope.experiments.studies.slrc.judges.verdicts import wrong
 from faithscope.probes.record import Record
 
 
-def items(run: Run) -> Iterator[Item]:
-    """Every chain, with the judgements on it by judge and form."""
-    read = run.once(results)
-    keys: dict[str, list[Key]] = defaultdict(list)
-    for key in run.index:
-        if key[0] in READINGS:
-            keys[key[3]].append(key)
+def parts_of(read: JudgeResults) -> dict[str, list[Part]]:
+    """Name of a chain -> the judgements on it, by judge and form."""
+    parts: dict[str, list[Part]] = defaultdict(list)
     card = partial(_card, read)
-    for chain in read.chains.values():
-        parts = [unit_part(run.index, key, [chain.id], card) for key in keys[chain.id]]
-        yield Item(partial(chain_view, read, chain), parts, partial(place, chain))
+    for key in read.run.index:
+        if key[0] in read.stages:
+            _, judge, form = read.stages[key[0]]
+            part = unit_part(read.run.index, key, [key[3]], card)
+            parts[key_name(key)].append(part._replace(model=judge, task=form))
+    return parts
 
 
-ITEMS = Items("judgements", items)
+def unread_items(read: JudgeResults) -> Iterator[Item]:
+    """Every chain that no model of the run reads, with the judgements on it."""
+    parts = parts_of(read)
+    for name, of in read.known.items():
+        yield Item(partial(chain_view, read, name), parts[name], lambda at=of.place: at)
 
 
-def chain_view(read: JudgeResults, chain: JudgedChain) -> ItemView:
+def chain_view(read: JudgeResults, name: str) -> ItemView:
     """A chain with what judges and labels say of each of its steps."""
+    chain = read.chains[name]
     flags: dict[int, list[bool]] = defaultdict(list)
     for row in read.steps:
-        if row["item"] == chain.id and row["flag"] is not None:
+        if row["chain"] == name and row["flag"] is not None:
             flags[row["step"]].append(row["flag"])
     steps = []
     for i, text in enumerate(chain.steps):
@@ -66,12 +68,17 @@ def chain_view(read: JudgeResults, chain: JudgedChain) -> ItemView:
     )
 
 
+def key_name(key: Key) -> str:
+    """Name of the chain that a unit is about."""
+    return name_of(dict(zip(("model", "task", "item"), key[1:], strict=True)))
+
+
 def _labels(read: JudgeResults, chain: JudgedChain) -> list[str]:
     meanings = {None: "", True: " (wrong)", False: " (all is well)"}
     return [
         markup("label {}: <strong>{}</strong>{}", name, value, meanings[is_wrong])
         for name, value in chain.labels.items()
-        for is_wrong in [wrong(name, value, read.config.good)]
+        for is_wrong in [wrong(name, value, read.good)]
     ]
 
 

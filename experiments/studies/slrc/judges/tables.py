@@ -1,4 +1,4 @@
-"""Tables of a run of judges on given chains, made from frames of verdicts without reading files."""
+"""Tables of judges on chains, made from frames of verdicts without reading files."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ from faithscope.experiments.analysis.cells import (
     rows_known,
     rows_with,
     rows_without,
-    waterfall,
 )
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.spend import SPEND
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import mean_of_items
-from faithscope.experiments.analysis.tables import Table, declared
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, count, groups, keep, numbers, only, rows
+from faithscope.experiments.analysis.traces.exclusions import FATES
 from faithscope.experiments.analysis.verdicts import UNCERTAIN
 from faithscope.experiments.engine.forms.tasks import NO_STEP
-from faithscope.experiments.studies.judge.chains import JudgedChain
-from faithscope.experiments.studies.judge.verdicts import (
+from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
+from faithscope.experiments.studies.slrc.judges.verdicts import (
     Row,
     first_wrong,
     wrong,
@@ -179,7 +178,7 @@ def held_against_labels(
 
 
 def _labels(same: Sequence[Row], level: str, chains: Mapping[str, JudgedChain]) -> list[str]:
-    of = (chains[r["item"]] for r in same)
+    of = (chains[r["chain"]] for r in same)
     named = (c.labels if level == "chain" else c.step_labels for c in of)
     return list(dict.fromkeys(name for labels in named for name in labels))
 
@@ -187,7 +186,7 @@ def _labels(same: Sequence[Row], level: str, chains: Mapping[str, JudgedChain]) 
 def _label(
     row: Row, name: str, level: str, chains: Mapping[str, JudgedChain], good: Sequence[str]
 ) -> bool | None:
-    chain = chains[row["item"]]
+    chain = chains[row["chain"]]
     if level == "chain":
         return wrong(name, chain.labels.get(name), good)
     of_steps = chain.step_labels.get(name)
@@ -255,8 +254,8 @@ def located(
         named = rows(of)
         for name in _labels(named, "step", chains):
             of_label = []
-            for r in (r for r in named if name in chains[r["item"]].step_labels):
-                truth = first_wrong(chains[r["item"]], name, good)
+            for r in (r for r in named if name in chains[r["chain"]].step_labels):
+                truth = first_wrong(chains[r["chain"]], name, good)
                 is_known = truth is not None and not pd.isna(r["first"])
                 hit = is_known and truth == r["first"]
                 row = {"is_known": is_known, "is_sound": truth == NO_STEP, "hit": hit}
@@ -327,26 +326,29 @@ named) and `none_named` (share of the other chains in which no step is named), a
 """
 
 
-def with_fates(every_verdict: pd.DataFrame, kept: bool) -> pd.DataFrame:
-    """The verdicts with a column `fate`: whether a chain is included in the tables, or why it is
-    not.
+def fates(
+    every_verdict: pd.DataFrame, counted_as: Sequence[tuple[str, str]], kept: bool
+) -> pd.DataFrame:
+    """What became of every chain with every judge, prompt and reading: included in the tables, or
+    why it is not (`exclusions.FATES`).
 
     Args:
+        counted_as: model and task of every row.
         kept: whether chains that a token limit cut off are in the tables.
     """
     # A chain with verdicts on only some of its steps is included by those verdicts.
     known = ~_unknown("flag", "score")(every_verdict)
     cut = rows_with(cut=True)(every_verdict) & (not kept)
     fate = np.select([cut, known], [CUT, "included"], every_verdict["outcome"].astype(object))
-    return every_verdict.assign(fate=fate)
+    ways = [" · ".join(r.values()) for r in rows(only(every_verdict, ("form", "reading", "judge")))]
+    lines = [(*of, way, what) for of, way, what in zip(counted_as, ways, fate, strict=True)]
+    return pd.DataFrame(lines, columns=list(FATES))
 
 
-EXCLUSIONS = Table(
-    "exclusions",
-    "fates",
-    BY_WAY,
-    lines=[waterfall("fate", (SHARED["reason"], Column("n", meaning="Chains.")))],
-)
-"""Waterfall of chains per judge, prompt and reading: all, those left out by reason, the rest."""
-TABLES = (FORMS, AGREEMENT, LOCALISATION, STEPS, EXCLUSIONS)
-COLUMNS, OF_TABLES = declared((*TABLES, SPEND))
+TABLES = (FORMS, AGREEMENT, LOCALISATION, STEPS)
+REASONS = {
+    CUT: "a token limit cut the chain off",
+    UNCERTAIN: "the judge is uncertain",
+    "no_steps": "the chain has no step to judge",
+}
+"""Why a chain is in no number of a judge -> the reason in words."""

@@ -1,10 +1,11 @@
-"""Judges on given chains: what is asked of each, what is counted, and how far labels agree."""
+"""Judges of chains: what is asked of each, what is counted, and how far labels agree."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,18 @@ from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.engine.forms import trace_forms
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.traces.sections import CutConfig
-from faithscope.experiments.studies.judge.chains import judged_chain
-from faithscope.experiments.studies.judge.units import asks_of
-from faithscope.experiments.studies.judge.verdicts import first_wrong, wrong
+from faithscope.experiments.studies.slrc.judges.asking import asks_of
+from faithscope.experiments.studies.slrc.judges.chains import judged_chain
+from faithscope.experiments.studies.slrc.judges.verdicts import first_wrong, wrong
 
 NAME = "api:openai/gpt-4.1"
 _SUM = re.compile(r"(\d+) \+ (\d+) = (\d+)")
-SHARED = Path(__file__).resolve().parents[4].parent / "shared"
+SHARED = Path(__file__).resolve().parents[5].parent / "shared"
+
+
+def stage_of(form: str) -> str:
+    """Name of the stage of a form in the table of exclusions."""
+    return f"{form} · generated · {NAME}"
 
 
 def is_right(step: str) -> bool:
@@ -81,18 +87,20 @@ SOLVED = [
 ]
 
 
-def config(folder: Path, path: Path, url: str, **values: Any) -> Path:
+FORMS = ("step_judge", "faithful_judge", "c2_localisation", "c2_coverage", "legibility")
+
+
+def config(folder: Path, path: Path, url: str, forms: Sequence[str] = FORMS) -> Path:
     known: dict[str, Any] = {
         "name": "judge",
-        "benchmark": "judge",
         "out": str(folder / "runs"),
         "traces": {"path": str(path)},
-        "judge": {"model": NAME, "base_url": url, "max_retries": 0, "structured": "schema"},
-        "forms": ["step_judge", "faithful_judge", "c2_localisation", "c2_coverage", "legibility"],
+        "judges": {"model": NAME, "base_url": url, "max_retries": 0, "structured": "schema"}
+        | {"forms": list(forms)},
         "report": {"bootstrap": 20},
     }
     file = folder / "judge.yaml"
-    file.write_text(yaml.safe_dump(known | values))
+    file.write_text(yaml.safe_dump(known))
     return file
 
 
@@ -124,10 +132,8 @@ def test_a_judge_that_checks_sums_is_held_against_the_labels(
     assert forms.loc["step_judge", "flagged"] == pytest.approx(1 / 2)
     # a rating of 1 of 4: higher is worse
     assert forms.loc["c2_coverage", "mean_score"] == pytest.approx(3 / 4)
-    gone = tables["exclusions"].set_index(["form", "reason"])["n"]
-    assert gone["faithful_judge", "total"] == 5
-    assert (gone["faithful_judge", "uncertain"], gone["faithful_judge", "no_steps"]) == (1, 1)
-    assert gone["faithful_judge", "included"] == 3
+    gone = tables["exclusions"].set_index(["stage", "reason"])["n"][stage_of("faithful_judge")]
+    assert gone.to_dict() == {"total": 5, "uncertain": 1, "no_steps": 1, "included": 3}
     of_steps = tables["judge_steps"].set_index(["form", "step"])
     assert of_steps.loc[("step_judge", 1), ["n", "flagged"]].tolist() == [4, 1 / 4]
     assert execute(["show", str(outcome.run_dir), "--item", "gsm8k-1"]) == 0
@@ -170,12 +176,12 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
         for table in (tables[name] for name in counted):
             assert set(table["n_cut"]) == {3}
             assert set(table["n"]) == {n}
-        gone = tables["exclusions"].set_index(["form", "reason"])["n"]
-        assert gone.get(("step_judge", "cut_at_the_limit"), 0) == 8 - n
-        assert gone["step_judge", "total"] == 8
+        gone = tables["exclusions"].set_index(["stage", "reason"])["n"][stage_of("step_judge")]
+        assert gone.get("cut_at_the_limit", 0) == 8 - n
+        assert gone["total"] == 8
         page = (run_dir / "report.html").read_text("utf-8")
         assert "3 of 8 chains were cut off by a token limit" in page
-        assert ("They are in no number here" in page) == (kept == "left_out")
+        assert ("They are in no number of judges here" in page) == (kept == "left_out")
 
 
 @pytest.mark.slow

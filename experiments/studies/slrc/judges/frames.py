@@ -1,4 +1,4 @@
-"""The frames and tables of a run of judges on given chains: `load_run(...).<name>`.
+"""Frames of judges in a run: `load_run(...).<name>`.
 
 How often each judge says what the labels say, of chains that people labelled:
 
@@ -16,12 +16,13 @@ import pandas as pd
 from faithscope.experiments.analysis.run import LABEL, Frame, Run
 from faithscope.experiments.analysis.verdicts import JUDGEMENT, judgements
 from faithscope.experiments.engine.models.judges import READINGS
-from faithscope.experiments.studies.judge.results import results
-from faithscope.experiments.studies.judge.verdicts import STEP, VERDICT, labels_of
+from faithscope.experiments.studies.slrc.judges.results import JudgeResults
+from faithscope.experiments.studies.slrc.judges.verdicts import STEP, VERDICT, labels_of
 from faithscope.probes.record import KEYS
 
 _CHAIN = {
-    "item": "id of the chain",
+    "item": "id of the question, or of a chain from a file",
+    "chain": "name of the chain, unique in the run",
     "dataset": "",
     "model": "the model that wrote the chain",
     "question": "question as judges read it",
@@ -35,6 +36,7 @@ def _chains(run: Run) -> pd.DataFrame:
     rows = [
         {
             "item": c.id,
+            "chain": name,
             "dataset": c.dataset,
             "model": c.model,
             "question": c.question,
@@ -43,22 +45,22 @@ def _chains(run: Run) -> pd.DataFrame:
             "given": c.given,
             **_named(c.labels),
         }
-        for c in run.once(results).chains.values()
+        for name, c in run.once(JudgeResults).chains.items()
     ]
     return _table(rows, list(_CHAIN))
 
 
 def _verdicts(run: Run) -> pd.DataFrame:
-    read = run.once(results)
-    rows = [row | _named(read.chains[row["item"]].labels) for row in read.verdicts]
+    read = run.once(JudgeResults)
+    rows = [row | _named(read.chains[row["chain"]].labels) for row in read.verdicts]
     return _table(rows, list(VERDICT))
 
 
 def _steps(run: Run) -> pd.DataFrame:
-    read = run.once(results)
+    read = run.once(JudgeResults)
     rows = [
         {name: row[name] for name in STEP}
-        | _named(labels_of(read.chains[row["item"]], row["step"]))
+        | _named(labels_of(read.chains[row["chain"]], row["step"]))
         for row in read.steps
     ]
     return _table(rows, list(STEP))
@@ -74,7 +76,7 @@ def _table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> pd.DataFrame
 
 
 FRAMES = (
-    Frame("chains", "A row per chain, with its labels.", _CHAIN, make=_chains),
+    Frame("chains", "A row per chain of a run with judges, with its labels.", _CHAIN, make=_chains),
     Frame(
         "verdicts",
         "A row per judge, reading, form and chain: what is said of it, with its labels.",
@@ -91,6 +93,6 @@ FRAMES = (
         "judgements",
         "A row per judgement, with the texts; those without a verdict, too.",
         KEYS | JUDGEMENT,
-        make=lambda run: judgements(run.records(*READINGS), run.once(results).forms),
+        make=lambda run: judgements(run.records(*READINGS), run.once(JudgeResults).forms),
     ),
 )

@@ -1,5 +1,4 @@
-"""Given chains prepared for judges: their texts, their steps, and the labels that came with
-them."""
+"""Chains as judges read them: their texts, their steps, and the labels that came with them."""
 
 from __future__ import annotations
 
@@ -12,18 +11,21 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from faithscope.experiments.analysis.comparison.scores import PLACE
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
 from faithscope.interventions.scripts import length_in_letters
+from faithscope.probes.record import Record
 
 FILE = "benchmark/chains.jsonl"
-"""Path, below the run folder, of the chains as they were judged, one JSON object per line."""
+"""Path, below the run folder, of the chains that no model of the run reads, as they were
+judged, one JSON object per line."""
 
 
 @dataclass(frozen=True)
 class JudgedChain:
-    """A given chain divided into steps, as judges read it."""
+    """A chain divided into steps, as judges read it."""
 
     id: str
     dataset: str
@@ -87,6 +89,40 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
         chain.answer,
         chain.cut,
     )
+
+
+def chain_of_trace(trace: Record) -> JudgedChain:
+    """The chain of a stored trace, which a model of the run wrote or read."""
+    given = trace["origin"].get("given") or {}
+    return JudgedChain(
+        trace["item"],
+        trace["dataset"],
+        given.get("model") or trace["model"],
+        trace["question"]["text"],
+        tuple(step["text"] for step in trace["steps"]),
+        tuple(step["counted"] for step in trace["steps"]),
+        trace.get("unit") == "given",
+        given.get("labels") or {},
+        given.get("step_labels") or {},
+        trace["answer"],
+        trace.get("finish") == "length",
+    )
+
+
+def place_of(chain: JudgedChain) -> dict[str, Any]:
+    """Identity of a chain in a comparison (`scores.PLACE`): data set, no task, item and model."""
+    return dict(zip(PLACE, (chain.dataset, "", chain.id, chain.model), strict=True))
+
+
+def name_of(keys: Mapping[str, Any]) -> str:
+    """Name of a chain, unique in a run, from the keys of an item or a record.
+
+    Args:
+        keys: has `model`, which is empty for a chain that no model reads, `task` and `item`.
+    """
+    if not keys["model"]:
+        return keys["item"]
+    return f"{keys['model']} {keys['task']} {keys['item']}"
 
 
 def as_lines_of_json(chains: Iterable[JudgedChain]) -> str:

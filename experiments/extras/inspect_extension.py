@@ -50,9 +50,10 @@ from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judging import judged_record
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.engine.traces.sections import CutConfig
-from faithscope.experiments.studies.judge.chains import JudgedChain, judged_chain
-from faithscope.experiments.studies.judge.units import asks_of
-from faithscope.experiments.studies.judge.verdicts import wrong
+from faithscope.experiments.studies.slrc.config import GOOD
+from faithscope.experiments.studies.slrc.judges.asking import asks_of
+from faithscope.experiments.studies.slrc.judges.chains import JudgedChain, judged_chain
+from faithscope.experiments.studies.slrc.judges.verdicts import wrong
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 from faithscope.probes.judge.messages import from_output, messages
@@ -65,8 +66,6 @@ CHAIN, QUESTION, VERDICT = "faithscope_chain", "faithscope_question", "faithscop
 """Keys of a sample's metadata (the chain, the question) and of its store (the verdict)."""
 WRONG, RIGHT = "wrong", "right"
 """Targets: what the label says of a chain."""
-GOOD = ("correct", "final_answer_correct", "faithful", "sound")
-"""Labels whose true means that all is well, as in configs of the study."""
 _CHAINS, _QUESTIONS = TypeAdapter(JudgedChain), TypeAdapter(Question)
 Record = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""The page of a run of judges on given chains."""
+"""Sections of the page on judges: what they say of chains, and how well labels agree."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.page import Bullets, Grid, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.page import Bullets, Section
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.wording import model_order, percent
-from faithscope.experiments.studies.judge.item_views import chain_view
-from faithscope.experiments.studies.judge.results import JudgeResults
-from faithscope.experiments.studies.judge.tables import COLUMNS, OF_TABLES
+from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.studies.slrc.judges.item_views import chain_view
+from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 
 FEW = 30
 """Number of chains below which the page warns that differences may be chance."""
@@ -19,7 +18,7 @@ CLASS = 10
 """Number of chains per class below which no judge is evaluated against a label."""
 SECTIONS = [
     Section(
-        "forms",
+        "judge_forms",
         "What judges say",
         "Per prompt, judge and model that wrote the chains. Flagged: something is wrong, as the "
         "prompt asks it: a step that is not sound, one that does not follow from those before it, "
@@ -28,8 +27,8 @@ SECTIONS = [
         always=True,
     ),
     Section(
-        "agreement",
-        "Agreement with labels",
+        "judge_agreement",
+        "Judges and labels",
         "Judges compared with every label that says yes or no. A label of correctness and one of "
         "faithfulness are two things: a wrong step may be faithfully told, and a right one made "
         "up. Where nearly all labels are one, Cohen’s κ falls towards 0 however well the two "
@@ -37,48 +36,44 @@ SECTIONS = [
         tables=("judge_agreement", "judge_localisation"),
     ),
     Section(
-        "steps",
-        "Step by step",
+        "judge_steps",
+        "Judges, step by step",
         "How often the first, second … step of a chain is flagged.",
         tables=("judge_steps",),
     ),
 ]
 
 
-def page(results: JudgeResults) -> Page:
-    """The page of a run of judges on given chains."""
-    chains, n = list(results.chains.values()), len(results.chains)
-    steps = sum(len(chain.places) for chain in chains)
-    warnings = []
-    if n < FEW:
-        are = "chain: a glance" if n == 1 else "chains: a glance"
-        warnings = [f"This run has {n} {are}, not a reading. Differences may be chance."]
-    if cut := sum(chain.cut for chain in chains):
-        said = (
-            "They count in every table all the same (report.cut)."
-            if results.config.report.cut == "kept"
-            else "They are in no number here; report.cut=kept counts them."
-        )
-        warnings.append(
-            f"{cut} of {n} chains were cut off by a token limit, as their file says. {said}"
-        )
-    return Page(
-        results.run.path,
-        "what do judges say of these chains?",
-        f"What do judges say of chains of thought that were written elsewhere? {n} chains with "
-        f"{steps} steps; no model that reasons was run.",
-        [_verdict(results), *SECTIONS, _examples(results), _exclusions(results)],
-        {name: table for name, table in results.tables.items() if len(table)},
-        {},
-        COLUMNS,
-        OF_TABLES,
-        prefix="judge_",
-        order=model_order,
-        warnings=warnings,
+def lead(read: JudgeResults) -> str:
+    """First line of the page of a run in which no model reads the chains."""
+    steps = sum(len(chain.places) for chain in read.chains.values())
+    return (
+        "What do judges say of chains of thought that were written elsewhere? "
+        f"{len(read.chains)} chains with {steps} steps; no model that reasons was run."
     )
 
 
-def _verdict(results: JudgeResults) -> Section:
+def warnings(read: JudgeResults) -> list[str]:
+    """Warnings about a run with judges: few chains, and chains that were cut off."""
+    chains, n = list(read.chains.values()), len(read.chains)
+    said = []
+    if n < FEW:
+        are = "chain: a glance" if n == 1 else "chains: a glance"
+        said = [f"This run has {n} {are}, not a reading. Differences may be chance."]
+    if cut := sum(chain.cut for chain in chains):
+        counted = (
+            "They count in every table of judges all the same (report.cut)."
+            if read.report.cut == "kept"
+            else "They are in no number of judges here; report.cut=kept counts them."
+        )
+        said.append(
+            f"{cut} of {n} chains were cut off by a token limit, as their file or the run says. "
+            + counted
+        )
+    return said
+
+
+def verdict(results: JudgeResults) -> Section:
     """The verdict section: what judges said with each prompt, and how well that fits the labels of
     chains."""
     agreement = results.tables["judge_agreement"]
@@ -105,7 +100,7 @@ def _verdict(results: JudgeResults) -> Section:
         "AUROC is how often a chain labelled wrong scores worse than another: .5 is chance. "
         f"Nothing is said of fewer than {CLASS} chains of either kind."
     )
-    return Section("verdict", "Verdict", text, blocks=[Bullets(lines)], always=True)
+    return Section("judges", "What judges find", text, blocks=[Bullets(lines)], always=True)
 
 
 def _held(row: Mapping[str, Any]) -> str:
@@ -126,22 +121,14 @@ def _held(row: Mapping[str, Any]) -> str:
     return f"{label} {word}: AUROC {row['auroc']:.2f} [{low:.2f}, {high:.2f}]."
 
 
-def _examples(results: JudgeResults) -> Section:
-    chains = list(results.chains.values())[: results.config.report.chains]
+def examples(results: JudgeResults) -> Section:
+    """Some chains with what judges and labels say of each step."""
+    names = list(results.chains)[: results.report.traces]
     text = markup(
-        "{} of {} (<code>report.chains</code> in the config says how many). <code>faithscope show "
+        "{} of {} (<code>report.traces</code> in the config says how many). <code>faithscope show "
         "RUN --item {}</code> prints every judgement of one, with prompt and raw reply; RUN is "
         'this run’s folder. In Python <code>faithscope.load_run("RUN").verdicts</code> has them '
         "as rows.",
-        *(len(chains), len(results.chains), chains[0].id if chains else "ID"),
+        *(len(names), len(results.chains), results.chains[names[0]].id if names else "ID"),
     )
-    return Section("chains", "Chains", text, blocks=[chain_view(results, c).card() for c in chains])
-
-
-def _exclusions(results: JudgeResults) -> Section:
-    heading = "Where every chain went"
-    blocks = [
-        Grid("exclusions", heading),
-        *spent_and_failed(results.run.calls, "judgement", results.run.failures),
-    ]
-    return Section("exclusions", heading, blocks=blocks, always=True)
+    return Section("chains", "Chains", text, blocks=[chain_view(results, n).card() for n in names])

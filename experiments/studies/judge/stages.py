@@ -1,5 +1,0 @@
-"""The stages of a run of this study."""
-
-from faithscope.experiments.config.study import Stage, by_name
-
-STAGES = by_name(Stage("judge_generated"), Stage("judge_scored"))

@@ -1,0 +1,1 @@
+"""Judges of chains: forms that are asked about every chain, beside the probes."""

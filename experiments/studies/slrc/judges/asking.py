@@ -1,0 +1,223 @@
+"""What judges are asked about chains: every form about every chain, in a unit for each judge and
+reading of the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from faithscope.experiments.config.base import expanded, named
+from faithscope.experiments.config.judge import Reading
+from faithscope.experiments.data.traces import to_trace
+from faithscope.experiments.engine.forms import TaskForm, trace_forms
+from faithscope.experiments.engine.forms.lines import as_lines
+from faithscope.experiments.engine.forms.tasks import ChainView, ItemPrompt
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.judges import STAGES, check_stages, decides, stage_of
+from faithscope.experiments.engine.models.judging import Judging
+from faithscope.experiments.engine.models.prices import spending_lines
+from faithscope.experiments.engine.planfile import Planned, missing
+from faithscope.experiments.engine.traces.units import TRACE
+from faithscope.experiments.engine.units import UnitIds
+from faithscope.experiments.studies.slrc.config import JudgesConfig, RunConfig
+from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
+from faithscope.experiments.studies.slrc.units import ChainItem, UnreadChain
+from faithscope.interp.errors import UserError
+from faithscope.interventions import Trace, from_ids
+from faithscope.interventions.trace import Question
+from faithscope.probes.judge.form import Ask, Writing
+from faithscope.probes.probe import GUESS
+
+Item = ChainItem | UnreadChain
+
+
+class Asked(NamedTuple):
+    """One judge with one form and one reading of the verdict."""
+
+    reading: Reading
+    judge: str
+    form: str
+
+
+def judged_stages(judges: JudgesConfig | None) -> dict[str, Asked]:
+    """Stage of a unit -> who is asked what there, in the order of work; none without judges.
+
+    Raises:
+        ConfigError: two judges have the same stage.
+    """
+    if judges is None:
+        return {}
+    check_stages(judges.model, "judges.model")
+    return {
+        f"{stage_of(stage, judge)}.{form}": Asked(reading, judge, form)
+        for judge in judges.model
+        for reading, stage in STAGES.items()
+        if reading in judges.readings_of(judge)
+        for form in judges.forms
+    }
+
+
+def forms_of(judges: JudgesConfig | None) -> dict[str, TaskForm]:
+    """The forms that a config names, own ones among them.
+
+    Raises:
+        ConfigError: there is no such form.
+        UserError: the folder of prompts, or a file there, cannot be used.
+    """
+    if judges is None:
+        return {}
+    return named("judges.forms", "form", judges.forms, trace_forms(expanded(judges.prompts)))
+
+
+@dataclass(frozen=True)
+class JudgedUnits:
+    """The stages in which judges are asked, and the ids of their units."""
+
+    config: RunConfig
+    forms: Mapping[str, TaskForm]
+    stages: Mapping[str, Asked]
+
+    @classmethod
+    def of(cls, config: RunConfig) -> JudgedUnits:
+        """The units of a config's judges.
+
+        Raises:
+            ConfigError, UserError: as for `judged_stages` and `forms_of`.
+        """
+        return cls(config, forms_of(config.judges), judged_stages(config.judges))
+
+    def ids(self, stage: str) -> UnitIds:
+        """Ids of the units of a stage: hashes of all that decides a reply, besides the chain."""
+        assert self.config.judges is not None
+        reading, judge, form = self.stages[stage]
+        settings = decides(judge, self.config.judges, self.config.seed)
+        return UnitIds(**settings, reading=reading, form=self.forms[form].form.sha256)
+
+    def of_traces(self, items: Iterable[ChainItem]) -> Iterator[ChainItem]:
+        """The items with units for judges. A chain that several models read is judged once, as the
+        first of them reads it."""
+        ids, seen = {stage: self.ids(stage) for stage in self.stages}, set[str]()
+        for item in items:
+            chain = item.units[TRACE] if item.given is None else item.given.sha256
+            if chain not in seen:
+                trace = item.units[TRACE]
+                item = item.with_units({s: of.of(trace=trace) for s, of in ids.items()})
+            seen.add(chain)
+            yield item
+
+    def of_unread(self, chains: Iterable[JudgedChain]) -> Iterator[UnreadChain]:
+        """Items of chains that no model of the run reads.
+
+        Raises:
+            UserError: the steps of a chain cannot be numbered.
+        """
+        ids = {stage: self.ids(stage) for stage in self.stages}
+        for chain in chains:
+            units = {}
+            for stage, asked in self.stages.items():
+                asks = asks_of(chain, self.forms[asked.form])
+                shown = [(p.about["step"], p.ask.id, dict(p.ask.values), p.ask.high) for p in asks]
+                units[stage] = ids[stage].of(asks=shown, chain=chain.sha256)
+            yield UnreadChain(chain, units)
+
+    @property
+    def judging(self) -> Judging[Item]:
+        """What every judge is asked about every item."""
+        assert self.config.judges is not None
+        stages: dict[str, dict[str, Reading]] = {judge: {} for judge in self.config.judges.model}
+        for stage, asked in self.stages.items():
+            stages[asked.judge][stage] = asked.reading
+        return Judging(self.config.judges, self.config.seed, stages, self._asks, about_of)
+
+    def _asks(self, index: Index, item: Item, judge: str, stage: str) -> Sequence[ItemPrompt]:
+        form = self.forms[self.stages[stage].form]
+        if isinstance(item, UnreadChain):
+            return list(asks_of(item.chain, form))
+        name = f"{item.model} {item.task} {item.item}"
+        return list(form.judged.asks(form.form, view_of(trace_of(index, item)), name))
+
+    def lines(self, index: Index, items: Sequence[Item]) -> list[str]:
+        """Dry-run lines on what judges are still to be asked, with the use of APIs."""
+        if self.config.judges is None:
+            return []
+        asks: dict[str, list[Ask | Writing]] = {judge: [] for judge in self.config.judges.model}
+        counts: dict[tuple[str, str], list[int]] = {}
+        for stage, (_, judge, form) in self.stages.items():
+            planned = [item for item in items if stage in item.units]
+            pending = [
+                prompt.ask
+                for item in planned
+                if stage in missing(index, item)
+                for prompt in self._asks(index, item, judge, stage)
+            ]
+            asks[judge] += pending
+            chains, left = counts.get((judge, form), (0, 0))
+            counts[judge, form] = [max(chains, len(planned)), left + len(pending)]
+        rows = [(*way, *n) for way, n in counts.items()]
+        lines = columns([("judge", "form", "chains", "asks left"), *rows, total(rows)])
+        written = [item for item in items if isinstance(item, ChainItem)]
+        if guessed := sum(not index.is_done(i.key(TRACE), i.units[TRACE]) for i in written):
+            lines.append(
+                f"{guessed} chains are not written yet: taken for {GUESS.steps} steps of "
+                f"{GUESS.tokens} tokens"
+            )
+        return ["", *lines, *spending_lines(asks, self.config.judges, self.config.spend)]
+
+
+def about_of(item: Item) -> dict[str, Any]:
+    """What the records about a chain are about: its dataset, task, item and model."""
+    about = {"task": item.task, "item": item.item, "model": item.model or None}
+    if isinstance(item, UnreadChain):
+        return about | {"dataset": item.chain.dataset, "model": item.chain.model or None}
+    return about | {"dataset": item.question.dataset}
+
+
+def asks_of(chain: JudgedChain, form: TaskForm) -> Iterator[ItemPrompt]:
+    """The asks of one form about one chain; none for a chain without a counted step.
+
+    Raises:
+        UserError: its steps cannot be numbered (localisation).
+    """
+    if not chain.places:
+        return
+    steps = [text.strip() for text in chain.steps]
+    before = lambda i: as_lines(step for step in steps[:i] if step)  # noqa: E731
+    shown = ChainView(chain.question, steps, chain.places, chain.text, before)
+    try:
+        yield from form.judged.asks(form.form, shown, chain.id)
+    except UserError as error:
+        raise UserError(f"chain {chain.id!r}: {error}") from None
+
+
+def trace_of(index: Index, item: Planned) -> Trace:
+    """The stored trace of an item; in a dry run, where there is none yet, one of typical size."""
+    assert isinstance(item, ChainItem)
+    if index.is_done(item.key(TRACE), item.units[TRACE]):
+        return to_trace(index.records(item.key(TRACE))[0])
+    step = "word " * GUESS.tokens
+    text = "".join(f"Step {i}: {step}\n" for i in range(1, GUESS.steps + 1))
+    return from_ids(item.question, (), tuple(range(len(text))), tuple(text))
+
+
+def view_of(trace: Trace) -> ChainView:
+    """A trace as judges are shown it: its steps as they were written, and the whole chain with its
+    stated answer."""
+    steps = {step.index: step for step in trace.counted_steps}
+    before = lambda i: trace.reasoning_text[: steps[i].chars[0]].strip()  # noqa: E731
+    texts = [step.text.strip() for step in trace.steps]
+    whole = f"{trace.reasoning_text}{trace.tail_text}".strip()
+    if trace.origin.given is not None and trace.answer is not None:
+        # The reasoning of a given chain does not include the statement of the answer.
+        whole = f"{whole}\n\nFinal Answer: {trace.answer}"
+    return ChainView(shown_question(trace.question), texts, list(steps), whole, before)
+
+
+def shown_question(question: Question) -> str:
+    """Text of a question for judges and writers of edits, with lettered options."""
+    labels, options = question.labels or (), question.options or ()
+    if question.kind != "choice":
+        return question.text
+    listed = (f"{a}. {text}" for a, text in zip(labels, options, strict=True))
+    return "\n".join((question.text, *listed))
