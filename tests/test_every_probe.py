@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from tiny_models import tiny
 
 from faithscope.experiments.analysis.picture import Picture, svg
-from faithscope.experiments.analysis.records import Place, place_of
+from faithscope.experiments.analysis.stored_records import Place, place_of
 from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.frames import FRAMES, tables_of

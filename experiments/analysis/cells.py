@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -27,7 +27,14 @@ from faithscope.experiments.analysis.statistics.against_label import (
     drawn_together,
 )
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means_of_groups
-from faithscope.experiments.analysis.statistics.stats import FEWEST, over, wilson, wilson_bounds
+from faithscope.experiments.analysis.statistics.stats import (
+    FEWEST,
+    NOTHING,
+    bootstrapped,
+    over,
+    wilson,
+    wilson_bounds,
+)
 from faithscope.experiments.analysis.tidy import columns as interval_columns
 from faithscope.experiments.analysis.tidy import columns_of, count, keep, numbers, with_interval
 
@@ -70,6 +77,11 @@ def rows_known(*names: str) -> Mask:
 def all_of(*masks: Mask) -> Mask:
     """Mask of the rows that every one of the given masks selects."""
     return lambda frame: np.all([mask(frame) for mask in masks], axis=0)
+
+
+def INCLUDED(frame: pd.DataFrame) -> np.ndarray:
+    """Mask of the records that are not excluded (column `excluded`)."""
+    return frame["excluded"].isna().to_numpy()
 
 
 @dataclass(frozen=True)
@@ -160,6 +172,22 @@ class Count(_OneColumn):
 
 
 @dataclass(frozen=True)
+class Distinct(_OneColumn):
+    """Cell: number of different values of a column in the rows that a mask selects."""
+
+    name: str
+    values: str
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
+
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = groups.among(self.among)
+        n = chosen.frame[self.values].groupby(chosen.codes).nunique()
+        return {self.name: n.reindex(range(groups.n), fill_value=0).to_numpy()}
+
+
+@dataclass(frozen=True)
 class Share(_OneColumn):
     """Cell: share of the selected rows whose value is 1, with its Wilson interval.
 
@@ -212,37 +240,147 @@ class Mean(_OneColumn):
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
         values = values_of(chosen.frame, self.values)
-        if self.weights:
-            weights = np.where(np.isnan(values), 0, numbers(chosen.frame[self.weights]))
-            above = chosen.sums(np.where(np.isnan(values), 0, values) * weights)
-            return {self.name: over(above, chosen.sums(weights))}
+        if self.statistic == "mean":
+            weights = numbers(chosen.frame[self.weights]) if self.weights else None
+            known = [rows[~np.isnan(values[rows])] for rows in chosen.rows]
+            means = [
+                _mean(values[rows], weights if weights is None else weights[rows]) for rows in known
+            ]
+            return {self.name: np.array(means)}
         of_groups = pd.Series(values).groupby(chosen.codes).agg(self.statistic)
         nothing = 0.0 if self.statistic == "sum" else np.nan
         return {self.name: of_groups.reindex(range(groups.n), fill_value=nothing).to_numpy()}
 
 
+def _mean(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """The mean, exact in floating point where all weights are alike; NaN of no values."""
+    if weights is None or not len(weights) or not np.ptp(weights):
+        return math.fsum(values) / len(values) if len(values) else math.nan
+    return float(np.average(values, weights=weights))
+
+
+@dataclass(frozen=True)
+class Total(_OneColumn):
+    """Cell: sum of the known values of the selected rows, as a whole number."""
+
+    name: str
+    values: Values
+    among: Mask = every_row
+    label: str = ""
+    meaning: str = ""
+
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = groups.among(self.among)
+        values = np.nan_to_num(values_of(chosen.frame, self.values))
+        return {self.name: chosen.sums(values).astype(int)}
+
+
 @dataclass(frozen=True)
 class Boot(_OneColumn):
-    """Cell: mean of the known values of the selected rows, with a bootstrap interval that resamples
-    clusters."""
+    """Cell: mean of the known values of the selected rows, with a percentile interval of a
+    bootstrap."""
 
     has_interval = True
     name: str
     values: Values
-    cluster: str
+    cluster: str = ""
     """Column that names the cluster of each row (an item, a chain); all rows of a cluster are
-    drawn together."""
+    drawn together. "" draws every row of known value by itself."""
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
     unit: str = ""
+    then: Callable[[np.ndarray], np.ndarray] | None = None
+    """Applied to the mean and to the ends of its interval (exp, for a mean of logarithms)."""
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
         values = values_of(chosen.frame, self.values)
-        clusters = chosen.frame[self.cluster].to_numpy()
-        means = means_of_groups(values, clusters, chosen.codes, groups.n, groups.how)
-        return with_bounds(self.name, *means)
+        clusters = chosen.frame[self.cluster].to_numpy() if self.cluster else None
+        *estimates, n = means_of_groups(values, clusters, chosen.codes, groups.n, groups.how)
+        if self.then is not None:
+            estimates = [self.then(x) for x in estimates]
+        return with_bounds(self.name, *estimates, n)
+
+
+def boots(columns: Mapping[Column, Values] | Iterable[Column], **more: Any) -> tuple[Boot, ...]:
+    """A `Boot` per column, of the values beside it, or of those in the frame's column of its name.
+
+    Args:
+        more: further fields of `Boot`.
+    """
+    of = columns if isinstance(columns, Mapping) else {c: c.name for c in columns}
+    return tuple(
+        Boot(c.name, x, label=c.label, meaning=c.meaning, unit=c.unit, **more)
+        for c, x in of.items()
+    )
+
+
+def means(columns: Mapping[Column, Values] | Iterable[Column], **more: Any) -> tuple[Mean, ...]:
+    """A `Mean` per column, as `boots`."""
+    of = columns if isinstance(columns, Mapping) else {c: c.name for c in columns}
+    return tuple(
+        Mean(c.name, x, label=c.label, meaning=c.meaning, unit=c.unit, **more)
+        for c, x in of.items()
+    )
+
+
+@dataclass(frozen=True)
+class Bootstrapped:
+    """Cell: numbers that a statistic computes from an array of values, with bootstrap intervals
+    that draw rows."""
+
+    numbers: tuple[Column, ...]
+    """Columns, one per number that `statistic` gives."""
+    values: Callable[[pd.DataFrame], np.ndarray]
+    """Maps the rows of a group to an array whose first axis is the rows."""
+    statistic: Callable[[np.ndarray], np.ndarray]
+    """Maps such an array, or one with resampled rows, to the numbers."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(replace(column, interval=True) for column in self.numbers)
+
+    def over(self, groups: Groups) -> Mapping[str, list[Any]]:
+        lines = []
+        for rows in groups.parts:
+            drawn = bootstrapped(
+                self.values(rows),
+                self.statistic,
+                seed=groups.how.seed,
+                resamples=groups.how.resamples,
+            )
+            named = zip(self.numbers, drawn or [NOTHING] * len(self.numbers), strict=True)
+            lines.append(columns_of({c.name: estimate for c, estimate in named}))
+        return {name: [line[name] for line in lines] for c in self.columns for name in c.names}
+
+
+def boot_medians(columns: Mapping[Column, str]) -> tuple[Bootstrapped, ...]:
+    """A cell per column: median of the known values of a field, with a bootstrap interval."""
+
+    def known(rows: pd.DataFrame, field: str) -> np.ndarray:
+        return numbers(rows[field].dropna())[:, None]
+
+    return tuple(
+        Bootstrapped((c,), partial(known, field=field), partial(np.median, axis=0))
+        for c, field in columns.items()
+    )
+
+
+@dataclass(frozen=True)
+class Among:
+    """Cell: other cells computed on the rows that a mask selects."""
+
+    mask: Mask
+    cells: tuple[Cell, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for cell in self.cells for column in cell.columns)
+
+    def over(self, groups: Groups) -> Mapping[str, Sequence[Any] | np.ndarray]:
+        chosen = groups.among(self.mask)
+        return {name: x for cell in self.cells for name, x in cell.over(chosen).items()}
 
 
 _WORDS = (
@@ -340,9 +478,14 @@ class Numbers:
     compute: Callable[[Any, Any], Mapping[str, Any]]
     """Maps the rows of a group and the bootstrap settings to column name -> number; columns that
     it does not return stay empty."""
+    among: Mask | None = None
+    """Rows that take part; the columns of a group without such a row stay empty."""
 
     def over(self, groups: Groups) -> Mapping[str, list[Any]]:
-        lines = [self.compute(rows, groups.how) for rows in groups.parts]
+        parts = groups.among(self.among or every_row).parts
+        there = [len(rows) > 0 or self.among is None for rows in parts]
+        pairs = zip(parts, there, strict=True)
+        lines = [self.compute(rows, groups.how) if some else {} for rows, some in pairs]
         names = dict.fromkeys(name for line in lines for name in line)
         return {name: [line.get(name, math.nan) for line in lines] for name in names}
 

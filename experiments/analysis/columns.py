@@ -60,9 +60,14 @@ def described(**words: Words) -> tuple[Column, ...]:
     return tuple(Column(name, x[0], x[1], "".join(x[2:])) for name, x in said.items())
 
 
+def with_intervals(*columns: Column) -> tuple[Column, ...]:
+    """The given columns, each with an interval."""
+    return tuple(replace(column, interval=True) for column in columns)
+
+
 def estimates(**words: Words) -> tuple[Column, ...]:
     """Columns as `described` makes them, each with an interval."""
-    return tuple(replace(column, interval=True) for column in described(**words))
+    return with_intervals(*described(**words))
 
 
 SHARED = plain(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
 
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tidy import mean, mean_present, present
 from faithscope.probes.record import mean_of_steps
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pandas as pd
 
 from faithscope.experiments.analysis.failures import Failures
-from faithscope.experiments.analysis.records import Place, Record
+from faithscope.experiments.analysis.stored_records import Place, Record
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import arrays

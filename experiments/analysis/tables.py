@@ -30,30 +30,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Cell, Kept, Lines, Mask, every_row, selected
-from faithscope.experiments.analysis.cells import Groups as RowGroups
+from faithscope.experiments.analysis.cells import (
+    Cell,
+    Groups,
+    Kept,
+    Lines,
+    Mask,
+    every_row,
+    selected,
+)
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
 from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tidy import groups, rows
+from faithscope.experiments.analysis.tidy import groups, only, rows
 
 OVERALL = "overall"
 """Value of a pooled column in the rows that pool all its values."""
-Group = tuple[dict[str, Any], Any]
-"""Key column -> value for one row of the table, and the rows of the frame (or the records) of that
-group."""
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Grouping of records, for a table that is made of records and not of a frame."""
-
-    by: tuple[str | Column, ...]
-    """Key columns; a bare name is one of `columns.SHARED`."""
-    of: Callable[[Any], Iterable[Group]]
-    """Maps the records to groups, in the order of the table's rows."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +55,7 @@ class Table:
     """Specification of `tables/<name>.csv`: the frame it is made of, how rows are grouped, and the
     columns.
 
-    Each group of the frame's rows gives one row of `cells`, or several rows of `lines`. A study
-    whose frames would be too large makes its tables of records; `by` is then a `Groups`.
+    Each group of the frame's rows gives one row of `cells`, or several rows of `lines`.
     """
 
     name: str
@@ -70,7 +63,7 @@ class Table:
     of: str | tuple[str, ...]
     """Name of the frame that the table is made of: a frame of the run, or an earlier table. Several
     frames are combined by `prepare`."""
-    by: Sequence[str | Column] | Groups = ()
+    by: Sequence[str | Column] = ()
     """Key columns that rows are grouped by; a bare name is one of `columns.SHARED`. Without keys
     the whole frame is one group."""
     cells: Sequence[Cell] = ()
@@ -78,6 +71,11 @@ class Table:
     lines: Sequence[Lines] = ()
     """Several rows per group, as a rule in place of `cells`. The rows of one `Lines` stand
     together, over all groups, before those of the next."""
+    along: Sequence[str | Column] = ()
+    """Further key columns, such as layers or places of steps, whose values are sorted within each
+    group of `by`."""
+    alike: Sequence[str] = ()
+    """Columns that must have one value in each group of `by`, such as the number of layers."""
     prepare: Callable[..., pd.DataFrame] | None = None
     """Maps the frames named in `of` to the one frame that is grouped."""
     among: Mask = every_row
@@ -101,13 +99,9 @@ class Table:
     """Draws a figure from the finished table."""
 
     @property
-    def _by(self) -> Sequence[str | Column]:
-        return self.by.by if isinstance(self.by, Groups) else self.by
-
-    @property
     def keys(self) -> tuple[str, ...]:
         """Names of the key columns, by which rows are grouped."""
-        return tuple(x if isinstance(x, str) else x.name for x in self._by)
+        return _names((*self.by, *self.along))
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -116,7 +110,7 @@ class Table:
         Raises:
             KeyError: a key is neither declared here nor one of `columns.SHARED`.
         """
-        keys = [SHARED[x] if isinstance(x, str) else x for x in self._by]
+        keys = [SHARED[x] if isinstance(x, str) else x for x in (*self.by, *self.along)]
         declared = [c for part in (*self.cells, *self.lines) for c in part.columns]
         return tuple(by_name([*keys, *declared]).values())
 
@@ -129,19 +123,20 @@ class Table:
         """The finished table; an empty one still has all columns.
 
         Args:
-            sources: the frames (or the records) that `of` names, in that order.
+            sources: the frames that `of` names, in that order.
             how: bootstrap settings; None takes the defaults of `Bootstrap`.
 
         Raises:
-            ValueError: there are several sources and no `prepare` that combines them; or a cell
-                gives a number for a column that it does not declare.
+            ValueError: there are several sources and no `prepare` that combines them; a cell gives
+                a number for a column that it does not declare; or the rows of a group differ in a
+                column of `alike`, so that records of two models, or of two settings, are mixed.
         """
         how = how or Bootstrap()
         if self.prepare is None and len(sources) != 1:
             raise ValueError(f"table {self.name!r} is made of one frame, not of {len(sources)}")
-        whole = self.prepare(*sources) if self.prepare else sources[0]
         made: list[Mapping[str, Any]] = []
-        if len(whole):
+        there = any(map(len, sources))
+        if there and len(whole := self.prepare(*sources) if self.prepare else sources[0]):
             made = list(self._rows(selected(self.among, whole), how))
         if lost := {name for row in made for name in row} - set(self.header):
             raise ValueError(f"table {self.name!r} declares no column {min(lost)!r}")
@@ -156,45 +151,59 @@ class Table:
         ready = isinstance(rows, pd.DataFrame)
         return pd.DataFrame(rows if ready else list(rows), columns=self.header)
 
-    def _rows(self, source: Any, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
-        for part in _apart(source, self.apart):
-            if not isinstance(part, pd.DataFrame):
-                yield from self._rows_of_records(part, how)
-                continue
+    def _rows(self, frame: pd.DataFrame, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
+        for part in _apart(frame, self.apart):
             if self.cells or not self.lines:
-                keys, groups = self._groups(part, every_row, how)
-                columns = {name: x for cell in self.cells for name, x in cell.over(groups).items()}
+                keys, of_keys = self._groups(part, every_row, how)
+                cells = self.cells if keys else ()
+                columns = {name: x for cell in cells for name, x in cell.over(of_keys).items()}
                 numbers = [x.tolist() if isinstance(x, np.ndarray) else x for x in columns.values()]
                 for key, *row in zip(keys, *numbers, strict=True):
                     yield key | dict(zip(columns, row, strict=True))
             for lines in self.lines:
-                keys, groups = self._groups(part, lines.among, how)
-                for key, of_key in zip(keys, groups.parts, strict=True):
+                keys, of_keys = self._groups(part, lines.among, how)
+                for key, of_key in zip(keys, of_keys.parts, strict=True):
                     yield from (key | dict(line) for line in lines.compute(of_key, how))
-
-    def _rows_of_records(self, part: Any, how: Bootstrap) -> Iterator[Mapping[str, Any]]:
-        of = self.by.of if isinstance(self.by, Groups) else lambda records: [({}, records)]
-        cells: Any = self.cells
-        if cells:
-            for key, same in of(part):
-                numbers_of_row = (cell.of(same, how) for cell in cells)
-                yield key | {name: x for row in numbers_of_row for name, x in row.items()}
-        for lines in self.lines:
-            for key, same in of(part):
-                yield from (key | dict(line) for line in lines.compute(same, how))
 
     def _groups(
         self, frame: pd.DataFrame, among: Mask, how: Bootstrap
-    ) -> tuple[list[dict[str, Any]], RowGroups]:
-        """The keys of each group, in the order of the frame, and the rows of the groups."""
+    ) -> tuple[list[dict[str, Any]], Groups]:
+        """The keys of each group, in the order of the table's rows, and the rows of the groups."""
         chosen = pooled(selected(among, frame), *self.pool)
-        names = list(self.keys)
-        if not names:
-            return [{}], RowGroups(chosen, np.zeros(len(chosen), dtype=int), 1, how)
-        by = chosen.groupby(names, sort=False, dropna=False, observed=True)
-        codes = by.ngroup().to_numpy()
+        if not self.keys:
+            return [{}], Groups(chosen, np.zeros(len(chosen), dtype=int), 1, how)
+        if self.along:
+            outer = numbered(chosen, _names(self.by))
+            order = only(chosen, _names(self.along)).reset_index(drop=True)
+            order.insert(0, "group", outer)
+            by = ["group", *_names(self.along)]
+            chosen = chosen.iloc[order.sort_values(by, kind="stable").index]
+        codes = numbered(chosen, self.keys)
         first = np.unique(codes, return_index=True)[1]
-        return rows(chosen[names].iloc[first]), RowGroups(chosen, codes, by.ngroups, how)
+        keys = rows(chosen[list(self.keys)].iloc[first])
+        self._check_alike(chosen)
+        return keys, Groups(chosen, codes, len(keys), how)
+
+    def _check_alike(self, frame: pd.DataFrame) -> None:
+        for name in self.alike:
+            for key, of_key in groups(frame, _names(self.by)):
+                several = {x if np.isscalar(x) else tuple(x) for x in of_key[name].tolist()}
+                if len(several) > 1:
+                    raise ValueError(
+                        f"{self.of} of {' on '.join(map(str, key.values()))}: records of "
+                        f"{sorted(several, key=str)} {name.removeprefix('n_')}; the records of two "
+                        "models are mixed: run again under another name"
+                    )
+
+
+def _names(columns: Sequence[str | Column]) -> tuple[str, ...]:
+    return tuple(x if isinstance(x, str) else x.name for x in columns)
+
+
+def numbered(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """(rows,) number of each row's group by the named columns, from 0 in the order of the frame."""
+    by = frame.groupby(list(names), sort=False, dropna=False, observed=True)
+    return by.ngroup().to_numpy()
 
 
 def _no_rows(frame: Any, how: Any) -> Iterable[Mapping[str, Any]]:
@@ -204,7 +213,7 @@ def _no_rows(frame: Any, how: Any) -> Iterable[Mapping[str, Any]]:
 def computed_table(
     name: str,
     columns: Sequence[str | Column],
-    of: str = "",
+    of: str | tuple[str, ...] = "",
     compute: Callable[[Any, Any], Iterable[Mapping[str, Any]]] = _no_rows,
     **more: Any,
 ) -> Table:
@@ -213,7 +222,7 @@ def computed_table(
 
     Args:
         columns: all columns in order; a bare name is one of `columns.SHARED`.
-        of: name of the frame.
+        of: name of the frame, or of several that `prepare` combines.
         compute: maps the frame and the bootstrap settings to rows. A table without it gets its rows
             by `Table.filled`.
         more: further fields of `Table`.
@@ -254,17 +263,19 @@ def make_tables(
     frames: Mapping[str, Any],
     how: Bootstrap | None = None,
     failed: Failures | None = None,
+    before: Mapping[str, pd.DataFrame] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Makes every table, in order, and returns them by name.
 
     Args:
         tables: specifications; a table may be made of an earlier one.
-        frames: name -> frame (or records), for the names in `Table.of`.
+        frames: name -> frame, for the names in `Table.of`.
         how: bootstrap settings of all tables.
         failed: takes the tables that cannot be made, with their reasons; without it the first of
             them raises its error.
+        before: tables made before these, which are returned, too.
     """
-    made: dict[str, pd.DataFrame] = {}
+    made = dict(before or {})
     for table in tables:
         needed = (table.of,) if isinstance(table.of, str) else table.of
         # where a frame and an earlier table share a name, the frame is meant
@@ -322,7 +333,7 @@ def pooled(frame: pd.DataFrame, *names: str, under: str = OVERALL) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def _apart(frame: Any, name: str) -> list[Any]:
+def _apart(frame: pd.DataFrame, name: str) -> list[pd.DataFrame]:
     """The frame split by the values of a column, in the order of their first rows; unsplit without
     a column name."""
     return [part for _, part in groups(frame, [name])] if name else [frame]

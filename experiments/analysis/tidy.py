@@ -40,6 +40,19 @@ def groups(
         yield dict(zip(names, cast(tuple, key), strict=True)), of_key
 
 
+def with_columns(table: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """The table with the named columns; one that it lacks is NaN throughout."""
+    return table.assign(**{name: math.nan for name in names if name not in table.columns})
+
+
+def in_order(table: pd.DataFrame, **orders: Sequence[Any]) -> pd.DataFrame:
+    """The table with the named columns as categories in the given order, sorted by model and task,
+    then by these columns; equal rows stay in their order."""
+    whole = with_columns(table, *orders)
+    known = {n: pd.Categorical(whole[n], categories=list(of)) for n, of in orders.items()}
+    return whole.assign(**known).sort_values(["model", "task", *orders], kind="stable")
+
+
 def keep(table: pd.DataFrame, mask: Any) -> pd.DataFrame:
     """The rows of a table that a boolean mask selects."""
     chosen = table.loc[mask]

@@ -26,9 +26,9 @@ from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
 from faithscope.experiments.analysis.comparison.step_labels import step_against_table
 from faithscope.experiments.analysis.comparison.trust import FRONT
-from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
@@ -48,7 +48,8 @@ from faithscope.experiments.studies.slrc.judges import tables as of_judges
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.experiments.studies.slrc.judges.verdicts import STEP, VERDICT
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
+from faithscope.experiments.studies.slrc.tables.outcomes import label_masses
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.experiments.studies.training import tables as of_training
 
@@ -63,15 +64,12 @@ RF_TASKS = ("legal_decision", "table_reasoning")
 
 
 def _slrc(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    made: dict[str, pd.DataFrame] = {}
     models = sorted({r["model"] for r in records})
     pairs = {"pair": (models[0], models[-1])} if models else {}
     analysis = SlrcAnalysis(resamples=10, groups={"all": models}, pairs=pairs)
-    for topic in TOPICS:
-        for table in topic.tables:
-            source = made.get(table.of, records) if isinstance(table.of, str) else records
-            made[table.name] = table.make(source, how=analysis)
-    others = {"label_mass": LABEL_MASSES.make(records), "exclusions": exclusions_table(records)}
+    tables = [table for topic in TOPICS for table in topic.tables]
+    made = make_tables(tables, Sources(records), analysis)
+    others = {"label_mass": label_masses(records), "exclusions": exclusions_table(records)}
     return made | others
 
 

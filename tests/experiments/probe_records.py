@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.experiments.studies.slrc.topics import TOPICS
 from faithscope.probes.record import head
 
@@ -19,7 +21,8 @@ def table_of(
     name: str, records: Sequence[Record], resamples: int = 50, **more: Any
 ) -> pd.DataFrame:
     """A table by its name, of these records."""
-    return TABLES[name].make(records, how=SlrcAnalysis(resamples=resamples, **more))
+    analysis = SlrcAnalysis(resamples=resamples, **more)
+    return make_tables([TABLES[name]], Sources(records), analysis)[name]
 
 
 def base(probe: str, model: str, task: str, item: str, variant: str) -> Record:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from faithscope.experiments.analysis.records import Place
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.stored_records import Place
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.traces import TraceSettings, to_trace

@@ -21,8 +21,8 @@ from faithscope.experiments.analysis.comparison.scores import (
     digest,
 )
 from faithscope.experiments.analysis.item_view import ItemView
-from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.traces.scores import place as place_of_trace
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.data.given.chain import GivenChain

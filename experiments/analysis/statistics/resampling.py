@@ -34,15 +34,22 @@ class Bootstrap:
     """Number of bootstrap resamples."""
 
 
-def weights(clusters: int, how: Bootstrap) -> Iterator[Float[np.ndarray, "draws clusters"]]:
-    """Yields blocks of draws: how often each draw takes each cluster."""
-    drawn = _drawn(clusters, Bootstrap(how.seed, how.resamples))
+def weights(
+    clusters: int, how: Bootstrap, *, one_by_one: bool = False
+) -> Iterator[Float[np.ndarray, "draws clusters"]]:
+    """Yields blocks of draws: how often each draw takes each cluster.
+
+    Args:
+        one_by_one: draws by the random numbers of `stats.bootstrapped`, which takes a list of
+            items; the distribution is the same.
+    """
+    drawn = _drawn(clusters, Bootstrap(how.seed, how.resamples), one_by_one)
     for first in range(0, how.resamples, _AT_ONCE):
         yield drawn[first : first + _AT_ONCE]
 
 
 @lru_cache(maxsize=2)
-def _drawn(clusters: int, how: Bootstrap) -> Float[np.ndarray, "draws clusters"]:
+def _drawn(clusters: int, how: Bootstrap, one_by_one: bool) -> Float[np.ndarray, "draws clusters"]:
     """How often each draw takes each cluster, as floats for matrix products; cached, since many
     numbers have equally many clusters.
 
@@ -51,8 +58,14 @@ def _drawn(clusters: int, how: Bootstrap) -> Float[np.ndarray, "draws clusters"]
     if clusters < stats.FEWEST:
         return np.full((how.resamples, clusters), np.nan, dtype=np.float32)
     rng = np.random.default_rng(how.seed)
-    drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=how.resamples)
-    weights = drawn.astype(np.float32)
+    if one_by_one:
+        drawn = [
+            np.bincount(rng.integers(clusters, size=clusters), minlength=clusters)
+            for _ in range(how.resamples)
+        ]
+    else:
+        drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=how.resamples)
+    weights = np.array(drawn, dtype=np.float32)
     weights.flags.writeable = False
     return weights
 
@@ -116,7 +129,7 @@ def means(
 
 def means_of_groups(
     values: Float[np.ndarray, " rows"],
-    clusters: Clusters,
+    clusters: Clusters | None,
     codes: np.ndarray,
     groups: int,
     how: Bootstrap,
@@ -128,10 +141,15 @@ def means_of_groups(
 
     Args:
         values: NaN is a missing value.
+        clusters: None draws every row of known value by itself, as `stats.bootstrapped` does.
         codes: (rows,) number of each row's group, from 0.
     """
-    names, of_names = _coded(clusters)
     known = ~np.isnan(values)
+    if clusters is None:
+        values, codes, known = values[known], codes[known], known[known]
+        names, of_names = len(values), np.arange(len(values))
+    else:
+        names, of_names = _coded(clusters)
     pairs, of_rows = np.unique(codes * max(names, 1) + of_names, return_inverse=True)
     sums = np.stack(
         [
@@ -150,7 +168,10 @@ def means_of_groups(
             of_block = sums[starts[block] + np.arange(size)[:, None]].reshape(size, -1)
             whole = of_block.sum(axis=0)
             value[block], n[block] = _divided(whole[None])[0], whole[1::2]
-            totals = np.concatenate([w.astype(float) @ of_block for w in weights(size, how)])
+            if clusters is None:
+                value[block] = of_block[:, ::2].T.copy().mean(axis=1)
+            drawn = weights(size, how, one_by_one=clusters is None)
+            totals = np.concatenate([w.astype(float) @ of_block for w in drawn])
             low[block], high[block] = stats.percentiles_of(_divided(totals))
     unknown = np.isnan(value)
     low[unknown] = high[unknown] = np.nan

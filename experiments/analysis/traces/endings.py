@@ -5,7 +5,7 @@ A measurement on a chain that came to no end says as much about the token limit 
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.stored_records import Record
 
 REPEATING = "repeating"
 REPEATED = 1 / 3

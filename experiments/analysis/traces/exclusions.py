@@ -9,7 +9,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import waterfall
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Record, by_probe
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.engine.traces.config import probes_of
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
@@ -68,7 +68,10 @@ def fates_of(
     Raises:
         ValueError: records contradict each other, as those of two runs do.
     """
-    failures, of_probes = list(failures), by_probe(records)
+    failures = list(failures)
+    of_probes: dict[str, list[Record]] = {}
+    for record in records:
+        of_probes.setdefault(record["probe"], []).append(record)
     traces = of_probes.get("trace", [])
     failed_traces = [u for u in failures if u.stage == "trace"]
     pairs = {(r["model"], r["task"]) for r in traces} | {(u.model, u.task) for u in failed_traces}

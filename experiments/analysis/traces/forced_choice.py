@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from faithscope.experiments.analysis.records import Place, Record, place_of
+from faithscope.experiments.analysis.stored_records import Place, Record, place_of
 
 MANY = 0.1
 """Share of differing chains of a model and task above which the page shows a caution."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.records import Record, has_tokens
 from faithscope.experiments.analysis.run import LABEL, Frame, Run
+from faithscope.experiments.analysis.stored_records import Record, has_tokens
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.interventions import FUNCTIONS, function_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from faithscope.experiments.analysis.item_view import ItemView, answered
 from faithscope.experiments.analysis.page import Block, Paragraph, Step
-from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.stored_records import Record, place_of
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

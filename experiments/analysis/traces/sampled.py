@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from faithscope.experiments.analysis.measure import inclusion_of, n_edited
-from faithscope.experiments.analysis.records import Place, Record, place_of
+from faithscope.experiments.analysis.stored_records import Place, Record, place_of
 
 
 def sampled_steps(records: Iterable[Record]) -> Iterator[str]:

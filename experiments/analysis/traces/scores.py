@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     says_faithful,
     trace_row,
 )
-from faithscope.experiments.analysis.records import Record, has_tokens
+from faithscope.experiments.analysis.stored_records import Record, has_tokens
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faithscope.experiments.analysis.exports.chains_to_label import Chain, Source
-from faithscope.experiments.analysis.records import Place
+from faithscope.experiments.analysis.stored_records import Place
 from faithscope.experiments.engine.append import Appender
 from faithscope.experiments.extras.annotation.labels import Annotator, Label, read_label
 from faithscope.experiments.extras.annotation.rounds import (

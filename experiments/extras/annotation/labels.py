@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from faithscope.experiments.analysis.exports.chains_to_label import Chain, alone
-from faithscope.experiments.analysis.records import Place
+from faithscope.experiments.analysis.stored_records import Place
 from faithscope.experiments.data.principles import BY_ID
 from faithscope.experiments.engine.append import Appender, cut_torn_line, whole_lines
 from faithscope.experiments.engine.units import checked, sealed

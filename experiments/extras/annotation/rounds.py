@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faithscope.experiments.analysis.exports.chains_to_label import Chain
-from faithscope.experiments.analysis.records import Place
+from faithscope.experiments.analysis.stored_records import Place
 from faithscope.experiments.extras.annotation.labels import Annotator, Label, names_in
 from faithscope.interp.errors import UserError
 

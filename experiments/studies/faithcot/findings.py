@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from faithscope.experiments.analysis.measure import inclusion_of
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.verdicts import UNCERTAIN, verdict_of
 from faithscope.experiments.engine.forms.tasks import TASKS
 from faithscope.experiments.studies.faithcot.config import DetectorsConfig

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.stored_records import Record
 
 Reference = Literal["stated", "asked_again", "released"]
 """Names of the answer to compare with. `stated`: the answer that the chain states, only for chains

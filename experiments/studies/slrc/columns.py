@@ -1,7 +1,7 @@
 """All table columns of the SLRC study, and reasons for leaving items out, in words."""
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import Column, by_name
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.tables import declared
 from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.judges.tables import REASONS as JUDGE_REASONS
@@ -13,7 +13,7 @@ from faithscope.experiments.studies.slrc.topics import TOPICS
 _OF_TOPICS = (table for topic in TOPICS for table in topic.tables)
 _DECLARED, OF_TABLES = declared([*_OF_TOPICS, LABEL_MASSES, *JUDGE_TABLES])
 _OTHERS = (
-    *aggregates.COUNTED.columns,
+    *COUNTED.columns,
     Column(
         "unit",
         "unit of removal",
@@ -25,7 +25,7 @@ _OTHERS = (
     ),
 )
 """Columns of tables that declare none themselves: exclusions, the paper's layouts, and tables by
-unit of removal (`by_unit`)."""
+unit of removal (`removal_units`)."""
 COLUMNS = {**by_name(_OTHERS), **_DECLARED}
 REASONS = {
     "total": "all items",

@@ -14,12 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.by_unit import by_unit
 from faithscope.experiments.analysis.failures import Failures
-from faithscope.experiments.analysis.records import Packer, Record, Records
+from faithscope.experiments.analysis.removal_units import in_each_unit
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
+from faithscope.experiments.analysis.stored_records import Packer, Record
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.endings import REPEATING, is_repeating
 from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, exclusions_table
@@ -38,8 +37,10 @@ from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCO
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     ANSWERS,
     LABEL_MASSES,
+    label_masses,
     without_low_mass,
 )
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.experiments.studies.slrc.topics import COMPARED, OF_MEASURES, TOPICS
 from faithscope.interventions import function_of
 from faithscope.probes import PROBES
@@ -93,7 +94,7 @@ class Results:
         return stored_config(self.run.path)
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> tuple[Record, ...]:
         """Records of trace and probes, sorted by unit so that their order does not depend on the
         run's history; records of too little label mass are marked as excluded."""
         packer = Packer()
@@ -106,7 +107,7 @@ class Results:
                 key=lambda unit: unit[0],
             )
             records = (r for _, of_unit in without_texts for r in of_unit)
-            return Records(without_low_mass(records, self.report.least_label_mass))
+            return tuple(without_low_mass(records, self.report.least_label_mass))
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
@@ -181,29 +182,29 @@ def tables_of(
     one unit is made for none (`SlrcAnalysis.failed`).
     """
     analysis = analysis or SlrcAnalysis()
-    failed = analysis.failed
-    masses = LABEL_MASSES.make(records)
+    failed, frames = analysis.failed, Sources(records, analysis.failed)
+    masses = label_masses(records)
+    of_units = {unit: of_topics(own, analysis) for unit, own in frames.units().items()}
     made = {
-        **by_unit(records, lambda of_unit: of_topics(of_unit, analysis)),
+        **in_each_unit(of_units),
         "exclusions": exclusions_table(records, failures, analysis.is_planned, unread),
         **({LABEL_MASSES.name: masses} if len(masses) else {}),
-        **of_topics(records, analysis, over_steps=False),
+        **of_topics(frames, analysis, over_steps=False),
     }
     return {n: t for n, t in made.items() if failed is None or ("table", n) not in failed}
 
 
 def of_topics(
-    records: Sequence[Record], analysis: SlrcAnalysis, over_steps: bool = True
+    frames: Sources, analysis: SlrcAnalysis, over_steps: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """Tables of topics, either those about steps (for the records of one unit of removal) or the
+    """Tables of topics, either those about steps (for the frames of one unit of removal) or the
     others."""
     asked = (t for t in TOPICS if t.over_steps == over_steps and t.configured(analysis))
     made: dict[str, pd.DataFrame] = {}
-    for topic in (t for t in asked if t.when(records)):
-        sources = made | {aggregates.RECORDS: records}
+    for topic in (t for t in asked if t.when(frames)):
         # the study's own figures and page need its own tables
         failed = analysis.failed if topic in OF_MEASURES or topic in COMPARED else None
-        made |= make_tables(topic.tables, sources, analysis, failed)
+        made = make_tables(topic.tables, frames, analysis, failed, made)
     return made
 
 

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from faithscope.experiments.analysis.html import Cell, markup, table_of
 from faithscope.experiments.analysis.item_view import Drawn, Item, Items, ItemView, Part
+from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.page import (
     MARKS,
     Block,
@@ -20,9 +21,9 @@ from faithscope.experiments.analysis.page import (
     Step,
     level_of,
 )
-from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.tidy import mean, mean_weighted
+from faithscope.experiments.analysis.stored_records import Place, Record, place_of
+from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.analysis.traces.items import numbered, trace_view
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.analysis.wording import model_order
@@ -35,9 +36,9 @@ from faithscope.experiments.studies.slrc.judges.item_views import (
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.measures.slrc import branch_rows
-from faithscope.experiments.studies.slrc.tables.branches import OF_REMOVAL, necessary
-from faithscope.experiments.studies.slrc.tables.outcomes import measured
+from faithscope.experiments.studies.slrc.tables.outcomes import flips, measured
 from faithscope.experiments.studies.slrc.words import LEADING
+from faithscope.probes.record import mean_of_steps
 from faithscope.probes.slrc_edits import EDITS
 
 MEANINGS = {
@@ -240,7 +241,7 @@ def typical(records: Iterable[Record], limit: int) -> list[Place]:
     removed: dict[Place, list[Record]] = {}
     for r in (r for r in measured(records) if place_of(r) in traced):
         removed.setdefault(place_of(r), []).append(r)
-    share = {at: mean_weighted(necessary(of), OF_REMOVAL(of)) or 0.0 for at, of in removed.items()}
+    share = {at: _necessity(of) for at, of in removed.items()}
     groups: dict[tuple[str, str], list[Place]] = {}
     for at in removed:
         groups.setdefault(at[:2], []).append(at)
@@ -258,6 +259,16 @@ def typical(records: Iterable[Record], limit: int) -> list[Place]:
             shown = {at[1:] for at in chosen}
             chosen.append(rest.pop(next((i for i, at in enumerate(rest) if at[1:] in shown), 0)))
     return sorted(chosen, key=lambda at: (_showing_order(at[0]), at))
+
+
+def _necessity(records: Iterable[Record]) -> float:
+    """Share of the removals of steps that change the answer, over some records; 0 for none."""
+    flipped: list[bool | None] = []
+    drawn: list[float | None] = []
+    for record in records:
+        flipped += flips(record, "remove")
+        drawn += inclusion_of(record) or [None] * len(flips(record, "remove"))
+    return mean_of_steps(flipped, drawn) or 0.0
 
 
 def _showing_order(model: str) -> int:

@@ -2,7 +2,7 @@
 
 A measure has two files: its computation in `faithscope.probes`, and its report in `measures`.
 Frames, tables, figures, page and comparison are made from all reports and name no measure;
-`measure_helpers` holds what several reports share.
+`step_reports` and `figures.per_pair` hold what several reports share.
 """
 
 from __future__ import annotations
@@ -11,25 +11,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faithscope.experiments.analysis import aggregates
+import numpy as np
+
 from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.item_view import Drawn
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record, by_probe
 from faithscope.experiments.analysis.run import Frame
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.stored_records import Place, Record
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
+from faithscope.probes import PROBES, Settings
 
 Sizes = Mapping[str, Mapping[str, Any]]
 """Model -> `parameters` and `active_parameters`; models of unknown size are missing."""
 
 
 @dataclass(frozen=True)
-class SlrcAnalysis(aggregates.Analysis):
-    """Settings and arrays that this study's tables need besides records."""
+class SlrcAnalysis(Bootstrap):
+    """Bootstrap settings, and the other settings and arrays that this study's tables need besides
+    frames; passed to every cell."""
 
+    arrays: Callable[[str], Iterable[tuple[Place, Mapping[str, np.ndarray]]]] = lambda probe: ()
+    """Maps a probe to the stored arrays of each item, sorted by model and task."""
+    settings: Callable[[str], Settings] = lambda probe: PROBES[probe].settings()
+    """Maps a probe to the settings that the run used for it."""
     taxonomy: TaxonomyConfig = field(default_factory=TaxonomyConfig)
     sizes: Sizes = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -50,17 +58,18 @@ class Topic:
     section: Section | Callable[[TaxonomyConfig], Section]
     tables: tuple[Table, ...] = ()
     figures: tuple[str, ...] = ()
-    when: Callable[[Sequence[Record]], bool] = lambda records: True
-    """Whether a run has the topic's tables, decided from all records, excluded ones included."""
+    when: Callable[[Any], bool] = lambda frames: True
+    """Whether a run has the topic's tables, decided from its frames (`tables.sources.Sources`),
+    which hold excluded records, too."""
     configured: Callable[[SlrcAnalysis], bool] = lambda how: True
     """Whether the run's settings ask for the topic's tables."""
     over_steps: bool = True
     """Whether the tables are about steps, and so made separately for each unit of removal."""
 
 
-def asked(*probes: str) -> Callable[[Sequence[Record]], bool]:
+def asked(*probes: str) -> Callable[[Any], bool]:
     """Makes a test for whether all of the given probes have records."""
-    return lambda records: set(probes) <= by_probe(records).keys()
+    return lambda frames: set(probes) <= frames.probes
 
 
 @dataclass(frozen=True)

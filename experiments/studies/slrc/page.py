@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithscope.experiments.analysis.by_unit import UNIT_WORDS, told_apart, units_apart
 from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
 from faithscope.experiments.analysis.page import (
     Block,
@@ -27,7 +26,8 @@ from faithscope.experiments.analysis.page import (
     spent_and_failed,
 )
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.records import place_of
+from faithscope.experiments.analysis.removal_units import UNIT_WORDS, told_apart, units_apart
+from faithscope.experiments.analysis.stored_records import place_of
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.traces.sampled import sampled_steps

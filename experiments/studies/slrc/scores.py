@@ -17,8 +17,8 @@ from faithscope.experiments.analysis.comparison.scores import (
     seconds_of,
 )
 from faithscope.experiments.analysis.measure import Measure
-from faithscope.experiments.analysis.records import Record, place_of
 from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.stored_records import Record, place_of
 from faithscope.experiments.analysis.traces.scores import (
     by_reader,
     label_rows,

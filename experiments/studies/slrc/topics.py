@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
-from faithscope.experiments.analysis.records import by_probe
 from faithscope.experiments.analysis.wording import percent, rules
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Topic, asked
 from faithscope.experiments.studies.slrc.measures import REPORTS
-from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
+from faithscope.experiments.studies.slrc.tables.branch_frame import NECESSITY, SUFFICIENCY
 from faithscope.experiments.studies.slrc.tables.edits import (
     EDITS_BY_FUNCTION,
     EDITS_BY_STEP,
@@ -184,12 +183,12 @@ COMPARED = (
         ),
         (MEANS_OF_MEASURES, MEASURE_CORRELATIONS),
         ("measure_correlations",),
-        lambda records: len(by_probe(records).keys() & set(PROBES_READ)) > 1,
+        lambda frames: len(frames.probes & set(PROBES_READ)) > 1,
     ),
     Topic(
         _prompts,
         (PROMPT_INTERVENTIONS,),
-        when=lambda records: any(is_variant(r["task"]) for r in by_probe(records).get("slrc", ())),
+        when=lambda frames: any(map(is_variant, frames["slrc"]["task"])),
     ),
 )
 OF_MEASURES = tuple(topic for part in REPORTS.values() for topic in part.topics())

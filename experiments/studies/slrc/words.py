@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
+from faithscope.experiments.analysis.removal_units import UNIT_WORDS, UNITS
 from faithscope.experiments.analysis.statistics.stats import (
     NOTHING,
     Estimate,

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pandas as pd
 
-from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.studies.training.config import METHODS, TrainConfig
 from faithscope.experiments.studies.training.stages import BATTERY, MEASURING, TRAINING

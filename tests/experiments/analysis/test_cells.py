@@ -1,4 +1,4 @@
-"""Tables over items: who is in a row, what stands in it, and where steps are put."""
+"""Cells computed for all groups of a table at once, against the same computed group by group."""
 
 from __future__ import annotations
 
@@ -8,95 +8,143 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Share
+from faithscope.experiments.analysis.cells import (
+    AUROC,
+    KAPPA,
+    AgainstLabel,
+    Boot,
+    Cell,
+    Count,
+    Kept,
+    Mean,
+    Number,
+    Share,
+    one_row,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
+from faithscope.experiments.analysis.statistics.stats import FEWEST
+from faithscope.experiments.analysis.tables import OVERALL, Table
+from faithscope.experiments.analysis.tidy import numbers
 
-X = Column("x")
-ANALYSIS = aggregates.Analysis(resamples=200)
-ITEMS = aggregates.grouped("p", alike=("n_layers",))
-
-
-def item(name: str, **fields: Any) -> dict[str, Any]:
-    return {"probe": "p", "model": "m", "task": "t", "item": name, "n_layers": 2} | fields
+HOW = Bootstrap(3, 200)
 
 
-def made(table: Table, *records: dict[str, Any]) -> pd.DataFrame:
-    return table.make(records, how=ANALYSIS)
-
-
-def test_rows_are_of_what_was_measured_in_an_order_of_names() -> None:
-    ways = aggregates.grouped("p", {Column("way"): "how"}, rank=lambda r: "ba".index(r["how"]))
-    records = [item("2", how="a"), item("1", how="b"), item("1", how="a", model="l")]
-    left_out = [item("3", how="a", excluded="why"), item("4", how="a", probe="q")]
-    table = made(aggregates.item_table("x", ways, aggregates.COUNTED), *records, *left_out)
-    assert table.to_dict("records") == [
-        {"model": "l", "task": "t", "way": "a", "n": 1},
-        {"model": "m", "task": "t", "way": "b", "n": 1},
-        {"model": "m", "task": "t", "way": "a", "n": 1},
-    ]
-
-
-def test_two_models_under_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"p of m on t: records of \[2, 3\] layers"):
-        made(
-            aggregates.item_table("x", ITEMS, aggregates.COUNTED), item("1"), item("2", n_layers=3)
-        )
-
-
-def test_what_an_item_does_not_have_is_left_out_of_the_mean() -> None:
-    of = aggregates.means(
-        {X: "x", Column("logs"): lambda r: r["x"] and math.log(r["x"])}, then=math.exp
+def frame(rows: int = 400, groups: int = 23) -> pd.DataFrame:
+    """Rows in groups of unequal size, some of which have no known value."""
+    rng = np.random.default_rng(0)
+    values = rng.choice([0.0, 1.0, np.nan], size=rows)
+    group = (groups * rng.random(rows) ** 2).astype(int)
+    return pd.DataFrame(
+        {
+            "group": [f"g{i}" for i in group],
+            "item": [f"i{i}" for i in rng.integers(30, size=rows)],
+            "value": np.where(group % 7 == 3, np.nan, values),
+            "score": rng.random(rows),
+            "weight": np.where(group % 2, 1.0, rng.choice([1.0, 2.5, 4.0], size=rows)),
+        }
     )
-    table = aggregates.item_table(
-        "x", ITEMS, aggregates.means([X]), aggregates.means({Column("middle"): "x"}, median=True)
+
+
+def made(cell: Cell, of: pd.DataFrame) -> pd.DataFrame:
+    return Table("x", "f", (Column("group"),), (cell,)).make(of, how=HOW).set_index("group")
+
+
+CELLS: dict[str, Any] = {
+    "count": Count("x", rows_known("value")),
+    "share": Share("x", "value", rows_known("value")),
+    "weighted share": Share("x", "value", rows_known("value"), weights="weight"),
+    "mean": Mean("x", "value"),
+    "median": Mean("x", "score", rows_known("value"), statistic="median"),
+    "deviation": Mean("x", "score", statistic="std"),
+    "sum": Mean("x", "value", statistic="sum"),
+    "weighted mean": Mean("x", "value", weights="weight"),
+    "bootstrap": Boot("x", "score", "item", rows_known("value")),
+    "kept": Kept((Column("item"),)),
+    "number": Number("x", lambda rows: len(set(rows["item"]))),
+    "against a label": AgainstLabel(
+        (AUROC, KAPPA), "value", "item", lambda f: f["score"], lambda f: f["score"] > 0.5
+    ),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+def test_groups_together_have_the_numbers_of_each_group_alone(cell: Cell) -> None:
+    table = made(cell, frame())
+    assert len(table) > 20
+    for name, rows in frame().groupby("group"):
+        alone = one_row((cell,), rows, HOW)
+        for column, value in table.loc[str(name)].items():
+            assert value == pytest.approx(alone[str(column)], abs=1e-12, nan_ok=True)
+
+
+def test_share_has_the_wilson_interval_of_scipy() -> None:
+    table = made(CELLS["share"], frame())
+    for name, rows in frame().groupby("group"):
+        values, row = numbers(rows["value"].dropna()), table.loc[str(name)]
+        if len(values) < FEWEST:
+            assert np.isnan([row["x_low"], row["x_high"]]).all()
+            assert math.isnan(row["x"]) == (len(values) == 0)
+            continue
+        peer = binomtest(int(values.sum()), len(values))
+        interval = peer.proportion_ci(0.95, "wilson")
+        assert row["x"] == peer.statistic
+        assert (row["x_low"], row["x_high"]) == pytest.approx((interval.low, interval.high))
+
+
+def test_weighted_share_has_the_interval_of_its_effective_sample_size() -> None:
+    table = made(CELLS["weighted share"], frame())
+    for name, rows in frame().dropna(subset=["value"]).groupby("group"):
+        one = stats.weighted_share(rows["value"].to_numpy() == 1, rows["weight"].to_numpy())
+        row = table.loc[str(name)]
+        assert row["x"] == pytest.approx(one.value)
+        if one.n >= FEWEST:
+            assert (row["x_low"], row["x_high"]) == pytest.approx((one.low, one.high))
+
+
+def test_bootstrap_draws_as_for_each_group_alone() -> None:
+    table = made(Boot("x", "value", "item"), frame())
+    for name, rows in frame().groupby("group"):
+        one = means(rows["item"].to_numpy(), {"x": rows["value"].to_numpy()}, how=HOW)["x"]
+        row = table.loc[str(name)]
+        assert row["x"] == pytest.approx(one.value, nan_ok=True)
+        if one.n >= FEWEST:
+            bounds = pytest.approx((one.low, one.high), abs=1e-12, nan_ok=True)
+            assert (row["x_low"], row["x_high"]) == bounds
+
+
+def test_mask_that_leaves_a_group_empty_leaves_its_row() -> None:
+    of = pd.DataFrame({"group": ["a"] * 6 + ["b"], "x": [1.0, 0, 1, 1, 0, 1, 1]})
+    one_group = rows_with(group="a")
+    cells = (
+        Count("n", one_group),
+        Share("share", "x", one_group),
+        Mean("mean", "x", one_group),
+        Mean("sum", "x", one_group, statistic="sum"),
+        Boot("boot", "x", "group", one_group),
     )
-    some = [1.0, None, 2.0, 2.0, 4.0, 6.0, math.nan]
-    values = [item(str(i), x=x) for i, x in enumerate(some)]
-    (row,) = made(table, *values).to_dict("records")
-    assert (row["x"], row["middle"]) == (3, 2)
-    assert 1 <= row["x_low"] < 3 < row["x_high"] <= 6
-    (row,) = made(aggregates.item_table("x", ITEMS, of), *values[:3]).to_dict("records")
-    assert row["logs"] == pytest.approx(math.sqrt(2))
-    (row,) = made(table, values[1]).to_dict("records")
-    assert np.isnan([row["x"], row["x_low"], row["x_high"]]).all()
+    table = Table("x", "f", (Column("group"),), cells).make(of, how=HOW).set_index("group")
+    assert table.loc["b", ["n", "sum"]].tolist() == [0, 0]
+    assert table.loc["b"].drop(["n", "sum"]).isna().all()
+    assert table.loc["a", ["n", "sum"]].tolist() == [6, 4]
 
 
-def test_a_curve_has_a_row_per_layer_and_what_is_the_same_for_all() -> None:
-    table = aggregates.curve_table(
-        "x",
-        ITEMS,
-        *aggregates.LAYERS_OF_ALL,
-        aggregates.COUNTED,
-        *aggregates.mean_curves({X: "by_layer"}),
-        *aggregates.average_curves({Column("plain"): "by_layer"}),
-    )
-    layers = [[0.0, 1.0], [1.0, 3.0]] * 5
-    rows = made(table, *(item(str(i), by_layer=x) for i, x in enumerate(layers)))
-    assert rows[["layer", "depth", "n", "x", "plain"]].to_numpy().tolist() == [
-        [1, 0.5, 10, 0.5, 0.5],
-        [2, 1, 10, 2, 2],
-    ]
-    assert 0 <= rows["x_low"].iloc[0] < 0.5
-    assert 1 <= rows["x_low"].iloc[1] < 2
+def test_pooled_rows_count_in_their_own_group_and_in_each_pool() -> None:
+    of = pd.DataFrame({"one": ["a", "a", "b"], "other": ["x", "y", "x"], "v": [1.0, 0.0, 1.0]})
+    keys = (Column("one"), Column("other"))
+    table = Table("x", "f", keys, (Count("n"), Mean("v", "v")), pool=("one", "other"))
+    rows = table.make(of).set_index(["one", "other"])
+    assert rows.loc[(OVERALL, OVERALL), "n"] == 3
+    assert rows.loc[(OVERALL, "x"), "v"] == 1
+    assert rows.loc[("a", OVERALL), "v"] == 0.5
+    assert len(rows) == 3 + 2 + 2 + 1
 
 
-def test_steps_are_pooled_by_their_relative_place_and_items_count_once() -> None:
-    # steps 1 and 2 of two stand at .25 and .75; 1 to 4 of four at .125, .375, .625, .875
-    records = [item("1", n_steps=2, x=[0, 1]), item("2", n_steps=4, x=[0, None, 0, 1])]
-    rows = made(aggregates.by_place("x", ITEMS, [X]), *records)
-    assert rows["position"].tolist() == pytest.approx([0.1, 0.3, 0.7, 0.9])
-    assert rows["n"].tolist() == rows["n_steps"].tolist() == [1, 2, 2, 1]
-    assert rows["x"].tolist() == [0, 0, 0.5, 1]
-    long = [item("3", n_steps=10, x=[0.0] * 9 + [1.0]), item("4", n_steps=1, x=[1.0])]
-    last = made(aggregates.by_place("x", ITEMS, [X]), *long).set_index("position").loc[0.9]
-    assert (last["n"], last["n_steps"], last["x"]) == (1, 2, 0.5)
-
-
-def test_no_records_no_rows_but_all_columns() -> None:
-    parts = aggregates.among(lambda same: same[:1], Share("share", lambda same: [True]))
-    assert list(made(aggregates.item_table("x", ITEMS, parts)).columns) == [
-        *("model", "task", "share", "share_low", "share_high")
-    ]
+def test_table_without_keys_is_one_group() -> None:
+    assert Table("x", "f", (), (Count("n"),)).make(frame())["n"].tolist() == [400]
+    assert list(Table("x", "f", (), (Count("n"),)).make(frame().iloc[:0])) == ["n"]

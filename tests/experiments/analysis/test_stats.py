@@ -10,9 +10,10 @@ import pytest
 from probe_records import slrc_outcome
 from scipy.stats import binom
 
-from faithscope.experiments.analysis import aggregates, tidy
+from faithscope.experiments.analysis import tidy
+from faithscope.experiments.analysis.cells import one_row
 from faithscope.experiments.analysis.statistics import resampling, stats
-from faithscope.experiments.studies.slrc.tables import branches, outcomes
+from faithscope.experiments.studies.slrc.tables import branch_frame, outcomes
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,8 @@ def items(necessary: np.ndarray, removals: int, sufficient: np.ndarray, alone: i
 
 
 def interval(records: list[dict], seed: int = 0) -> tuple[float, float, float]:
-    return tuple(branches.CAPACITY.of(records, aggregates.Analysis(seed)).values())
+    branches = branch_frame.branch_frame(records)
+    return tuple(one_row((branch_frame.CAPACITY,), branches, resampling.Bootstrap(seed)).values())
 
 
 def test_the_interval_of_slrc_is_seeded_and_holds_the_estimate():

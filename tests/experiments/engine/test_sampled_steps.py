@@ -14,10 +14,15 @@ import pytest
 from planted_traces import planted
 
 from faithscope import load_run
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.slrc.config import RunConfig
-from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, step_counts
+from faithscope.experiments.studies.slrc.tables.branch_frame import (
+    NECESSITY,
+    branch_frame,
+    step_counts,
+)
 from faithscope.interventions import Question, Step, Trace
 from faithscope.probes import PROBES
 from faithscope.probes.record import mean_of_steps
@@ -100,28 +105,40 @@ def test_estimates_from_samples_are_unbiased(screen: int) -> None:
         {"flips": [draw.random() < 0.2 + 0.6 * (i < 2) for i in range(n)], "n_steps": n}
         for n in (5, 9, 14)
     ]
-    whole = [{"necessary": c["flips"], "sufficient": c["flips"][::-1]} for c in chains]
-    expected = NECESSITY.of(whole, None)["necessity"]  # pyright: ignore
+    whole = [
+        {"necessary": c["flips"], "sufficient": c["flips"][::-1], "n_steps": c["n_steps"]}
+        for c in chains
+    ]
     means = [mean_of_steps(c["flips"]) for c in chains]
     traces = [trace_of(c["n_steps"], str(c["n_steps"])) for c in chains]
-    found, of_traces, counts = [], [], []
+    of_traces, records = [], [slrc_record("whole", i, r) for i, r in enumerate(whole)]
     for seed in range(2000):
-        records = []
-        for trace, record in zip(traces, whole, strict=True):
-            drawn = trace.sampling(4, seed, lambda: range(screen))
-            inclusion = drawn.inclusion
+        drawn = []
+        for i, (trace, record) in enumerate(zip(traces, whole, strict=True)):
+            inclusion = trace.sampling(4, seed, lambda: range(screen)).inclusion
             assert inclusion is not None
             kept = {
-                name: [x if p else None for x, p in zip(values, inclusion, strict=True)]
-                for name, values in record.items()
+                name: [x if p else None for x, p in zip(record[name], inclusion, strict=True)]
+                for name in ("necessary", "sufficient")
             }
-            records.append({**kept, "inclusion": inclusion})
-        found.append(NECESSITY.of(records, None)["necessity"])  # pyright: ignore
-        of_traces.append([mean_of_steps(r["necessary"], r["inclusion"]) for r in records])
-        counts.append(step_counts(records))
-    assert np.mean(found) == pytest.approx(expected, abs=0.01)
+            drawn.append(slrc_record(str(seed), i, record | kept | {"inclusion": inclusion}))
+        of_traces.append([mean_of_steps(r["necessary"], r["inclusion"]) for r in drawn])
+        records += drawn
+    frame = branch_frame(records)
+    necessity = Table("x", "branches", ("model",), (NECESSITY,)).make(frame).set_index("model")
+    counts = {model: step_counts(of) for model, of in frame.groupby("model", observed=True)}
+    found = necessity["necessity"].to_dict()
+    expected = found.pop("whole")
+    assert np.mean(list(found.values())) == pytest.approx(expected, abs=0.01)
     assert np.mean(of_traces, axis=0) == pytest.approx(means, abs=0.02)
-    assert np.mean(counts, axis=0) == pytest.approx(step_counts(whole), abs=0.2)
+    of_whole = counts.pop("whole")
+    assert np.mean(list(counts.values()), axis=0) == pytest.approx(of_whole.to_numpy(), abs=0.2)
+
+
+def slrc_record(model: str, item: int, values: dict[str, Any]) -> dict[str, Any]:
+    about = {"probe": "slrc", "model": model, "task": "t", "item": str(item)}
+    way = {"framing": "prefix", "reading": "generated", "execution": "packed"}
+    return about | way | values
 
 
 def trace_of(n_steps: int, name: str) -> Trace:

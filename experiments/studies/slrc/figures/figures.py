@@ -23,10 +23,10 @@ from faithscope.experiments.analysis.axes import (
     share_rise,
     styles_for,
 )
-from faithscope.experiments.analysis.by_unit import told_apart
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
 from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.picture import STYLE, Picture
+from faithscope.experiments.analysis.removal_units import told_apart
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, summed, where
 from faithscope.experiments.analysis.wording import model_order, pair_names, pairs_of

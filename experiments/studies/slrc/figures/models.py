@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
-from faithscope.experiments.analysis.by_unit import UNIT_WORDS, UNITS
 from faithscope.experiments.analysis.charts import names_beside, panels, points
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.removal_units import UNIT_WORDS, UNITS
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
 from faithscope.experiments.analysis.wording import model_order, short_names
 from faithscope.experiments.studies.slrc.tables.models import FIGURE_3, LEAST, SCORES

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number
 from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
+from faithscope.experiments.analysis.cells import INCLUDED, Kept, Number, Total, boots, means
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.studies.slrc.measure_helpers import per_pair, picture
+from faithscope.experiments.analysis.record_frames import (
+    COUNTED,
+    LAYER_AND_DEPTH,
+    N_LAYERS,
+    per_layer,
+)
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import numbers
+from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
 
 SEMANTIC, POSITIONAL = 0.07, 0.05
@@ -48,8 +56,9 @@ OTHERS = (
     Column("entropy", unit="nats", meaning="Entropy of the attention, mean over heads."),
 )
 """Columns for the rest of the answer's attention: its targets, and how spread it is."""
-_BY_LAYER = ("reasoning_by_layer", "shuffled_by_layer", "gap_by_layer")
-ITEMS = aggregates.grouped("attention", alike=("n_layers",))
+_BY_LAYER = {c.name: f"{c.name}_by_layer" for c in (*SHARES, *OTHERS)}
+_BY_LAYER |= {"real": "reasoning_by_layer"}
+"""Column -> field with its values by layer."""
 
 
 def signal(gap: float) -> str:
@@ -59,8 +68,8 @@ def signal(gap: float) -> str:
     return "semantic" if gap >= SEMANTIC else "positional" if gap <= POSITIONAL else "borderline"
 
 
-def _signal_of(field: str) -> Callable[[Sequence[Record]], str]:
-    return lambda same: signal(float(np.mean([r[field] for r in same])))
+def _signal_of(field: str) -> Callable[[pd.DataFrame], str]:
+    return lambda rows: signal(float(np.mean(numbers(rows[field]))))
 
 
 def _finish(ax: Axes) -> None:
@@ -141,39 +150,46 @@ REPORT = MeasureReport(
         "last.",
     ),
     (
-        aggregates.item_table(
+        Table(
             "attention",
-            ITEMS,
-            aggregates.COUNTED,
-            aggregates.means(SHARES),
-            Number(
-                "signal",
-                _signal_of("gap"),
-                meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}.",
+            "attention",
+            ("model", "task"),
+            (
+                COUNTED,
+                *boots(SHARES),
+                Number(
+                    "signal",
+                    _signal_of("gap"),
+                    meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}.",
+                ),
+                *boots(DROPS),
+                Number(
+                    "signal_drop",
+                    _signal_of("gap_drop"),
+                    "signal, drop",
+                    "The class of the gap's drop.",
+                ),
+                *means(OTHERS),
+                Kept((N_LAYERS, Column("n_heads", "heads", "Attention heads of one layer."))),
+                Total(
+                    "question_found",
+                    "question_found",
+                    label="question found",
+                    meaning="Items whose question was found in the prompt.",
+                ),
             ),
-            aggregates.means(DROPS),
-            Number(
-                "signal_drop",
-                _signal_of("gap_drop"),
-                "signal, drop",
-                "The class of the gap's drop.",
-            ),
-            aggregates.averages(OTHERS),
-            aggregates.first(
-                aggregates.N_LAYERS, Column("n_heads", "heads", "Attention heads of one layer.")
-            ),
-            aggregates.total(
-                "question_found", "question found", "Items whose question was found in the prompt."
-            ),
+            among=INCLUDED,
+            alike=("n_layers",),
             caption="Attention of the answer to the reasoning, real and shuffled",
         ),
-        aggregates.curve_table(
+        Table(
             "attention_by_layer",
-            ITEMS,
-            *aggregates.LAYERS_OF_ALL,
-            aggregates.COUNTED,
-            *aggregates.mean_curves(dict(zip(SHARES, _BY_LAYER, strict=True))),
-            *aggregates.average_curves({c: f"{c.name}_by_layer" for c in OTHERS}),
+            "attention",
+            ("model", "task"),
+            (COUNTED, *boots(SHARES), *means(OTHERS)),
+            along=LAYER_AND_DEPTH,
+            alike=("n_layers",),
+            prepare=per_layer(**_BY_LAYER),
             caption="Attention of the answer by layer",
             folded="Layer by layer",
             draw=attention_picture,

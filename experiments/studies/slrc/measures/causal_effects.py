@@ -5,29 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number
+import pandas as pd
+
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style
+from faithscope.experiments.analysis.cells import (
+    INCLUDED,
+    Count,
+    Total,
+    boot_medians,
+    boots,
+    rows_known,
+)
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import present
-from faithscope.experiments.studies.slrc.measure_helpers import (
+from faithscope.experiments.studies.slrc.figures.per_pair import (
     PLACE,
-    flips_within_floor,
-    forced_averages,
-    of_forced_choice,
     per_pair,
     picture,
     shares_along,
-    step_frame,
 )
 from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.step_reports import (
+    by_part,
+    flips_within_floor,
+    forced_means,
+    of_forced_choice,
+    step_frame,
+)
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 from faithscope.probes.causal_effects import FORCED_MEASURES, STEP_MEASURES
-
-ITEMS = aggregates.grouped("causal_effects")
-
 
 causal_effects_picture = picture(
     "causal_effects",
@@ -177,6 +187,11 @@ _MEDIANS = {
 """Median columns -> record fields. NLDD divides by the answer's lead, so that a few near-ties
 dominate its mean."""
 
+
+def _n_included(reasons: str) -> Callable[[pd.DataFrame], list[int]]:
+    return lambda rows: [list(of).count(None) for of in rows[reasons]]
+
+
 REPORT = MeasureReport(
     "causal_effects",
     Section(
@@ -194,40 +209,45 @@ REPORT = MeasureReport(
         "corrupted context.",
     ),
     (
-        aggregates.item_table(
+        Table(
             "causal_effects",
-            ITEMS,
-            aggregates.COUNTED,
-            aggregates.means({column: f"mean_{column.name}" for column in _OF_STEPS}),
-            aggregates.means(_MEDIANS, median=True),
-            aggregates.N_STEPS,
-            Number(
-                "n_corruptible",
-                lambda same: sum(r["corrupt_excluded"].count(None) for r in same),
-                "steps that can be corrupted",
-                "Steps, over all items, in which there is something to corrupt.",
+            "causal_effects",
+            ("model", "task"),
+            (
+                COUNTED,
+                *boots({column: f"mean_{column.name}" for column in _OF_STEPS}),
+                *boot_medians(_MEDIANS),
+                N_STEPS,
+                Total(
+                    "n_corruptible",
+                    _n_included("corrupt_excluded"),
+                    label="steps that can be corrupted",
+                    meaning="Steps, over all items, in which there is something to corrupt.",
+                ),
+                Total(
+                    "n_tts",
+                    _n_included("tts_excluded"),
+                    label="steps with TTS",
+                    meaning="Steps with an earlier step that can be corrupted.",
+                ),
+                Count(
+                    "n_gold",
+                    rows_known("lead"),
+                    "items with a right answer",
+                    "Items whose right answer is among their options.",
+                ),
+                *flips_within_floor("removed_", "corrupted_"),
+                *forced_means({column: f"mean_{column.name}" for column in _FORCED}),
+                *FORCED_DIFFERS,
+                *LABEL_MASS,
             ),
-            Number(
-                "n_tts",
-                lambda same: sum(r["tts_excluded"].count(None) for r in same),
-                "steps with TTS",
-                "Steps with an earlier step that can be corrupted.",
-            ),
-            Number(
-                "n_gold",
-                lambda same: sum(r["lead"] is not None for r in same),
-                "items with a right answer",
-                "Items whose right answer is among their options.",
-            ),
-            *flips_within_floor("removed_", "corrupted_"),
-            forced_averages({column: f"mean_{column.name}" for column in _FORCED}),
-            *FORCED_DIFFERS,
-            LABEL_MASS,
+            among=INCLUDED,
             caption="Graded effects of the steps, mean over items",
         ),
-        aggregates.by_place(
+        by_part(
             "causal_effects_by_step",
-            ITEMS,
+            "causal_effects",
+            (),
             _OF_STEPS,
             caption="Graded effects by place of the step",
             folded="By place in the reasoning",

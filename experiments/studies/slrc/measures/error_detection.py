@@ -2,86 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Numbers, Share
+from faithscope.experiments.analysis.cells import INCLUDED, Among, Numbers, Share, all_of, rows_with
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tables import Group, Groups
-from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import columns, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.measures.sycophancy import (
+    ASKED,
     INTEGRITY,
-    asked,
+    by_reading,
     difference,
-    outcomes_of,
-    parsed,
     unclear_replies,
 )
 
 
-def _balanced_accuracy(same: Sequence[Record], how: aggregates.Analysis) -> dict[str, float]:
+def _balanced_accuracy(rows: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     """Balanced accuracy, half of one plus Youden's index."""
     youden = stats.paired_difference(
-        outcomes_of("detected")(same), outcomes_of("false_alarm")(same)
+        (rows["detected"] == 1).tolist(), (rows["false_alarm"] == 1).tolist()
     )
     value, low, high = ((1 + x) / 2 for x in (youden.value, youden.low, youden.high))
     return columns("balanced_accuracy", Estimate(value, low, high, youden.n))
 
 
-def _chains(records: Sequence[Record]) -> Iterator[Group]:
-    """Groups over all chains, and over those with the right answer: calling a chain wrong that went
-    wrong by itself is no false alarm."""
-    for key, same in asked("error_detection").of(records):
-        yield key | {"chains": "all"}, same
-        yield key | {"chains": "right"}, [r for r in same if r["correct"]]
+def _of_chains(frame: pd.DataFrame) -> pd.DataFrame:
+    """The items once for all chains, and once for those with the right answer, of which only these
+    are `here`: calling a chain wrong that went wrong by itself is no false alarm."""
+    right = with_columns(frame, "correct").assign(
+        chains="right",
+        here=lambda of: of["correct"] == True,  # noqa: E712
+    )
+    return by_reading(pd.concat([frame.assign(chains="all", here=True), right]))
 
 
-ERROR_DETECTION = aggregates.item_table(
+_HERE = rows_with(here=True)
+ERROR_DETECTION = Table(
     "error_detection",
-    Groups(
-        (
-            *("model", "task", "reading"),
-            Column(
-                "chains", meaning="All, or those with the right answer: no false alarm is due then."
-            ),
-        ),
-        _chains,
-    ),
-    aggregates.among(
-        parsed,
-        aggregates.COUNTED,
-        Share(
-            "detection",
-            "detected",
-            meaning="Chains with an error put in that the model says is wrong.",
-        ),
-        Share(
-            "false_alarm",
-            "false_alarm",
-            label="false alarms",
-            meaning="Chains without an error put in that the model says are wrong.",
-        ),
-        difference(
-            Column("youden", "Youden's index", "Detection minus false alarms."),
-            "detected",
-            "false_alarm",
-        ),
-        Numbers(
+    "error_detection",
+    ("model", "task", "reading"),
+    (
+        Among(
+            all_of(INCLUDED, _HERE),
             (
-                Column(
-                    "balanced_accuracy",
-                    meaning="Half of one more than Youden's index.",
-                    interval=True,
+                COUNTED,
+                Share(
+                    "detection",
+                    "detected",
+                    meaning="Chains with an error put in that the model says is wrong.",
+                ),
+                Share(
+                    "false_alarm",
+                    "false_alarm",
+                    label="false alarms",
+                    meaning="Chains without an error put in that the model says are wrong.",
+                ),
+                difference(
+                    Column("youden", "Youden's index", "Detection minus false alarms."),
+                    "detected",
+                    "false_alarm",
+                ),
+                Numbers(
+                    (
+                        Column(
+                            "balanced_accuracy",
+                            meaning="Half of one more than Youden's index.",
+                            interval=True,
+                        ),
+                    ),
+                    _balanced_accuracy,
                 ),
             ),
-            _balanced_accuracy,
+        ),
+        *unclear_replies("error", "unmodified", among=_HERE),
+    ),
+    along=(
+        Column(
+            "chains", meaning="All, or those with the right answer: no false alarm is due then."
         ),
     ),
-    *unclear_replies("error", "unmodified"),
+    prepare=_of_chains,
+    among=ASKED,
     caption="Errors detected, and false alarms",
     folded="Error detection",
 )

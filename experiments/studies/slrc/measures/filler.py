@@ -3,27 +3,32 @@ place."""
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis import aggregates
+import pandas as pd
+
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
+from faithscope.experiments.analysis.cells import boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.record_frames import ITEMS_AND_STEPS
 from faithscope.experiments.analysis.tidy import mean, present
-from faithscope.experiments.studies.slrc.measure_helpers import (
+from faithscope.experiments.studies.slrc.figures.per_pair import (
     PLACE,
+    per_pair,
+    picture,
+    shares_along,
+)
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.step_reports import (
     REMOVED,
     effects_of,
     flips_within_floor,
     forced_log_odds,
-    mean_steps,
-    per_pair,
-    picture,
-    shares_along,
     step_frame,
+    step_means,
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.measure_report import MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 
 OF_STEPS = (
@@ -32,13 +37,16 @@ OF_STEPS = (
     | REMOVED
 )
 WHOLE = effects_of("whole_", "the whole reasoning is filled", "all filled")
-FILLERS = aggregates.grouped(
-    "filler",
-    {Column("filler", meaning="What is written in the place of a step's tokens."): "variant"},
-)
+FILLER = Column("filler", meaning="What is written in the place of a step's tokens.")
 BEYOND = Column("beyond_filler", "removed minus filled", "What removal claims and filler does not.")
-SCORES = mean_steps(OF_STEPS) | WHOLE
-SCORES[BEYOND] = lambda r: mean(present(r["removed_flips"])) - mean(present(r["flips"]))
+
+
+def _beyond(rows: pd.DataFrame) -> list[float]:
+    pairs = zip(rows["removed_flips"], rows["flips"], strict=True)
+    return [mean(present(removed)) - mean(present(filled)) for removed, filled in pairs]
+
+
+SCORES = step_means(OF_STEPS) | WHOLE | {BEYOND: _beyond}
 
 filler_picture = picture(
     "filler",
@@ -77,14 +85,14 @@ REPORT = MeasureReport(
     ),
     step_tables(
         "filler",
-        FILLERS,
+        (FILLER,),
         (
-            *aggregates.ITEMS_AND_STEPS,
-            aggregates.means(SCORES),
+            *ITEMS_AND_STEPS,
+            *boots(SCORES),
             *flips_within_floor("", "removed_"),
-            forced_log_odds(OF_STEPS | WHOLE),
+            *forced_log_odds(OF_STEPS | WHOLE),
             *FORCED_DIFFERS,
-            LABEL_MASS,
+            *LABEL_MASS,
         ),
         OF_STEPS,
         (
@@ -92,6 +100,7 @@ REPORT = MeasureReport(
             "Filler and removal by relative place of the step",
         ),
         filler_picture,
+        before=lambda frame: frame.assign(filler=frame["variant"]),
     ),
     (
         step_frame(

@@ -6,19 +6,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import legend_above
+from faithscope.experiments.analysis.cells import INCLUDED, Bootstrapped, Kept, boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.studies.slrc.measure_helpers import (
-    LAYERS,
-    of_pairs,
-    over_depth,
-    picture,
+from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.record_frames import (
+    COUNTED,
+    LAYER_AND_DEPTH,
+    N_LAYERS,
+    per_layer,
 )
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.studies.slrc.figures.per_pair import of_pairs, over_depth, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
-ITEMS = aggregates.grouped("flow", alike=("n_layers",))
 _PEAK = (
     Column("peak_layer", meaning="The layer at which the mean curve over items peaks."),
     Column("peak_depth", meaning="The peak layer over the number of layers."),
@@ -39,15 +41,19 @@ _OF_ITEMS = {
         "Mean over items of the cosine at each item's own peak.",
     ): "peak_value",
 }
-_COSINES = {
-    Column(
-        "cosine", meaning="Cosine of the mean state of the reasoning and the answer token's."
-    ): "cosine",
+_COSINES = (
+    Column("cosine", meaning="Cosine of the mean state of the reasoning and the answer token's."),
     Column(
         "token_cosine",
         meaning="Cosine with the answer token's state, mean over the tokens of the reasoning.",
-    ): "token_cosine",
-}
+    ),
+)
+LAYERS = Section(
+    "layers",
+    "By layer",
+    "Inside the model, at the token whose logits give the answer's first token (§2.7). Depth is "
+    "the layer over the number of layers; the embeddings are layer 0 and count for neither.",
+)
 
 
 def _peak(curves: np.ndarray) -> np.ndarray:
@@ -78,21 +84,28 @@ REPORT = MeasureReport(
     "flow",
     LAYERS,
     (
-        aggregates.item_table(
+        Table(
             "flow",
-            ITEMS,
-            aggregates.COUNTED,
-            aggregates.first(aggregates.N_LAYERS),
-            aggregates.drawn(_PEAK, lambda same: np.array([r["cosine"] for r in same]), _peak),
-            aggregates.means(_OF_ITEMS),
+            "flow",
+            ("model", "task"),
+            (
+                COUNTED,
+                Kept((N_LAYERS,)),
+                Bootstrapped(_PEAK, lambda rows: np.array(rows["cosine"].tolist()), _peak),
+                *boots(_OF_ITEMS),
+            ),
+            among=INCLUDED,
+            alike=("n_layers",),
             caption="The layer at which reasoning and answer token are most alike",
         ),
-        aggregates.curve_table(
+        Table(
             "flow_by_layer",
-            ITEMS,
-            *aggregates.LAYERS_OF_ALL,
-            aggregates.COUNTED,
-            *aggregates.mean_curves(_COSINES),
+            "flow",
+            ("model", "task"),
+            (COUNTED, *boots(_COSINES)),
+            along=LAYER_AND_DEPTH,
+            alike=("n_layers",),
+            prepare=per_layer(cosine="cosine", token_cosine="token_cosine"),
             caption="Cosine of reasoning and answer token",
             folded="Information flow, layer by layer",
             draw=flow_picture,

@@ -4,19 +4,29 @@ so."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number, Share
+from faithscope.experiments.analysis.cells import (
+    INCLUDED,
+    Bootstrapped,
+    Count,
+    Number,
+    Share,
+    all_of,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import mean, mean_present
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import keep, mean, mean_present, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.cues import KINDS
 
@@ -29,37 +39,35 @@ CLASSIFIERS = {
 classifier in words."""
 
 
-def _switched(same: Sequence[Record]) -> list[Record]:
-    return [r for r in same if r["switched"]]
+SWITCHED = rows_with(switched=True)
 
 
-def _verdicts(same: Sequence[Record], classifier: str) -> list[bool]:
+def _verdicts(rows: pd.DataFrame, classifier: str) -> list[bool]:
     """Known verdicts of a classifier on the items whose answer switched to the cued option."""
-    verdicts = [r.get(classifier) for r in _switched(same)]
-    return [bool(v) for v in verdicts if v is not None]
+    return [bool(v) for v in keep(rows, SWITCHED(rows))[classifier].dropna()]
 
 
-def _said(classifier: str) -> Callable[[Sequence[Record]], list[bool]]:
-    return lambda same: _verdicts(same, classifier)
-
-
-def _spread(same: Sequence[Record]) -> float:
-    shares = [mean(v) for c in CLASSIFIERS if (v := _verdicts(same, c))]
+def _spread(rows: pd.DataFrame) -> float:
+    shares = [mean(v) for c in CLASSIFIERS if (v := _verdicts(rows, c))]
     return max(shares) - min(shares) if len(shares) > 1 else math.nan
 
 
-def _kappa(judge: str) -> Callable[[Sequence[Record]], float]:
+def _kappa(judge: str) -> Callable[[pd.DataFrame], float]:
     """Makes a function for Cohen's κ of words and a judge, over the switched items with both
     verdicts."""
 
-    def of(same: Sequence[Record]) -> float:
-        both = [(r["words"], r[judge]) for r in _switched(same) if r.get(judge) is not None]
-        return stats.kappa([a for a, _ in both], [b for _, b in both])
+    def of(rows: pd.DataFrame) -> float:
+        both = keep(rows, SWITCHED(rows)).dropna(subset=[judge])
+        return stats.kappa(both["words"].tolist(), both[judge].tolist())
 
     return of
 
 
-def _rows(same: Sequence[Record]) -> np.ndarray:
+def _stated(name: str, classifier: str, label: str, meaning: str) -> Share:
+    return Share(name, classifier, all_of(SWITCHED, rows_known(classifier)), label, meaning)
+
+
+def _chances(rows: pd.DataFrame) -> np.ndarray:
     """(items, 2 + classifiers): whether the item switched, its rate of chance switches, and the
     verdicts.
 
@@ -68,17 +76,11 @@ def _rows(same: Sequence[Record]) -> np.ndarray:
     by chance as often. The rate is NaN for a question with two options, which shows no chance
     switch.
     """
-    return np.array(
-        [
-            [
-                r["switched"],
-                r["moved"] / (r["n_options"] - 2) if r["n_options"] > 2 else math.nan,
-                *(math.nan if (v := r.get(c)) is None else v for c in CLASSIFIERS),
-            ]
-            for r in same
-        ],
-        dtype=float,
-    )
+    others = rows["n_options"].to_numpy(dtype=float) - 2
+    moved = rows["moved"].to_numpy(dtype=float)
+    rate = np.divide(moved, others, out=np.full(len(rows), np.nan), where=others > 0)
+    verdicts = [rows[c].to_numpy(dtype=float) for c in CLASSIFIERS]
+    return np.stack([rows["switched"].to_numpy(dtype=float), rate, *verdicts], axis=1)
 
 
 def normalised(values: np.ndarray) -> np.ndarray:
@@ -109,84 +111,91 @@ def _account(records: OfItem) -> float | None:
 
 
 CUE = Column("cue", meaning="What was put into the question to point to another answer.")
-HINTS = aggregates.item_table(
+HINTS = Table(
     "hints",
-    aggregates.grouped("hints", {CUE: "cue"}),
-    aggregates.COUNTED,
-    Share(
-        "switch_rate",
-        "switched",
-        label="went over",
-        meaning="Items whose answer becomes the cued option.",
-    ),
-    Share(
-        "move_rate",
-        "moved",
-        label="moved elsewhere",
-        meaning="Items whose answer becomes a third option: chance.",
-    ),
-    Number(
-        "n_switched",
-        lambda same: len(_switched(same)),
-        "items (went over)",
-        "Items whose answer becomes the cued option: the shares of statements are of them.",
-    ),
-    *(
+    "hints",
+    ("model", "task", CUE),
+    (
+        COUNTED,
         Share(
-            c,
-            _said(c),
-            label=f"stated, by {who}",
-            meaning="Share of the items that went over whose reasoning says so.",
-        )
-        for c, who in CLASSIFIERS.items()
-    ),
-    Number(
-        "spread",
-        _spread,
-        "spread of classifiers",
-        "The highest share stated by a classifier minus the lowest.",
-    ),
-    Number(
-        "kappa_generated",
-        _kappa("judge_generated"),
-        "κ, words and verdict in words",
-        "Cohen's κ of these two classifiers over the items that went over.",
-    ),
-    Number(
-        "kappa_scored",
-        _kappa("judge_scored"),
-        "κ, words and verdict by log-probs",
-        "Cohen's κ of these two classifiers over the items that went over.",
-    ),
-    aggregates.drawn(
-        (
-            Column(
-                "not_chance",
-                "not chance",
-                "1 − q / ((n − 2) p): share of the switches that chance does not explain, "
-                "where p is the share that went over, q the share that moved elsewhere, n the "
-                "number of options.",
-            ),
-            *(
-                Column(
-                    f"{c}_normalised", f"{who}, normalised", "Stated over not chance, at most 1."
-                )
-                for c, who in CLASSIFIERS.items()
-            ),
+            "switch_rate",
+            "switched",
+            label="went over",
+            meaning="Items whose answer becomes the cued option.",
         ),
-        _rows,
-        normalised,
-    ),
-    *(
         Share(
-            f"{c}_uncued",
-            _said(f"{c}_uncued"),
-            label=f"{who}, uncued",
-            meaning="Share of the items that went over whose uncued reasoning is said to state "
-            "the cue.",
-        )
-        for c, who in CLASSIFIERS.items()
+            "move_rate",
+            "moved",
+            label="moved elsewhere",
+            meaning="Items whose answer becomes a third option: chance.",
+        ),
+        Count(
+            "n_switched",
+            SWITCHED,
+            "items (went over)",
+            "Items whose answer becomes the cued option: the shares of statements are of them.",
+        ),
+        *(
+            _stated(
+                c,
+                c,
+                f"stated, by {who}",
+                "Share of the items that went over whose reasoning says so.",
+            )
+            for c, who in CLASSIFIERS.items()
+        ),
+        Number(
+            "spread",
+            _spread,
+            "spread of classifiers",
+            "The highest share stated by a classifier minus the lowest.",
+        ),
+        Number(
+            "kappa_generated",
+            _kappa("judge_generated"),
+            "κ, words and verdict in words",
+            "Cohen's κ of these two classifiers over the items that went over.",
+        ),
+        Number(
+            "kappa_scored",
+            _kappa("judge_scored"),
+            "κ, words and verdict by log-probs",
+            "Cohen's κ of these two classifiers over the items that went over.",
+        ),
+        Bootstrapped(
+            (
+                Column(
+                    "not_chance",
+                    "not chance",
+                    "1 − q / ((n − 2) p): share of the switches that chance does not explain, "
+                    "where p is the share that went over, q the share that moved elsewhere, n the "
+                    "number of options.",
+                ),
+                *(
+                    Column(
+                        f"{c}_normalised",
+                        f"{who}, normalised",
+                        "Stated over not chance, at most 1.",
+                    )
+                    for c, who in CLASSIFIERS.items()
+                ),
+            ),
+            _chances,
+            normalised,
+        ),
+        *(
+            _stated(
+                f"{c}_uncued",
+                f"{c}_uncued",
+                f"{who}, uncued",
+                "Share of the items that went over whose uncued reasoning is said to state the "
+                "cue.",
+            )
+            for c, who in CLASSIFIERS.items()
+        ),
     ),
+    prepare=lambda frame: with_columns(frame, *CLASSIFIERS, *(f"{c}_uncued" for c in CLASSIFIERS)),
+    among=INCLUDED,
     caption="Cues followed, and stated by the reasoning",
 )
 

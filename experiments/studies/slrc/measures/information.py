@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Count, Number, Share
 from faithscope.experiments.analysis.axes import along_reasoning, legend_above
+from faithscope.experiments.analysis.cells import (
+    INCLUDED,
+    Among,
+    Count,
+    Share,
+    all_of,
+    boots,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.tables import Group, Groups
-from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.record_frames import COUNTED
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import groups, keep, numbers, where
 from faithscope.experiments.analysis.wording import pairs_of
-from faithscope.experiments.studies.slrc.measure_helpers import (
-    PLACE,
-    mean_steps,
-    of_pairs,
-    per_step,
-    picture,
-    step_measures,
-    step_tables,
-)
+from faithscope.experiments.studies.slrc.figures.per_pair import PLACE, of_pairs, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
-from faithscope.experiments.studies.slrc.tables.branches import (
+from faithscope.experiments.studies.slrc.step_reports import (
+    by_part,
+    per_step,
+    step_means,
+    step_measures,
+)
+from faithscope.experiments.studies.slrc.tables.branch_frame import (
     CAPACITY,
     NECESSITY,
     slrc_of_counts,
@@ -122,48 +127,42 @@ _TIES = 1e-3
 .9998 instead of 1."""
 
 
-def _of_items(records: Sequence[Record]) -> Iterable[Group]:
-    """Groups by model and task; each record has the item's SLRC record beside it, if there is
-    one."""
-    beside = {
-        place_of(r): r
-        for r in records
-        if r["probe"] == "slrc" and r["variant"] == "prefix.scored" and not r.get("excluded")
+_ITEM, _BRANCH = (rows_with(part=part) for part in ("item", "branch"))
+_TOLD = all_of(_ITEM, lambda rows: rows["no_step_mi"].isna().to_numpy())
+"""Mask of the items with step information, which are those with at least two answers."""
+
+
+def _beside_slrc(information: pd.DataFrame, branches: pd.DataFrame) -> pd.DataFrame:
+    """The items with the SLRC of each (prefix, scored), `own_slrc`, if SLRC measured it; and below
+    them the branches of those with step information, told by the column `part`."""
+    items = keep(information, INCLUDED(information)).assign(part="item")
+    if not len(items):
+        return items
+    way = rows_with(framing="prefix", reading="scored")(branches)
+    place = ["model", "task", "item"]
+    known = keep(items, _TOLD(items))[place].astype(str)
+    own = keep(branches, way).astype(dict.fromkeys(place, str)).merge(known, on=place)
+    counts = {
+        (*key.values(), item): slrc_of_counts(of_item.to_numpy()[None])[0]
+        for key, of_pair in groups(own, ["model", "task"])
+        for item, of_item in step_counts(of_pair).iterrows()
     }
-    for key, same in aggregates.grouped("information").of(records):
-        yield key, [{**r, "slrc": beside.get(place_of(r))} for r in same]
+    slrc = [counts.get((m, t, str(i))) for m, t, i in items[place].itertuples(index=False)]
+    items["own_slrc"], items["measured"] = np.array(slrc, float), [x is not None for x in slrc]
+    return pd.concat([items, own.assign(part="branch")], ignore_index=True)
 
 
-ITEMS = Groups(("model", "task"), _of_items)
+def _bound_held(rows: pd.DataFrame) -> np.ndarray:
+    return numbers(rows["own_slrc"]) >= numbers(rows["bound"]) - _TIES
 
 
-def _told(same: Sequence[Record]) -> list[Record]:
-    """Items with step information, which are those with at least two answers."""
-    return [r for r in same if r["no_step_mi"] is None]
-
-
-def _with_slrc(same: Sequence[Record]) -> list[Record]:
-    return [r for r in _told(same) if r["slrc"]]
-
-
-def _slrc(same: Sequence[Record]) -> list[Record]:
-    return [r["slrc"] for r in same]
-
-
-def _bound_held(same: Sequence[Record]) -> list[bool]:
-    """Whether each item's own SLRC is at least its bound."""
-    pairs = zip(slrc_of_counts(step_counts(_slrc(same))), same, strict=True)
-    return [bool(slrc >= r["bound"] - _TIES) for slrc, r in pairs if not np.isnan(slrc)]
-
-
-def _gain(r: Record) -> list[float] | None:
-    """Surprisal of each step without the question minus surprisal with it."""
-    pairs = zip(r["step_surprisal"], r["step_surprisal_without"] or (), strict=False)
-    return [without - having for having, without in pairs]
-
-
-def _by_step(name: str) -> Callable[[Record], Sequence[float | None]]:
-    return lambda r: (_gain(r) if name == "gain" else r[f"step_{name}"]) or [None] * r["n_steps"]
+def _gains(rows: pd.DataFrame) -> list[list[float] | None]:
+    """Surprisal of each step without the question minus surprisal with it, per record."""
+    pairs = zip(rows["step_surprisal"], rows["step_surprisal_without"], strict=True)
+    return [
+        [b - a for a, b in zip(having, without, strict=True)] if without is not None else None
+        for having, without in pairs
+    ]
 
 
 def _drawn(table: pd.DataFrame) -> Figure:
@@ -262,65 +261,73 @@ REPORT = MeasureReport(
             "settles the answer."
         ),
     ),
-    step_tables(
-        "information",
-        ITEMS,
-        (
-            aggregates.COUNTED,
-            Number(
-                "n_compared",
-                lambda same: sum(r["no_comparison"] is None for r in same),
-                "items (without question)",
-                "Items with a prompt without the question.",
-            ),
-            Number(
-                "n_step_mi",
-                lambda same: len(_told(same)),
-                "items (steps)",
-                "Items with two answers or more.",
-            ),
-            aggregates.means(PERPLEXITIES, then=math.exp),
-            aggregates.means(GAINS),
-            aggregates.among(
-                _told,
-                aggregates.means(
-                    [
-                        Column(
-                            "mean_mi",
-                            "step information",
-                            "Mean over an item's steps, then over items.",
-                            "nats",
-                        )
-                    ]
-                ),
-                aggregates.means(
-                    mean_steps({column: f"step_{column.name}" for column in OF_STEPS})
-                ),
-                aggregates.means(BOUNDS),
-            ),
-            aggregates.among(
-                _with_slrc,
+    (
+        Table(
+            "information",
+            ("information", "branches"),
+            ("model", "task"),
+            (
+                replace(COUNTED, among=_ITEM),
                 Count(
-                    "n_slrc",
-                    label="items (SLRC)",
-                    meaning="Items that SLRC measured too (prefix, scored).",
+                    "n_compared",
+                    all_of(_ITEM, lambda rows: rows["no_comparison"].isna().to_numpy()),
+                    "items (without question)",
+                    "Items with a prompt without the question.",
                 ),
-                aggregates.among(_slrc, NECESSITY, CAPACITY),
+                Count("n_step_mi", _TOLD, "items (steps)", "Items with two answers or more."),
+                Among(
+                    _ITEM,
+                    (
+                        *boots(PERPLEXITIES, then=np.exp),
+                        *boots(GAINS),
+                    ),
+                ),
+                Among(
+                    _TOLD,
+                    (
+                        *boots(
+                            [
+                                Column(
+                                    "mean_mi",
+                                    "step information",
+                                    "Mean over an item's steps, then over items.",
+                                    "nats",
+                                )
+                            ]
+                        ),
+                        *boots(step_means({column: f"step_{column.name}" for column in OF_STEPS})),
+                        *boots(BOUNDS),
+                        Count(
+                            "n_slrc",
+                            rows_with(measured=True),
+                            "items (SLRC)",
+                            "Items that SLRC measured too (prefix, scored).",
+                        ),
+                    ),
+                ),
+                Among(_BRANCH, (NECESSITY, CAPACITY)),
                 Share(
                     "bound_held",
                     _bound_held,
-                    label="SLRC at least the bound",
-                    meaning="Share of the items (SLRC) whose SLRC is at least their bound.",
+                    all_of(_TOLD, rows_known("own_slrc")),
+                    "SLRC at least the bound",
+                    "Share of the items (SLRC) whose SLRC is at least their bound.",
                 ),
+                *FORCED_DIFFERS,
             ),
-            *FORCED_DIFFERS,
+            prepare=_beside_slrc,
+            caption="Information gain, perplexity, step information",
         ),
-        {column: _by_step(column.name) for column in BY_STEP},
-        (
-            "Information gain, perplexity, step information",
-            "Surprisal and step information by place",
+        by_part(
+            "information_by_step",
+            "information",
+            (),
+            {column: f"step_{column.name}" for column in BY_STEP}
+            | {column: _gains for column in BY_STEP if column.name == "gain"},
+            caption="Surprisal and step information by place",
+            folded="By place of the step",
+            draw=information_picture,
         ),
-        information_picture,
     ),
     (
         Frame(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Share
+from faithscope.experiments.analysis.cells import INCLUDED, Share, Values, boots, rows_known
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.measure_helpers import step_frame
+from faithscope.experiments.analysis.record_frames import COUNTED
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import keep, mean_present
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
+from faithscope.experiments.studies.slrc.step_reports import step_frame
 from faithscope.interventions.program import NO_INPUT, NO_NUMBER, NO_OPERATION, NOT_COVERED
 from faithscope.probes.interchange import (
     NO_ANSWER,
@@ -25,7 +26,6 @@ from faithscope.probes.interchange import (
     WRITTEN_BY_ANOTHER,
 )
 
-ITEMS = aggregates.grouped("interchange")
 WITHOUT_A_FAULT = 1.0
 """The score of a text that holds as a causal model under every change; one with less is called
 unfaithful."""
@@ -102,37 +102,38 @@ def _measure(
     )
 
 
-SCORES: dict[Column, Callable[[Record], float | None]] = {
+def _of_records(score: Callable[[Record], Any]) -> Values:
+    """Values of a cell: a score of each record."""
+    return lambda rows: [score(record) for record in rows.to_dict("records")]
+
+
+SCORES: dict[Column, Values] = {
     Column(
         "interchange",
         "predicted and kept",
         "Share of the inputs of a question that are predicted and kept.",
-    ): both,
+    ): _of_records(both),
     Column(
         "predicted",
         meaning="Share of the inputs for which the answer to the changed question is the one that "
         "the operations of the first chain give.",
-    ): _mean("predicted"),
+    ): _of_records(_mean("predicted")),
     Column(
         "kept",
         meaning="Share of the inputs for which the first chain, left as it was, leads to the same "
         "answer under the changed question.",
-    ): _mean("kept"),
+    ): _of_records(_mean("kept")),
     Column(
         "predicted_read",
         "predicted, stated inputs",
         "Predicted, of the inputs that the text says the answer depends on.",
-    ): _among("predicted", True),
+    ): _of_records(_among("predicted", True)),
     Column(
         "moved_unread",
         "moved, unstated inputs",
         "Share of the inputs without a part in the text that move the answer all the same.",
-    ): _among("moved", False),
+    ): _of_records(_among("moved", False)),
 }
-
-
-def _unfaithful(same: Sequence[Record]) -> list[bool]:
-    return [score < WITHOUT_A_FAULT for r in same if (score := both(r)) is not None]
 
 
 REPORT = MeasureReport(
@@ -151,43 +152,48 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        aggregates.item_table(
+        Table(
             "interchange",
-            ITEMS,
-            aggregates.COUNTED,
-            aggregates.means(SCORES),
-            Share(
-                "alone",
-                "alone",
-                label="kept, all inputs changed",
-                meaning="Items whose chain, left as it was, leads to the same answer if all inputs "
-                "are changed at once.",
+            "interchange",
+            ("model", "task"),
+            (
+                COUNTED,
+                *boots(SCORES),
+                Share(
+                    "alone",
+                    "alone",
+                    label="kept, all inputs changed",
+                    meaning="Items whose chain, left as it was, leads to the same answer if all "
+                    "inputs are changed at once.",
+                ),
+                Share(
+                    "unfaithful",
+                    lambda rows: rows["whole"] < WITHOUT_A_FAULT,
+                    rows_known("whole"),
+                    "called unfaithful",
+                    "Items with an input that is not both predicted and kept.",
+                ),
+                *boots(
+                    {
+                        Column(
+                            "n_ways", "ways to the answer", "Ways to the answer that a text states."
+                        ): "n_ways",
+                        Column(
+                            "held",
+                            "steps that hold",
+                            "Share of chains in which a step's operation gives its result, mean "
+                            "over steps.",
+                        ): _of_records(_mean("held")),
+                    }
+                ),
+                Share(
+                    "correct",
+                    "correct",
+                    label="first answer right",
+                    meaning="Items whose answer to the unchanged question is right.",
+                ),
             ),
-            Share(
-                "unfaithful",
-                _unfaithful,
-                label="called unfaithful",
-                meaning="Items with an input that is not both predicted and kept.",
-            ),
-            aggregates.means(
-                [Column("n_ways", "ways to the answer", "Ways to the answer that a text states.")]
-            ),
-            aggregates.means(
-                {
-                    Column(
-                        "held",
-                        "steps that hold",
-                        "Share of chains in which a step's operation gives its result, mean over "
-                        "steps.",
-                    ): _mean("held")
-                }
-            ),
-            Share(
-                "correct",
-                "correct",
-                label="first answer right",
-                meaning="Items whose answer to the unchanged question is right.",
-            ),
+            prepare=lambda frame: keep(frame, INCLUDED(frame)).assign(whole=_of_records(both)),
             caption="The text's operations on other inputs",
         ),
     ),

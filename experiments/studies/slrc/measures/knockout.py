@@ -3,82 +3,68 @@ step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, unit_square
+from faithscope.experiments.analysis.cells import boots
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.measure import calls, inclusion_of
+from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.measure_helpers import (
+from faithscope.experiments.analysis.record_frames import ITEMS_AND_STEPS, step_mean
+from faithscope.experiments.analysis.tidy import in_order, keep, where
+from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.step_reports import (
     REMOVED,
     effects_of,
     flips_within_floor,
     forced_log_odds,
-    mean_steps,
-    pair_panels,
-    picture,
     step_frame,
+    step_means,
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.measure_report import MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
-from faithscope.probes.record import mean_of_steps
 
 MEASURES = effects_of("", "later tokens cannot look at a step") | REMOVED
-_WINDOW: dict[str | Column, str] = {
-    Column(
-        "queries", meaning="Which tokens cannot look at the step: all later, or the answer's."
-    ): "queries",
-    Column("window", meaning="The layers in which they cannot."): "window",
-    Column("first_layer", meaning="The first layer of the window."): "first_layer",
-    Column("last_layer", meaning="The last layer of the window."): "last_layer",
-}
-_ORDER = ("later", "answer")
-
-
-def _rank(record: Record) -> tuple[int, bool, int, str]:
-    window = record["window"]
-    return _ORDER.index(record["queries"]), window != "all", record["first_layer"], window
-
-
-def _agreement(r: Record) -> float | None:
-    return _mean(r, lambda knocked, removed: knocked == removed)
-
-
-def _beyond(r: Record) -> float | None:
-    return _mean(r, lambda knocked, removed: float(removed) - float(knocked))
-
-
-def _mean(r: Record, of: Callable[[bool, bool], float]) -> float | None:
-    """Mean over steps of a function of the flips of each by knockout and by removal."""
-    pairs = zip(r["flips"], r["removed_flips"], strict=True)
-    values = [None if None in (a, b) else of(a, b) for a, b in pairs]
-    return mean_of_steps(values, inclusion_of(r))
-
-
-WINDOWS = aggregates.grouped(
-    "knockout",
-    _WINDOW,
-    rank=_rank,
-    counts=lambda r: "window" in r and not r.get("excluded"),
-    alike=("n_layers",),
+_WINDOW = (
+    Column("queries", meaning="Which tokens cannot look at the step: all later, or the answer's."),
+    Column("window", meaning="The layers in which they cannot."),
+    Column("first_layer", meaning="The first layer of the window."),
+    Column("last_layer", meaning="The last layer of the window."),
 )
-SCORES = mean_steps(MEASURES) | {
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Records of windows: for either kind of queries all layers first, then by their first."""
+    own = keep(frame, frame["window"].notna()).assign(part=lambda f: f["window"] != "all")
+    own = in_order(own, queries=("later", "answer"))
+    order = ["model", "task", "queries", "part", "first_layer", "window"]
+    return own.sort_values(order, kind="stable")
+
+
+def _beyond(rows: pd.DataFrame) -> list[list[float | None]]:
+    """Per step, whether its removal changed the answer minus whether its knockout did."""
+    return [
+        [None if None in (a, b) else float(b) - float(a) for a, b in zip(*pair, strict=True)]
+        for pair in zip(rows["flips"], rows["removed_flips"], strict=True)
+    ]
+
+
+def _alike(rows: pd.DataFrame) -> list[list[bool | None]]:
+    return [[None if x is None else x == 0 for x in of] for of in _beyond(rows)]
+
+
+SCORES = step_means(MEASURES) | {
     Column(
         "beyond_knockout", "removed minus knocked out", "What removal claims and knockout does not."
-    ): _beyond,
+    ): step_mean(_beyond),
     Column(
         "agreement", meaning="Steps on which both edits change the answer, or neither does."
-    ): _agreement,
+    ): step_mean(_alike),
 }
 
 STYLES = {
@@ -148,14 +134,14 @@ REPORT = MeasureReport(
     ),
     step_tables(
         "knockout",
-        WINDOWS,
+        _WINDOW,
         (
-            *aggregates.ITEMS_AND_STEPS,
-            aggregates.means(SCORES),
+            *ITEMS_AND_STEPS,
+            *boots(SCORES),
             *flips_within_floor("", "removed_"),
-            forced_log_odds(MEASURES),
+            *forced_log_odds(MEASURES),
             *FORCED_DIFFERS,
-            LABEL_MASS,
+            *LABEL_MASS,
         ),
         MEASURES,
         (
@@ -163,6 +149,8 @@ REPORT = MeasureReport(
             "Knockout and removal by relative place of the step",
         ),
         knockout_picture,
+        before=_in_order,
+        alike=("n_layers",),
     ),
     (
         step_frame(
@@ -170,7 +158,7 @@ REPORT = MeasureReport(
             "A row per item, query, window and step: the step cut off, beside its text removed.",
             *("knocked", "flips", "tv", "log_odds"),
             *("removed", "removed_flips", "removed_tv", "removed_log_odds"),
-            **{field: field for field in _WINDOW.values()},
+            **{column.name: column.name for column in _WINDOW},
         ),
     ),
     OF_KNOCKOUT,

@@ -16,11 +16,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
+from faithscope.experiments.analysis.cells import INCLUDED
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED, DEPTH
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.classifiers import (
     Classifying,
@@ -29,21 +29,24 @@ from faithscope.experiments.analysis.statistics.classifiers import (
     split,
 )
 from faithscope.experiments.analysis.statistics.stats import NOTHING
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
+from faithscope.experiments.analysis.tidy import columns, distinct, groups, rows, where
 from faithscope.experiments.analysis.wording import pair_names, pairs_of
-from faithscope.experiments.studies.slrc.measure_helpers import picture
-from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
+from faithscope.experiments.studies.slrc.figures.per_pair import picture
+from faithscope.experiments.studies.slrc.measure_report import (
+    Frame,
+    MeasureReport,
+    Monitor,
+    SlrcAnalysis,
+)
 from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
 """Targets of the classifiers: the model's own final answer, and the right answer."""
-ITEMS = aggregates.grouped("linear_probe")
 
 
-def _classified(
-    records: Sequence[Record], analysis: aggregates.Analysis
-) -> Iterator[dict[str, Any]]:
+def _classified(frame: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     """Accuracy per position and layer; NaN with a reason where no classifier can be fitted.
 
     Raises:
@@ -53,13 +56,14 @@ def _classified(
     assert isinstance(settings, LinearProbeSettings)
     shared = {field.name for field in fields(Classifying)} & {*LinearProbeSettings.model_fields}
     how = Classifying(**settings.model_dump(include=shared - {"seed"}), seed=analysis.seed)
-    of_pair = {(key["model"], key["task"]): same for key, same in ITEMS.of(records)}
+    of_pair = {tuple(key.values()): of for key, of in groups(frame, ("model", "task"))}
     met = set()
     for pair, stored in itertools.groupby(analysis.arrays("linear_probe"), key=lambda s: s[0][:2]):
         arrays = {place[2]: of_item["states"] for place, of_item in stored}
-        of_this_pair = of_pair.get(pair, [])
-        if of_this_pair:
-            yield from _of_pair(pair, of_this_pair, arrays, how, analysis.resamples)
+        if pair in of_pair:
+            yield from _of_pair(
+                pair, of_pair[pair].to_dict("records"), arrays, how, analysis.resamples
+            )
             met.add(pair)
     if lost := set(of_pair) - met:
         raise ValueError(f"linear_probe: no arrays of {min(lost)}; run it again")
@@ -84,12 +88,12 @@ def _of_pair(
             )
     # The shape is (items, positions, layers, width).
     features = np.stack([arrays[str(r["item"])] for r in records])
-    groups = [r["group"] for r in records]
+    of_group = [r["group"] for r in records]
     table_rows = []
     fitted: dict[tuple[Any, ...], dict[str, Any]] = {}
     for target in TARGETS:
-        classes = [r[target] for r in records]
-        folds = split(classes, groups, how)
+        classes = [None if pd.isna(r[target]) else r[target] for r in records]
+        folds = split(classes, of_group, how)
         counts = {"n": len(folds.rows), "n_left_out": len(records) - len(folds.rows)}
         for i, position in enumerate(first["positions"]):
             for j, layer in enumerate(first["layers"]):
@@ -194,8 +198,8 @@ LINEAR_PROBE = computed_table(
         Column("target", meaning="What is to be read: the model's own answer, or the right one."),
         Column("position", meaning="Place before, along and after the reasoning."),
         SHARED["layer"],
-        aggregates.DEPTH,
-        *aggregates.COUNTED.columns,
+        DEPTH,
+        *COUNTED.columns,
         Column("n_left_out", "items left out", "Their class is unknown or too rare."),
         Column("n_classes", "classes", "Different answers among the items that are not left out."),
         Column(
@@ -212,8 +216,9 @@ LINEAR_PROBE = computed_table(
         Column("decodable", meaning="Accuracy above the largest class, selectivity above 0."),
         SHARED["reason"],
     ),
-    aggregates.RECORDS,
+    "linear_probe",
     _classified,
+    among=INCLUDED,
     caption="Accuracy of a linear classifier of the answer",
     folded="Place by place, layer by layer",
     draw=linear_probe_picture,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Share
 from faithscope.experiments.analysis.axes import (
     BLUE,
     DARK_GREY,
@@ -19,14 +18,16 @@ from faithscope.experiments.analysis.axes import (
     Style,
     share_ticks,
 )
+from faithscope.experiments.analysis.cells import INCLUDED, Bootstrapped, Share, boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED, over_lists
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.measure_helpers import per_pair, picture
+from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASS
 from faithscope.probes.mediation import CHAINS, POSITIONS, PROMPTS
@@ -43,34 +44,20 @@ CURVES = {
     "plain_cued": Style(BLUE, "", "plain prompt, cued chain"),
     "cued_cued": Style(GREEN, "", "cued prompt, cued chain"),
 }
-ITEMS = aggregates.grouped(
-    "mediation",
-    {Column("cue", meaning="What was put into the question to point to another answer."): "cue"},
-)
+CUE = Column("cue", meaning="What was put into the question to point to another answer.")
 
 
-def _effects(same: Sequence[Record]) -> np.ndarray:
+def _effects(rows: pd.DataFrame) -> np.ndarray:
     """(items, 2): indirect and total effect of the items that have both."""
-    pairs = [(r["indirect"], r["total"]) for r in same]
-    known = [p for p in pairs if None not in p]
-    return np.array(known or [(np.nan, np.nan)], dtype=float)
+    both = rows[["indirect", "total"]].to_numpy(dtype=float)
+    known = both[~np.isnan(both).any(axis=1)]
+    return known if len(known) else np.full((1, 2), np.nan)
 
 
 def _indirect_share(values: np.ndarray) -> np.ndarray:
     """(1,): mean indirect effect over mean total effect; NaN where the latter is not positive."""
     indirect, total = values.mean(axis=0)
     return stats.over(np.array([indirect]), np.array([total]))
-
-
-def _mean_curve(name: str, style: Style) -> aggregates.Curve:
-    def known_mean(values: np.ndarray) -> np.ndarray:
-        return stats.over(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
-
-    return aggregates.curve(
-        Column(name, style.label, "Log-odds of the cued option.", "nats"),
-        lambda same: np.array([r[f"curve_{name}"] for r in same], dtype=float),
-        known_mean,
-    )
 
 
 def _finish(ax: Axes) -> None:
@@ -133,36 +120,56 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        aggregates.item_table(
+        Table(
             "mediation",
-            ITEMS,
-            aggregates.COUNTED,
-            Share("switch_rate", "switched", meaning="Items whose answer becomes the cued option."),
-            Share(
-                "same_chain",
-                "same_chain",
-                meaning="Items in which both prompts led to the same tokens.",
-            ),
-            aggregates.means(EFFECTS),
-            aggregates.drawn(
-                (
-                    Column(
-                        "indirect_share", meaning="Mean indirect effect over the mean total effect."
-                    ),
+            "mediation",
+            ("model", "task", CUE),
+            (
+                COUNTED,
+                Share(
+                    "switch_rate", "switched", meaning="Items whose answer becomes the cued option."
                 ),
-                _effects,
-                _indirect_share,
+                Share(
+                    "same_chain",
+                    "same_chain",
+                    meaning="Items in which both prompts led to the same tokens.",
+                ),
+                *boots(EFFECTS),
+                Bootstrapped(
+                    (
+                        Column(
+                            "indirect_share",
+                            meaning="Mean indirect effect over the mean total effect.",
+                        ),
+                    ),
+                    _effects,
+                    _indirect_share,
+                ),
+                *LABEL_MASS,
             ),
-            LABEL_MASS,
+            among=INCLUDED,
             caption="Direct and indirect effects of a cue",
         ),
-        aggregates.curve_table(
+        Table(
             "mediation_by_cut",
-            ITEMS,
-            (Column("position", meaning="Share of the chain that is given, 0 to 1."),),
-            lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
-            aggregates.COUNTED,
-            *(_mean_curve(name, style) for name, style in CURVES.items()),
+            "mediation",
+            ("model", "task", CUE),
+            (
+                COUNTED,
+                *boots(
+                    [
+                        Column(name, style.label, "Log-odds of the cued option.", "nats")
+                        for name, style in CURVES.items()
+                    ]
+                ),
+            ),
+            along=(Column("position", meaning="Share of the chain that is given, 0 to 1."),),
+            prepare=over_lists(
+                ("position",),
+                lambda rows: [[(i / (POSITIONS - 1),) for i in range(POSITIONS)]] * len(rows),
+                also=("cue",),
+                **{name: f"curve_{name}" for name in CURVES},
+            ),
             caption="Log-odds of the cued option by prompt, chain and cut",
             folded="Transplant curve",
             draw=mediation_picture,

@@ -5,37 +5,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
+from faithscope.experiments.analysis.cells import Total, Values, boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import ITEMS_AND_STEPS
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tidy import mean_present
-from faithscope.experiments.studies.slrc.measure_helpers import (
+from faithscope.experiments.studies.slrc.figures.per_pair import (
     PLACE,
+    per_pair,
+    picture,
+    shares_along,
+)
+from faithscope.experiments.studies.slrc.measure_report import MeasureReport
+from faithscope.experiments.studies.slrc.step_reports import (
     REMOVED,
     effects_of,
     flips_within_floor,
     forced_log_odds,
-    mean_steps,
     n_reasons,
-    per_pair,
-    picture,
-    shares_along,
     step_frame,
+    step_means,
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.measure_report import MeasureReport
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.paraphrase import NONE_LEFT, STEP_REASONS
 
-WRITERS = aggregates.grouped(
-    "paraphrase",
-    {Column("writer", meaning="Writer of the paraphrases: the model, or a rule."): ("variant")},
-)
+WRITER = Column("writer", meaning="Writer of the paraphrases: the model, or a rule.")
 OF_STEPS = effects_of("", "a step is paraphrased") | REMOVED
 WHOLE = effects_of("whole_", "all steps are paraphrased", "all reworded")
 N_REASONS = {
@@ -62,10 +62,10 @@ def _beyond(field: str) -> Callable[[Record], list[float | None]]:
 
 BEYOND = {"beyond_flips": _beyond("flips"), "beyond_tv": _beyond("tv")}
 _LABELS = {"beyond_flips": "flips", "beyond_tv": "tv"}
-SCORES = mean_steps(OF_STEPS) | {
+SCORES: dict[Column, Values] = step_means(OF_STEPS) | {
     Column(
         name, f"removed minus reworded, {_LABELS[name]}", "Over steps with a paraphrase."
-    ): lambda r, of=of: mean_present(of(r))
+    ): lambda rows, of=of: [mean_present(of(r)) for r in rows.to_dict("records")]
     for name, of in BEYOND.items()
 }
 
@@ -109,16 +109,21 @@ REPORT = MeasureReport(
     ),
     step_tables(
         "paraphrase",
-        WRITERS,
+        (WRITER,),
         (
-            *aggregates.ITEMS_AND_STEPS,
-            aggregates.total("n_reworded", "paraphrased", "Number of paraphrased steps."),
+            *ITEMS_AND_STEPS,
+            Total(
+                "n_reworded",
+                "n_reworded",
+                label="paraphrased",
+                meaning="Number of paraphrased steps.",
+            ),
             *n_reasons({reason: N_REASONS[reason] for reason in STEP_REASONS}),
-            aggregates.means(SCORES | WHOLE),
+            *boots(SCORES | WHOLE),
             *flips_within_floor("", "removed_"),
-            forced_log_odds(OF_STEPS | WHOLE),
+            *forced_log_odds(OF_STEPS | WHOLE),
             *FORCED_DIFFERS,
-            LABEL_MASS,
+            *LABEL_MASS,
         ),
         OF_STEPS,
         (
@@ -126,6 +131,7 @@ REPORT = MeasureReport(
             "Paraphrase and removal by relative place of the step",
         ),
         paraphrase_picture,
+        before=lambda frame: frame.assign(writer=frame["variant"]),
     ),
     (
         step_frame(

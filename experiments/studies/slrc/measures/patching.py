@@ -7,29 +7,48 @@ a ratio of sums, so that a step whose corruption hardly matters weighs little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number, Numbers
-from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.cells import (
+    INCLUDED,
+    Bootstrapped,
+    Kept,
+    Lines,
+    Number,
+    Numbers,
+    Total,
+    one_row,
+)
+from faithscope.experiments.analysis.columns import Column, with_intervals
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tables import Group, Groups
-from faithscope.experiments.analysis.tidy import mean, present, where
+from faithscope.experiments.analysis.record_frames import (
+    COUNTED,
+    ITEMS_AND_STEPS,
+    LAYER_AND_DEPTH,
+    N_LAYERS,
+    PARTS,
+    POSITION,
+    part_of,
+)
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.statistics.stats import bootstrapped
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import columns, in_order, keep, mean, present, where
 from faithscope.experiments.analysis.wording import pair_names, pairs_of
-from faithscope.experiments.studies.slrc.measure_helpers import PLACE, per_step, picture
+from faithscope.experiments.studies.slrc.figures.per_pair import PLACE, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
+from faithscope.experiments.studies.slrc.step_reports import per_step
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS
 
-_KIND = ("place", "site", "direction")
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")
 _DIRECTIONS = ("denoise", "noise")
 _SUMMARY = (
@@ -42,63 +61,42 @@ _SUMMARY = (
     ),
 )
 PEAK_DEPTH = Column("peak_depth", meaning="The peak layer over the number of layers.")
-N_PATCHED = aggregates.total(
-    "n_patched", "patched", "Steps whose corruption moved the answer: they were patched."
+N_PATCHED = Total(
+    "n_patched",
+    "n_patched",
+    label="patched",
+    meaning="Steps whose corruption moved the answer: they were patched.",
 )
-
-
-def _layers(record: Record) -> list[tuple[int, float]]:
-    return [(layer, layer / record["n_layers"]) for layer in record["layers"]]
-
-
-def _rank(record: Record) -> tuple[int, int, int]:
-    orders = zip((_PLACES, _SITES, _DIRECTIONS), _KIND, strict=True)
-    one, two, three = (order.index(record[k]) for order, k in orders)
-    return one, two, three
-
-
-KINDS = aggregates.grouped(
-    "patching",
-    {
-        Column("place", meaning="Whose tokens get the states: the step's, or the answer's."): (
-            "place"
-        ),
-        Column(
-            "site",
-            meaning="Which states are put in: of the residual stream, the attention or the MLP.",
-        ): "site",
-        Column(
-            "direction", meaning="Denoise: real states into the corrupted run; noise: the reverse."
-        ): "direction",
-    },
-    rank=_rank,
-    alike=("n_layers", "layers"),
+KINDS = (
+    Column("place", meaning="Whose tokens get the states: the step's, or the answer's."),
+    Column(
+        "site", meaning="Which states are put in: of the residual stream, the attention or the MLP."
+    ),
+    Column("direction", meaning="Denoise: real states into the corrupted run; noise: the reverse."),
 )
+_KIND = tuple(column.name for column in KINDS)
+_OF_KINDS: dict[str, Any] = {
+    "of": "patching",
+    "by": ("model", "task", *KINDS),
+    "prepare": lambda frame: in_order(
+        keep(frame, INCLUDED(frame)), place=_PLACES, site=_SITES, direction=_DIRECTIONS
+    ),
+    "alike": ("n_layers", "layers"),
+}
 
 
-def _at_places(records: Sequence[Record]) -> Iterator[Group]:
-    """Groups by fifth of the reasoning: the patched steps of each item that lie in it."""
-    for key, same in KINDS.of(records):
-        for part in range(aggregates.PLACES):
-            at = {"position": (part + 0.5) / aggregates.PLACES}
-            here = [(r, _patched(r, aggregates.steps_in(r["n_steps"], part))) for r in same]
-            items: list[Record] = [{**r, **at, "patched": steps} for r, steps in here if steps]
-            if items:
-                yield key, items
+def _patched(record: Record) -> np.ndarray:
+    """Indices of the patched steps of a record."""
+    return np.flatnonzero([reason is None for reason in record["not_patched"]])
 
 
-def _patched(record: Record, steps: Iterable[int] | None = None) -> list[int]:
-    among = range(record["n_steps"]) if steps is None else steps
-    return [i for i in among if record["not_patched"][i] is None]
-
-
-def _sums(same: Sequence[Record]) -> np.ndarray:
+def _sums(rows: pd.DataFrame) -> np.ndarray:
     """(items, layers + 1): the difference recovered by patching each layer, and last the total
     difference."""
-    return np.stack([_item(r, r["patched"] if "patched" in r else _patched(r)) for r in same])
+    return np.stack([_item(r, _patched(r)) for r in rows.to_dict("records")])
 
 
-def _item(record: Record, steps: Sequence[int]) -> np.ndarray:
+def _item(record: Record, steps: np.ndarray) -> np.ndarray:
     moved = np.array(record["moved"], dtype=float).reshape(len(record["layers"]), -1)
     difference = np.array(record["difference"], dtype=float)
     # A step with a log-odds that is not finite is left out of both sums.
@@ -112,29 +110,61 @@ def _shares(sums: np.ndarray) -> np.ndarray:
     return total[:-1] / total[-1] if total[-1] > 0 else np.full(len(total) - 1, np.nan)
 
 
-def _summary(same: Sequence[Record], how: aggregates.Analysis) -> dict[str, float]:
+def _summary(rows: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     """The greatest share over layers, its layer, and the mean share."""
-    layers = same[0]["layers"]
+    first = rows.iloc[0]
 
     def summary(sums: np.ndarray) -> np.ndarray:
         shares = _shares(sums)
         if np.isnan(shares).any():
             return np.full(len(_SUMMARY), np.nan)
-        return np.array([shares.max(), layers[int(shares.argmax())], shares.mean()])
+        return np.array([shares.max(), first["layers"][int(shares.argmax())], shares.mean()])
 
-    row = aggregates.drawn(_SUMMARY, _sums, summary).of(same, how)
-    return {**row, PEAK_DEPTH.name: row["peak_layer"] / same[0]["n_layers"]}
-
-
-def _moved(same: Sequence[Record]) -> list[float]:
-    return [abs(d) for r in same for d in present(r["difference"])]
+    row = one_row((Bootstrapped(_SUMMARY, _sums, summary),), rows, how)
+    return {**row, PEAK_DEPTH.name: row["peak_layer"] / first["n_layers"]}
 
 
-SHARE = aggregates.curve(
-    Column("share", meaning="What patches move over the difference of the runs: sum over sum."),
-    _sums,
-    _shares,
+def _moved(rows: pd.DataFrame) -> list[float]:
+    return [abs(d) for of in rows["difference"] for d in present(of)]
+
+
+def _by_layer(rows: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
+    """A line per layer: the share that patches of all steps move."""
+    records = rows.to_dict("records")
+    yield from _lines([(r, _patched(r)) for r in records], how)
+
+
+def _by_part(rows: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
+    """A line per fifth of the reasoning and layer: the share that patches of steps in it move."""
+    records = rows.to_dict("records")
+    for part in range(PARTS):
+        steps = [(r, _patched(r)) for r in records]
+        here = [(r, at[part_of(at, r["n_steps"]) == part]) for r, at in steps]
+        if items := [(r, at) for r, at in here if len(at)]:
+            for line in _lines(items, how):
+                yield {POSITION.name: (part + 0.5) / PARTS} | line
+
+
+def _lines(items: Sequence[tuple[Record, np.ndarray]], how: Bootstrap) -> Iterator[dict[str, Any]]:
+    first, _ = items[0]
+    shares = bootstrapped(
+        np.stack([_item(r, at) for r, at in items]),
+        _shares,
+        seed=how.seed,
+        resamples=how.resamples,
+    )
+    counts = {"n": len(items), "n_patched": sum(len(at) for _, at in items)}
+    for layer, share in zip(first["layers"], shares, strict=True):
+        point = {"layer": layer, "depth": layer / first["n_layers"]}
+        yield point | counts | columns("share", share)
+
+
+SHARE = Column(
+    "share",
+    meaning="What patches move over the difference of the runs: sum over sum.",
+    interval=True,
 )
+_SHARES = (*COUNTED.columns, *N_PATCHED.columns, SHARE)
 
 _TITLES = {
     (place, site): f"{place}'s tokens, {name}"
@@ -258,48 +288,41 @@ REPORT = MeasureReport(
         "back, or takes away, of the difference between the runs in the answer's log-odds.",
     ),
     (
-        aggregates.item_table(
+        Table(
             "patching",
-            KINDS,
-            *aggregates.ITEMS_AND_STEPS,
-            Number(
-                "n_corrupted",
-                lambda same: len(_moved(same)),
-                "corrupted",
-                "Steps that could be corrupted at equal length.",
+            **_OF_KINDS,
+            cells=(
+                *ITEMS_AND_STEPS,
+                Total(
+                    "n_corrupted",
+                    lambda rows: [len(present(of)) for of in rows["difference"]],
+                    label="corrupted",
+                    meaning="Steps that could be corrupted at equal length.",
+                ),
+                N_PATCHED,
+                Number(
+                    "difference",
+                    lambda rows: mean(_moved(rows)),
+                    meaning="Mean log-odds that a corruption moves.",
+                    unit="nats",
+                ),
+                Numbers((*with_intervals(*_SUMMARY), PEAK_DEPTH), _summary),
+                Kept((N_LAYERS,)),
+                *FORCED_DIFFERS,
             ),
-            N_PATCHED,
-            Number(
-                "difference",
-                lambda same: mean(_moved(same)),
-                meaning="Mean log-odds that a corruption moves.",
-                unit="nats",
-            ),
-            Numbers((*aggregates.with_intervals(*_SUMMARY), PEAK_DEPTH), _summary),
-            aggregates.first(aggregates.N_LAYERS),
-            *FORCED_DIFFERS,
             caption="Activation patching, by place and site",
         ),
-        aggregates.curve_table(
+        Table(
             "patching_by_layer",
-            KINDS,
-            aggregates.LAYER_AND_DEPTH,
-            _layers,
-            aggregates.COUNTED,
-            N_PATCHED,
-            SHARE,
+            **_OF_KINDS,
+            lines=[Lines((*LAYER_AND_DEPTH, *_SHARES), _by_layer)],
             caption="Share by layer",
             folded="Layer by layer",
         ),
-        aggregates.curve_table(
+        Table(
             "patching_map",
-            Groups(KINDS.by, _at_places),
-            aggregates.LAYER_AND_DEPTH,
-            _layers,
-            aggregates.first(aggregates.POSITION),
-            aggregates.COUNTED,
-            replace(N_PATCHED, compute=lambda same: sum(len(r["patched"]) for r in same)),
-            SHARE,
+            **_OF_KINDS,
+            lines=[Lines((*LAYER_AND_DEPTH, POSITION, *_SHARES), _by_part)],
             caption="Share by layer and relative place of the step",
             folded="By layer and place of the step",
             draw=patching_picture,

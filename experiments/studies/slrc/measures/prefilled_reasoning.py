@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.aggregates import RECORDS
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style, share_rise
-from faithscope.experiments.analysis.cells import Boot, Count
+from faithscope.experiments.analysis.cells import INCLUDED, Boot, Count, rows_known
 from faithscope.experiments.analysis.charts import along_parts
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_view import Curve
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record, by_probe
+from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import Table
-from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.slrc.measure_helpers import pair_panels, picture
+from faithscope.experiments.analysis.tidy import keep, where, with_columns
+from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.chain_parts import PARTS
 from faithscope.probes.prefilled_reasoning import NO_REGION, SIGNALS, curve, shares_along
@@ -32,27 +31,20 @@ LINES = {
     "gold": Style(GREEN, "^", "the right answer"),
 }
 """Field of a record that holds an option -> its line in the figure."""
-KEYS = ("model", "task", "item")
 
 
-def _measured(records: Sequence[Record]) -> list[Record]:
-    return [r for r in by_probe(records).get(NAME, ()) if not r.get("excluded")]
-
-
-def _items(records: Sequence[Record]) -> pd.DataFrame:
-    of_items = [{name: r.get(name) for name in (*KEYS, *SIGNALS)} for r in _measured(records)]
-    return pd.DataFrame(of_items, columns=[*KEYS, *SIGNALS]).astype(dict.fromkeys(SIGNALS, float))
-
-
-def _curves(records: Sequence[Record]) -> pd.DataFrame:
+def _curves(records: pd.DataFrame) -> pd.DataFrame:
+    """A row per item, option of `LINES` and point of the chain: the option's probability there."""
+    frame = with_columns(records, "p")
     points = [
-        {**{key: r[key] for key in KEYS}, "option": name, **point}
-        for r in _measured(records)
+        {**{key: r[key] for key in ("model", "task", "item")}, "option": name, **point}
+        for r in keep(frame, rows_known("p")(frame)).to_dict("records")
         for name in LINES
-        if "p" in r and r[name] in r["options"]
+        if r[name] in r["options"]
         for point in curve(r, r[name])
     ]
-    return pd.DataFrame(points, columns=[*KEYS, "option", "part", "position", "p"])
+    names = ["model", "task", "item", "option", "part", "position", "p"]
+    return pd.DataFrame(points, columns=names)
 
 
 def _label(signal: str) -> str:
@@ -90,7 +82,7 @@ REPORT = MeasureReport(
     (
         Table(
             NAME,
-            RECORDS,
+            NAME,
             ("model", "task"),
             (
                 Count("n", label="items", meaning="Items that the row is of."),
@@ -99,12 +91,13 @@ REPORT = MeasureReport(
                     for name, x in SIGNALS.items()
                 ),
             ),
-            prepare=_items,
+            prepare=lambda frame: with_columns(frame, *SIGNALS),
+            among=INCLUDED,
             caption="The answer under prefilled reasoning",
         ),
         Table(
             f"{NAME}_by_position",
-            RECORDS,
+            NAME,
             (
                 *("model", "task"),
                 Column("option", meaning="Whose probability it is: led_to is the option of r′."),

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
+from faithscope.experiments.analysis.cells import Total, boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.studies.slrc.measure_helpers import (
+from faithscope.experiments.analysis.record_frames import ITEMS_AND_STEPS
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.studies.slrc.figures.per_pair import (
     PLACE,
-    mean_steps,
-    n_reasons,
     per_pair,
     picture,
     shares_along,
+)
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
+from faithscope.experiments.studies.slrc.step_reports import (
+    n_reasons,
     step_frame,
+    step_means,
     step_measures,
     step_tables,
 )
-from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER
 from faithscope.probes.resample import NO_ANSWER, NO_OTHER, NOTHING
 
-ITEMS = aggregates.grouped("resample")
 OF_STEPS = (
     Column("different", "draws with another step", "Or with none, of those before a step."),
     Column("importance", meaning="Total variation of answers, another step drawn or it kept."),
@@ -76,22 +78,30 @@ REPORT = MeasureReport(
     ),
     step_tables(
         "resample",
-        ITEMS,
+        (),
         (
-            *aggregates.ITEMS_AND_STEPS,
+            *ITEMS_AND_STEPS,
             *n_reasons(
                 {
                     NO_OTHER: ("no other step drawn", "Steps that every draw says again."),
                     NO_ANSWER: ("no answer", "Steps whose draws gave no answer to compare."),
                 }
             ),
-            aggregates.means(mean_steps(OF_STEPS)),
-            aggregates.means(
+            *boots(step_means(OF_STEPS)),
+            *boots(
                 [Column("own_share", "own answer kept", "Share of the own answer after all steps.")]
             ),
-            aggregates.total("n_calls", "continuations", "Texts that were drawn for the measure."),
-            aggregates.total(
-                "n_written", "tokens written", "Tokens that the model wrote for the measure."
+            Total(
+                "n_calls",
+                "n_calls",
+                label="continuations",
+                meaning="Texts that were drawn for the measure.",
+            ),
+            Total(
+                "n_written",
+                "n_written",
+                label="tokens written",
+                meaning="Tokens that the model wrote for the measure.",
             ),
         ),
         OF_STEPS,

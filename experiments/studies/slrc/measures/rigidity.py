@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import aggregates, item_view
-from faithscope.experiments.analysis.aggregates import Number, Share
+from faithscope.experiments.analysis import item_view
 from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
+from faithscope.experiments.analysis.cells import (
+    INCLUDED,
+    Boot,
+    Count,
+    Kept,
+    Share,
+    Values,
+    boot_medians,
+    boots,
+    rows_known,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tidy import columns, where
-from faithscope.experiments.analysis.wording import pairs_of
-from faithscope.experiments.studies.slrc.measure_helpers import (
-    LAYERS,
-    of_pairs,
-    over_depth,
-    picture,
+from faithscope.experiments.analysis.record_frames import (
+    COUNTED,
+    LAYER_AND_DEPTH,
+    N_LAYERS,
+    per_layer,
 )
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import where
+from faithscope.experiments.analysis.wording import pairs_of
+from faithscope.experiments.studies.slrc.figures.per_pair import of_pairs, over_depth, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
+from faithscope.experiments.studies.slrc.measures.flow import LAYERS
 
 BY_DEPTH = (25, 50, 75)
 """Percentages of depth by which items are counted as stable."""
@@ -44,40 +55,31 @@ STABLE_DEPTH = Column(
 MEDIAN_DEPTH = Column(
     "median_depth", meaning="Median over items of the stable layer over the number of layers."
 )
-LENSES = aggregates.grouped(
-    "rigidity", {LENS: "lens"}, rank=lambda r: r["lens"], alike=("n_layers",)
-)
-
-
-def _stable(name: str, same: Sequence[Record]) -> list[Any]:
-    """Values of a field such as the stable layer, without items where it could not be read."""
-    return [r[name] for r in same if r[name] is not None]
-
-
-N_OPTIONS = Number(
+N_OPTIONS = Count(
     "n_options",
-    lambda same: len(_stable("option_stable_layer", same)),
+    rows_known("option_stable_layer"),
     "items (answers)",
     "Items whose answers begin with different tokens.",
 )
 
 
-def _stable_by(percent: int, same: Sequence[Record]) -> list[bool]:
-    layers = _stable("stable_layer", same)
-    return [100 * layer <= percent * same[0]["n_layers"] for layer in layers]
+def _stable_by(percent: int) -> Values:
+    return lambda rows: 100 * rows["stable_layer"] <= percent * rows["n_layers"]
 
 
-def _settled(column: Column, field: str) -> aggregates.Curve:
-    """Curve of the share of items that are stable by each layer."""
+def _settled(column: Column, field: str) -> Share:
+    """Share of the items that are stable by the layer of the row, of those that can be read."""
+    return Share(
+        column.name,
+        lambda rows: rows[field] <= rows["layer"],
+        rows_known(field),
+        column.label,
+        column.meaning,
+    )
 
-    def of(same: Sequence[Record], how: aggregates.Analysis) -> list[dict[str, float]]:
-        layers, depth = _stable(field, same), same[0]["n_layers"]
-        return [
-            columns(column.name, stats.share([x <= at for x in layers]))
-            for at in range(1, depth + 1)
-        ]
 
-    return aggregates.Curve(aggregates.with_intervals(column), of)
+def _by_lens(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.sort_values(["model", "task", "lens"], kind="stable")
 
 
 def newly_stable(by_layer: pd.DataFrame) -> pd.DataFrame:
@@ -135,78 +137,89 @@ REPORT = MeasureReport(
     "rigidity",
     LAYERS,
     (
-        aggregates.item_table(
+        Table(
             "rigidity",
-            LENSES,
-            aggregates.COUNTED,
-            aggregates.first(aggregates.N_LAYERS),
-            aggregates.means({STABLE_LAYER: "stable_layer"}),
-            aggregates.means({MEDIAN_LAYER: "stable_layer"}, median=True),
-            aggregates.means({STABLE_DEPTH: "depth"}),
-            aggregates.means({MEDIAN_DEPTH: "depth"}, median=True),
-            *(
+            "rigidity",
+            ("model", "task", LENS),
+            (
+                COUNTED,
+                Kept((N_LAYERS,)),
+                *boots({STABLE_LAYER: "stable_layer"}),
+                *boot_medians({MEDIAN_LAYER: "stable_layer"}),
+                *boots({STABLE_DEPTH: "depth"}),
+                *boot_medians({MEDIAN_DEPTH: "depth"}),
+                *(
+                    Share(
+                        f"stable_by_{percent}",
+                        _stable_by(percent),
+                        rows_known("stable_layer"),
+                        f"stable by {percent} %",
+                        f"Items stable by {percent} % of the layers.",
+                    )
+                    for percent in BY_DEPTH
+                ),
                 Share(
-                    f"stable_by_{percent}",
-                    partial(_stable_by, percent),
-                    label=f"stable by {percent} %",
-                    meaning=f"Items stable by {percent} % of the layers.",
-                )
-                for percent in BY_DEPTH
+                    "top_is_option",
+                    "top_is_option",
+                    rows_known("top_is_option"),
+                    "first token is an answer's",
+                    "Items whose final token begins an answer; else it may follow any reasoning.",
+                ),
+                N_OPTIONS,
+                *boots(
+                    {
+                        Column(
+                            "option_layer",
+                            "stable layer among answers",
+                            "The stable layer among the answers' tokens alone.",
+                        ): "option_stable_layer",
+                        Column(
+                            "option_depth",
+                            "depth among answers",
+                            "The stable layer among the answers' tokens over the number of layers, "
+                            "mean over items.",
+                        ): "option_depth",
+                    }
+                ),
             ),
-            Share(
-                "top_is_option",
-                partial(_stable, "top_is_option"),
-                label="first token is an answer's",
-                meaning="Items whose final token begins an answer; else it may follow any "
-                "reasoning.",
-            ),
-            N_OPTIONS,
-            aggregates.means(
-                {
-                    Column(
-                        "option_layer",
-                        "stable layer among answers",
-                        "The stable layer among the answers' tokens alone.",
-                    ): "option_stable_layer",
-                    Column(
-                        "option_depth",
-                        "depth among answers",
-                        "The stable layer among the answers' tokens over the number of layers, "
-                        "mean over items.",
-                    ): "option_depth",
-                }
-            ),
+            prepare=_by_lens,
+            among=INCLUDED,
+            alike=("n_layers",),
             caption="The layer from which the lens gives the model's own token",
         ),
-        aggregates.curve_table(
+        Table(
             "rigidity_by_layer",
-            LENSES,
-            *aggregates.LAYERS_OF_ALL,
-            aggregates.COUNTED,
-            _settled(
-                Column("stable", meaning="Share of items that are stable from this layer on."),
-                "stable_layer",
-            ),
-            *aggregates.mean_curves(
-                {
-                    Column(
-                        "log_prob",
-                        "log-prob of the final token",
-                        "By the lens at this layer.",
-                        "nats",
-                    ): "log_prob"
-                }
-            ),
-            N_OPTIONS,
-            _settled(
-                Column(
-                    "option_stable",
-                    "stable among answers",
-                    "Share of the items (answers) whose likeliest answer is the final one "
-                    "from this layer on.",
+            "rigidity",
+            ("model", "task", LENS),
+            (
+                COUNTED,
+                _settled(
+                    Column("stable", meaning="Share of items that are stable from this layer on."),
+                    "stable_layer",
                 ),
-                "option_stable_layer",
+                Boot(
+                    "log_prob",
+                    "log_prob",
+                    label="log-prob of the final token",
+                    meaning="By the lens at this layer.",
+                    unit="nats",
+                ),
+                N_OPTIONS,
+                _settled(
+                    Column(
+                        "option_stable",
+                        "stable among answers",
+                        "Share of the items (answers) whose likeliest answer is the final one "
+                        "from this layer on.",
+                    ),
+                    "option_stable_layer",
+                ),
             ),
+            along=LAYER_AND_DEPTH,
+            alike=("n_layers",),
+            prepare=lambda frame: per_layer(
+                ("lens", "stable_layer", "option_stable_layer"), log_prob="log_prob"
+            )(_by_lens(frame)),
             caption="Items settled from each layer on",
             folded="Rigidity, layer by layer",
             draw=lambda by_layer: rigidity_picture(newly_stable(by_layer)),

@@ -7,20 +7,19 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from faithscope.experiments.analysis.aggregates import Share, values_of
 from faithscope.experiments.analysis.measure import (
     Family,
     Measure,
     OfItem,
     OfSteps,
     calls,
+    inclusion_of,
     listed,
     mean_of,
 )
-from faithscope.experiments.analysis.records import Record
-from faithscope.experiments.analysis.tidy import mean_present, mean_weighted
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
-from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, SUFFICIENCY
 from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
     NOT_OF_STEPS,
@@ -30,8 +29,8 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     graded,
     slrc_of,
 )
-from faithscope.experiments.studies.slrc.tables.slrc import ORDER_SENSITIVITY
 from faithscope.probes.framing import FRAMINGS, READINGS
+from faithscope.probes.record import mean_of_steps
 from faithscope.probes.slrc_edits import BY_NAME
 
 _ITEM = ("gold", "original", "baseline", "correct", "unit", "n_steps", "n_unparsed", "label_mass")
@@ -39,8 +38,8 @@ _ITEM += ("excluded",)
 _OF_STEPS = [edit for edit in BY_NAME.values() if edit.of_steps]
 _STEP = (*(edit.flips for edit in _OF_STEPS), *(edit.answers for edit in _OF_STEPS))
 _STEP += ("corruptible", "corrupted_text")
-SHARES = (NECESSITY, SUFFICIENCY, ORDER_SENSITIVITY)
-"""Table cells computed for each single record as columns of the frame `items`."""
+SHARES = ("necessity", "sufficiency", "order_sensitivity")
+"""Shares of each single record in the frame `items`."""
 _GRADED = ("total_variation", "log_odds_drop")
 
 
@@ -104,13 +103,10 @@ OF_SLRC = tuple(m for f in FRAMINGS for r in READINGS for m in _of_slrc(f, r))
 
 
 def _item(record: Record) -> list[dict[str, Any]]:
-    means = {cell.name: _share(cell, record) for cell in SHARES}
-    return [{k: record.get(k) for k in _ITEM} | means]
-
-
-def _share(cell: Share, record: Record) -> float | None:
-    weights = cell.weights([record]) if cell.weights else None
-    return mean_weighted(values_of([record], cell.values), weights)
+    drawn, reordered = inclusion_of(record), flips(record, "shuffle")
+    of_steps = (mean_of_steps(flips(record, "remove"), drawn), mean_of_steps(alone(record), drawn))
+    shares = (*of_steps, mean_present(reordered))
+    return [{k: record.get(k) for k in _ITEM} | dict(zip(SHARES, shares, strict=True))]
 
 
 def _steps(record: Record) -> list[dict[str, Any]]:
@@ -155,7 +151,7 @@ REPORT = MeasureReport(
         Frame(
             "items",
             "A row per item, framing and reading: baseline answer, and shares of its steps.",
-            (*_READ, *_ITEM, *(cell.name for cell in SHARES)),
+            (*_READ, *_ITEM, *SHARES),
             _item,
         ),
         Frame(

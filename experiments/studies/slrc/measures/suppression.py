@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,27 +10,31 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis import aggregates
+from faithscope.experiments.analysis.cells import INCLUDED, Boot, Kept, boots
 from faithscope.experiments.analysis.charts import field
-from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record, place_of
-from faithscope.experiments.analysis.tables import Group, Groups, computed_table
-from faithscope.experiments.studies.slrc.measure_helpers import (
-    mean_steps,
-    pair_panels,
-    per_step,
-    picture,
-    step_measures,
+from faithscope.experiments.analysis.record_frames import (
+    COUNTED,
+    ITEMS_AND_STEPS,
+    N_LAYERS,
+    PARTS,
+    POSITION,
+    over_lists,
+    part_of,
 )
-from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.tables import Table, computed_table
+from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, SlrcAnalysis
+from faithscope.experiments.studies.slrc.step_reports import per_step, step_means, step_measures
 
-ITEMS = aggregates.grouped("suppression", alike=("n_layers",))
 ANSWER = "answer"
-KL = aggregates.means(
-    [Column("kl", "KL", "What a later step loses by a step being cut off.", "nats")]
+KL = Boot(
+    "kl", "kl", label="KL", meaning="What a later step loses by a step being cut off.", unit="nats"
 )
 EFFECTS = (
     Column(
@@ -50,46 +54,53 @@ _FARTHEST = 20
 """Largest distance between steps that has a row in the table."""
 
 
-def _by_distance(records: Sequence[Record]) -> Iterator[Group]:
-    for key, same in ITEMS.of(records):
-        for d in range(1, _FARTHEST + 1):
-            of: list[Record] = [
-                {"kl": r["by_distance"][d - 1]} for r in same if len(r["by_distance"]) >= d
-            ]
-            if of:
-                yield key | {"distance": d}, of
+def _distances(frame: pd.DataFrame) -> list[list[tuple[int]]]:
+    return [[(d,) for d in range(1, len(of) + 1)] for of in frame["by_distance"]]
 
 
-def _by_places(
-    records: Sequence[Record], analysis: aggregates.Analysis
-) -> Iterator[dict[str, Any]]:
+def _pairs(matrix: np.ndarray) -> Iterator[tuple[float, str, float]]:
+    """Yields the place of the step cut off, the place of the later step or `ANSWER`, and the mean
+    KL over the pairs there."""
+    n = len(matrix)
+    part = part_of(np.arange(n), n)
+    for cut in range(PARTS):
+        for later in (*range(cut, PARTS), ANSWER):
+            to = np.array([n]) if later == ANSWER else np.flatnonzero(part == later)
+            pairs = matrix[np.ix_(np.flatnonzero(part == cut), to)]
+            if (known := pairs[~np.isnan(pairs)]).size:
+                place = ANSWER if later == ANSWER else f"{(int(later) + 0.5) / PARTS:.1f}"
+                yield (cut + 0.5) / PARTS, place, float(known.mean())
+
+
+MAP = Table(
+    "suppression_map",
+    "",
+    ("model", "task"),
+    (COUNTED, KL),
+    along=(
+        POSITION,
+        Column(
+            "to_position", "to", "Middle of the fifth that the later step is of, or the answer."
+        ),
+    ),
+)
+
+
+def _by_places(frame: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     """Rows of mean KL over items by place of both steps, each item's pairs averaged first.
 
     Raises:
         ValueError: a record has no arrays.
     """
-    matrices = {place: arrays["matrix"] for place, arrays in analysis.arrays("suppression")}
-    for key, same in ITEMS.of(records):
-        if lost := [r["item"] for r in same if place_of(r) not in matrices]:
-            raise ValueError(f"suppression of {key['model']}: no arrays of {lost[0]!r}")
-        for part in range(aggregates.PLACES):
-            for later in (*range(part, aggregates.PLACES), ANSWER):
-                pairs = [_pairs(matrices[place_of(r)], part, later) for r in same]
-                items: list[Record] = [{"kl": np.mean(c)} for c in pairs if len(c)]
-                to_position = (
-                    later if later == ANSWER else f"{(later + 0.5) / aggregates.PLACES:.1f}"
-                )
-                at = {"position": (part + 0.5) / aggregates.PLACES, "to_position": to_position}
-                if items:
-                    numbers = (cell.of(items, analysis) for cell in (aggregates.COUNTED, KL))
-                    yield key | at | {n: x for of_cell in numbers for n, x in of_cell.items()}
-
-
-def _pairs(matrix: np.ndarray, part: int, later: int | str) -> np.ndarray:
-    n = len(matrix)
-    to = [n] if isinstance(later, str) else aggregates.steps_in(n, later)
-    pairs = matrix[np.ix_(aggregates.steps_in(n, part), to)].ravel()
-    return pairs[~np.isnan(pairs)]
+    of_items = []
+    stored = {place: arrays["matrix"] for place, arrays in analysis.arrays("suppression")}
+    for model, task, item in frame[["model", "task", "item"]].itertuples(index=False):
+        if (model, task, str(item)) not in stored:
+            raise ValueError(f"suppression of {model}: no arrays of {item!r}")
+        for position, later, kl in _pairs(stored[model, task, str(item)]):
+            keys = {"model": model, "task": task, "position": position, "to_position": later}
+            of_items.append(keys | {"kl": kl})
+    yield from rows(MAP.make(pd.DataFrame(of_items, columns=[*MAP.keys, "kl"]), how=analysis))
 
 
 def _drawn(table: pd.DataFrame) -> Figure | None:
@@ -145,47 +156,38 @@ REPORT = MeasureReport(
         "elsewhere: the answer's column tells, the others do not.",
     ),
     (
-        aggregates.item_table(
+        Table(
             "suppression",
-            ITEMS,
-            *aggregates.ITEMS_AND_STEPS,
-            aggregates.means(mean_steps(EFFECTS)),
-            aggregates.first(aggregates.N_LAYERS),
+            "suppression",
+            ("model", "task"),
+            (*ITEMS_AND_STEPS, *boots(step_means(EFFECTS)), Kept((N_LAYERS,))),
+            among=INCLUDED,
+            alike=("n_layers",),
             caption="Steps that no later token can look at",
         ),
-        aggregates.item_table(
+        Table(
             "suppression_by_distance",
-            Groups(
-                (
-                    *ITEMS.by,
-                    Column(
-                        "distance",
-                        meaning="By how many steps the later step is behind the one cut off.",
-                    ),
+            "suppression",
+            ("model", "task"),
+            (COUNTED, KL),
+            along=(
+                Column(
+                    "distance",
+                    meaning="By how many steps the later step is behind the one cut off.",
                 ),
-                _by_distance,
             ),
-            aggregates.COUNTED,
-            KL,
+            prepare=over_lists(("distance",), _distances, ("n_layers",), kl="by_distance"),
+            among=lambda pairs: pairs["distance"] <= _FARTHEST,
+            alike=("n_layers",),
             caption="Effect of a step on a later one by how many steps they are apart",
             folded="By distance",
         ),
         computed_table(
             "suppression_map",
-            (
-                SHARED["model"],
-                SHARED["task"],
-                aggregates.POSITION,
-                Column(
-                    "to_position",
-                    "to",
-                    "Middle of the fifth that the later step is of, or the answer.",
-                ),
-                *aggregates.COUNTED.columns,
-                *KL.columns,
-            ),
-            aggregates.RECORDS,
+            MAP.columns,
+            "suppression",
             _by_places,
+            among=INCLUDED,
             caption="Effect of a step on later ones and on the answer by relative place",
             folded="By place of both steps",
             draw=suppression_picture,

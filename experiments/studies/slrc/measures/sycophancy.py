@@ -6,64 +6,71 @@ yes or no; `n_unparsed` counts the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import numpy as np
+import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number, Numbers, Share
-from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.cells import (
+    INCLUDED,
+    Among,
+    Count,
+    Mask,
+    Number,
+    Numbers,
+    Share,
+    all_of,
+    every_row,
+    rows_with,
+    selected,
+)
+from faithscope.experiments.analysis.columns import Column, with_intervals
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Groups
-from faithscope.experiments.analysis.tidy import columns, mean
+from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import columns, in_order, mean, numbers, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
-from faithscope.experiments.studies.slrc.tables.outcomes import within_floor
 from faithscope.probes.framing import READINGS
 
 UNPARSED = "reply_unparsed"
 
 
-def asked(probe: str) -> Groups:
-    """Groups of a probe's records by model, task and reading, replies that are neither yes nor no
+def ASKED(frame: pd.DataFrame) -> np.ndarray:
+    """Mask of the items that were asked about, those with replies that are neither yes nor no
     included."""
-    return aggregates.grouped(
-        probe,
-        {"reading": "reading"},
-        rank=lambda r: READINGS.index(r["reading"]),
-        counts=lambda r: r.get("excluded") in (None, UNPARSED),
-    )
+    return INCLUDED(frame) | rows_with(excluded=UNPARSED)(frame)
 
 
-def parsed(same: Sequence[Record]) -> list[Record]:
-    return [r for r in same if not r.get("excluded")]
-
-
-def outcomes_of(field: str) -> Callable[[Sequence[Record]], list[bool]]:
-    return lambda same: [bool(r[field]) for r in same]
+def by_reading(frame: pd.DataFrame) -> pd.DataFrame:
+    return in_order(frame, reading=READINGS)
 
 
 def difference(of: Column, one: str, other: str) -> Numbers:
     """Difference of two shares over the same items, with Newcombe's paired interval."""
     return Numbers(
-        aggregates.with_intervals(of),
-        lambda same, how: columns(
-            of.name, stats.paired_difference(outcomes_of(one)(same), outcomes_of(other)(same))
+        with_intervals(of),
+        lambda rows, how: columns(
+            of.name, stats.paired_difference((rows[one] == 1).tolist(), (rows[other] == 1).tolist())
         ),
     )
 
 
-def unclear_replies(*messages: str) -> tuple[Number, Number]:
+def unclear_replies(*messages: str, among: Mask = every_row) -> tuple[Count, Number]:
     """Number of replies that are neither yes nor no, and share of verdicts within their item's
     noise floor."""
 
-    def within(same: Sequence[Record]) -> float:
-        margins = [(r, r.get(f"margin_{m}")) for r in parsed(same) for m in messages]
-        return mean([x for r, margin in margins for x in within_floor(r, [True], [margin])])
+    def within(rows: pd.DataFrame) -> float:
+        said = with_columns(
+            selected(all_of(INCLUDED, among), rows),
+            *("noise_floor", *(f"margin_{m}" for m in messages)),
+        )
+        floors = numbers(said["noise_floor"])
+        margins = np.stack([numbers(said[f"margin_{m}"]) for m in messages])
+        return mean((margins <= floors)[~np.isnan(margins + floors)].tolist())
 
     return (
-        Number(
+        Count(
             "n_unparsed",
-            lambda same: len(same) - len(parsed(same)),
+            all_of(rows_with(excluded=UNPARSED), among),
             "unparsed",
             "Items with a reply that says neither yes nor no.",
         ),
@@ -76,31 +83,38 @@ def unclear_replies(*messages: str) -> tuple[Number, Number]:
     )
 
 
-SYCOPHANCY = aggregates.item_table(
+SYCOPHANCY = Table(
     "sycophancy",
-    asked("sycophancy"),
-    aggregates.among(
-        parsed,
-        aggregates.COUNTED,
-        Share(
-            "sycophancy",
-            "agrees_wrong",
-            label="agrees with a wrong one",
-            meaning="Said yes to its chain, a wrong answer put in.",
+    "sycophancy",
+    ("model", "task", "reading"),
+    (
+        Among(
+            INCLUDED,
+            (
+                COUNTED,
+                Share(
+                    "sycophancy",
+                    "agrees_wrong",
+                    label="agrees with a wrong one",
+                    meaning="Said yes to its chain, a wrong answer put in.",
+                ),
+                Share(
+                    "own_agreement",
+                    "agrees_own",
+                    label="agrees with its own",
+                    meaning="Said yes to its chain with its own answer: the control.",
+                ),
+                difference(
+                    Column("difference", meaning="Agreement with its own minus with a wrong one."),
+                    "agrees_own",
+                    "agrees_wrong",
+                ),
+            ),
         ),
-        Share(
-            "own_agreement",
-            "agrees_own",
-            label="agrees with its own",
-            meaning="Said yes to its chain with its own answer: the control.",
-        ),
-        difference(
-            Column("difference", meaning="Agreement with its own minus with a wrong one."),
-            "agrees_own",
-            "agrees_wrong",
-        ),
+        *unclear_replies("wrong", "own"),
     ),
-    *unclear_replies("wrong", "own"),
+    prepare=by_reading,
+    among=ASKED,
     caption="Agreement with a wrong answer, and with its own",
     folded="Sycophancy",
 )

@@ -7,31 +7,29 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number, Share
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
+from faithscope.experiments.analysis.cells import INCLUDED, Boot, Count, Share, boots, rows_with
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.item_view import Curve
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS, over_lists
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import mean
-from faithscope.experiments.studies.slrc.measure_helpers import (
-    forced_averages,
-    of_forced_choice,
-    per_pair,
-    per_step,
-    picture,
-)
+from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
+from faithscope.experiments.studies.slrc.step_reports import (
+    forced_means,
+    of_forced_choice,
+    per_step,
+)
 from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS, LABEL_MASS
 from faithscope.probes.tracing import NEVER_SETTLED, NEVER_STATED, NO_ANSWER, POSITIONS
 
 _LINES = 5
 """Maximum number of answers drawn for one trace: its own, then those of the highest probability."""
-
-ITEMS = aggregates.grouped("tracing")
 
 
 def _finish(ax: Axes) -> None:
@@ -172,59 +170,62 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        aggregates.item_table(
+        Table(
             "tracing",
-            ITEMS,
-            aggregates.COUNTED,
-            aggregates.means(MEANS),
-            Share(
-                "settled_before",
-                lambda same: [r["early"] == 0 for r in same],
-                label="settled before reasoning",
-                meaning="Items whose answer needs no reasoning.",
+            "tracing",
+            ("model", "task"),
+            (
+                COUNTED,
+                *boots(MEANS),
+                Share(
+                    "settled_before",
+                    lambda rows: rows["early"] == 0,
+                    label="settled before reasoning",
+                    meaning="Items whose answer needs no reasoning.",
+                ),
+                Share(
+                    "no_horizon",
+                    lambda rows: rows["horizon"] == 0,
+                    label="no step has an effect",
+                    meaning="Items of which no step moves p.",
+                ),
+                *boots(GAP),
+                Count(
+                    "n_settled_first",
+                    rows_with(committed=0),
+                    "settled before the first token",
+                    "Items whose gap is a lower bound.",
+                ),
+                *(
+                    Count(f"n_{reason}", rows_with(gap_reason=reason), *words)
+                    for reason, words in NO_GAP.items()
+                ),
+                N_STEPS,
+                *forced_means([of_forced_choice(column) for column in MEANS]),
+                *FORCED_DIFFERS,
+                *LABEL_MASS,
             ),
-            Share(
-                "no_horizon",
-                lambda same: [r["horizon"] == 0 for r in same],
-                label="no step has an effect",
-                meaning="Items of which no step moves p.",
-            ),
-            # Records of earlier versions lack these fields.
-            aggregates.means({column: lambda r, name=column.name: r.get(name) for column in GAP}),
-            Number(
-                "n_settled_first",
-                lambda same: sum(r.get("committed") == 0 for r in same),
-                "settled before the first token",
-                "Items whose gap is a lower bound.",
-            ),
-            *(
-                Number(
-                    f"n_{reason}",
-                    lambda same, reason=reason: sum(r.get("gap_reason") == reason for r in same),
-                    *words,
-                )
-                for reason, words in NO_GAP.items()
-            ),
-            aggregates.N_STEPS,
-            forced_averages({c: c.name for c in map(of_forced_choice, MEANS)}),
-            *FORCED_DIFFERS,
-            LABEL_MASS,
+            among=INCLUDED,
             caption="Answer tracing",
         ),
-        aggregates.curve_table(
+        Table(
             "tracing_by_position",
-            ITEMS,
-            (Column("position", meaning="Share of the reasoning that is given, 0 to 1."),),
-            lambda r: [(i / (POSITIONS - 1),) for i in range(POSITIONS)],
-            aggregates.COUNTED,
-            *aggregates.mean_curves(
-                {
-                    Column(
-                        "p",
-                        "p(answer)",
-                        "Probability of the chain's answer among the task's answers.",
-                    ): "curve"
-                }
+            "tracing",
+            ("model", "task"),
+            (
+                COUNTED,
+                Boot(
+                    "p",
+                    "p",
+                    label="p(answer)",
+                    meaning="Probability of the chain's answer among the task's answers.",
+                ),
+            ),
+            along=(Column("position", meaning="Share of the reasoning that is given, 0 to 1."),),
+            prepare=over_lists(
+                ("position",),
+                lambda rows: [[(i / (POSITIONS - 1),) for i in range(POSITIONS)]] * len(rows),
+                p="curve",
             ),
             caption="Probability of the chain's answer by place",
             folded="By place in the reasoning",

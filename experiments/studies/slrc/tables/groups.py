@@ -6,46 +6,43 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.analysis.tidy import columns, groups, keep
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import (
+from faithscope.experiments.studies.slrc.tables.branch_frame import (
     CAPACITY,
     NECESSITY,
     SUFFICIENCY,
     step_counts,
 )
-from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, WAYS, is_variant
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant
 
 OF_GROUPS = (NECESSITY, SUFFICIENCY, CAPACITY)
 
 
-def _of_groups(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    ways: dict[tuple[str, ...], dict[str, Sequence[Record]]] = {}
-    for way, same in WAYS.of(records):
-        if not is_variant(way["task"]):
-            key = (way["task"], way["framing"], way["reading"])
-            ways.setdefault(key, {})[way["model"]] = same
+def _of_groups(branches: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    own = keep(branches, [not is_variant(task) for task in branches["task"]])
+    own = own.sort_values(["task", "framing", "reading"], kind="stable")
     for name, models in how.groups.items():
-        for (task, framing, reading), of_models in sorted(ways.items()):
+        for key, of_way in groups(own, ("task", "framing", "reading")):
+            of_models = {way["model"]: of for way, of in groups(of_way, ("model",))}
             members = [of_models[m] for m in models if m in of_models]
             if members:
-                key = {"group": name, "task": task, "framing": framing, "reading": reading}
-                yield key | {"n_models": len(members)} | _means(members, how)
+                yield {"group": name, **key, "n_models": len(members)} | _means(members, how)
 
 
-def _means(members: Sequence[Sequence[Record]], how: SlrcAnalysis) -> dict[str, Any]:
-    counts = [step_counts(same) for same in members]
+def _means(members: Sequence[pd.DataFrame], how: SlrcAnalysis) -> dict[str, Any]:
+    counts = [step_counts(of_model).to_numpy() for of_model in members]
     rng = np.random.default_rng(how.seed)
     values = _scores([c.sum(axis=0, keepdims=True) for c in counts])
     draws = _scores([stats.resampled_totals(c, rng, how.resamples) for c in counts])
-    row: dict[str, Any] = {"n": sum(map(len, members))}
+    row: dict[str, Any] = {"n": sum(map(len, counts))}
     for cell, (value,), of_draws in zip(OF_GROUPS, values, draws, strict=True):
         estimate = Estimate(float(value), *stats.percentiles(of_draws), row["n"])
         row |= columns(cell.columns[0].name, estimate)
@@ -66,10 +63,10 @@ MODEL_GROUPS = computed_table(
         Column("group", meaning="Name of the group in report.groups."),
         *(SHARED["task"], FRAMING, SHARED["reading"]),
         Column("n_models", "models", "Models of the group that were measured on the task."),
-        *aggregates.COUNTED.columns,
+        *COUNTED.columns,
         *(c for cell in OF_GROUPS for c in cell.columns),
     ),
-    aggregates.RECORDS,
+    "branches",
     _of_groups,
     caption="Groups of models, each model counting once",
 )

@@ -14,21 +14,23 @@ The comparison of SLRC with graded necessity, NLDD and TTS is named as future wo
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.columns import SHARED, Column
+from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
 from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.measure import Measure
-from faithscope.experiments.analysis.records import Record, place_of
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import ranks, stats
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import over
+from faithscope.experiments.analysis.stored_records import Record, place_of
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, distinct, mean, present, rows, where
+from faithscope.experiments.analysis.tidy import columns, distinct, keep, mean, present, rows, where
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING
@@ -39,13 +41,12 @@ LEAST_ITEMS = 5
 """Minimum number of items for a correlation."""
 
 
-def _means_of_measures(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    scores = all_scores(records, how.failed)
+def _means_of_measures(scores: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     for pair in sorted(distinct(scores, "model", "task"), key=lambda p: (p["model"], p["task"])):
         of_pair = where(scores, **pair)
         wide = _by_item(of_pair)
         values = wide.to_numpy(dtype=float)
-        drawn = how.estimates(values, _means)
+        drawn = stats.bootstrapped(values, _means, seed=how.seed, resamples=how.resamples)
         there = (~np.isnan(values)).sum(axis=0).tolist()
         for name, n, estimate in zip(map(str, wide.columns), there, drawn, strict=True):
             row: dict[str, Any] = pair | {"measure": name}
@@ -63,7 +64,7 @@ MEANS_OF_MEASURES = computed_table(
     "measures",
     (
         *(SHARED[name] for name in ("model", "task", "measure", "family")),
-        *aggregates.COUNTED.columns,
+        *COUNTED.columns,
         Column(
             "score",
             meaning="Mean score over items as measured, whatever its direction.",
@@ -72,7 +73,7 @@ MEANS_OF_MEASURES = computed_table(
         HIGHER_IS_FAITHFUL,
         FORWARDS,
     ),
-    aggregates.RECORDS,
+    "scores",
     _means_of_measures,
     caption="Mean score of every measure",
     folded="Mean of every measure",
@@ -81,8 +82,7 @@ MEANS_OF_MEASURES = computed_table(
 bootstrap intervals over items."""
 
 
-def _correlations(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    scores = all_scores(records, how.failed)
+def _correlations(scores: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     for model in sorted(set(scores["model"])):
         wide = _by_item(where(scores, model=model))
         rho = wide.corr(method="spearman", min_periods=LEAST_ITEMS).to_numpy()
@@ -99,10 +99,10 @@ MEASURE_CORRELATIONS = computed_table(
     "measure_correlations",
     (
         *(SHARED[name] for name in ("model", "measure", "other")),
-        *aggregates.COUNTED.columns,
+        *COUNTED.columns,
         SPEARMAN,
     ),
-    aggregates.RECORDS,
+    "scores",
     _correlations,
 )
 """Spearman's rank correlation over items, one row per model and pair of measures.
@@ -232,9 +232,13 @@ Scores = dict[str, Score]
 """Item -> its score by one measure."""
 
 
-def _head_to_head(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[dict[str, Any]]:
-    scores = _scores([r for r in records if r["probe"] in _READ])
-    for (model, task), by_measure in scores.items():
+def with_steps(scores: pd.DataFrame, step_scores: pd.DataFrame) -> pd.DataFrame:
+    """The scores of items with, below them, the credits of their steps (`step` is then known)."""
+    return pd.concat([scores.assign(step=math.nan), step_scores], ignore_index=True)
+
+
+def _head_to_head(scores: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    for (model, task), by_measure in _scores(scores).items():
         for framing in FRAMINGS:
             named = {
                 f"{name}_{reading}": by_measure.get(f"{name}_{framing}_{reading}", {})
@@ -251,8 +255,8 @@ HEAD_TO_HEAD = computed_table(
     "head_to_head",
     (
         *(SHARED["model"], SHARED["task"], FRAMING, SHARED["measure"], SHARED["other"]),
-        *aggregates.COUNTED.columns,
-        *aggregates.with_intervals(
+        *COUNTED.columns,
+        *with_intervals(
             SPEARMAN,
             Column("kendall", meaning="Tau-b over the items; scores that agree to 3 decimals tie."),
         ),
@@ -276,8 +280,9 @@ HEAD_TO_HEAD = computed_table(
             interval=True,
         ),
     ),
-    aggregates.RECORDS,
+    ("scores", "step_scores"),
     _head_to_head,
+    prepare=with_steps,
     caption="Measures head to head",
     folded="Every two measures, with intervals",
 )
@@ -288,7 +293,7 @@ them are compared in its rows alone.
 """
 
 
-def _compared(one: Scores, other: Scores, analysis: aggregates.Analysis) -> dict[str, Any]:
+def _compared(one: Scores, other: Scores, analysis: Bootstrap) -> dict[str, Any]:
     items = sorted(one.keys() & other.keys())
     x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
     within = [r for i in items if (r := _within(one[i], other[i])) is not None]
@@ -323,15 +328,24 @@ def _best(score: Score, other: Score) -> tuple[int] | None:
     return (highest[0],) if len(highest) == 1 < len(values) else None
 
 
-def _scores(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, Scores]]:
-    """(model, task) -> measure -> scores of its items."""
+def items_and_steps(whole: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The two frames that `with_steps` was made of."""
+    of_steps = whole["step"].notna()
+    steps = keep(whole, of_steps)
+    return keep(whole, ~of_steps), steps.assign(step=steps["step"].astype(int))
+
+
+def _scores(scores: pd.DataFrame) -> dict[tuple[str, str], dict[str, Scores]]:
+    """(model, task) -> measure -> scores of its items, of the measures of `_READ`."""
     steps: dict[tuple[str, ...], dict[int, float]] = {}
-    for row in rows(all_step_scores(records)):
+    of_measures: dict[tuple[str, str], dict[str, Scores]] = {}
+    compared = [MEASURES[name].probe in _READ for name in scores["measure"]]
+    of_items, of_steps = items_and_steps(keep(scores, compared))
+    for row in rows(of_steps):
         place = (row["model"], row["task"], row["item"], row["measure"])
         steps.setdefault(place, {})[row["step"]] = row["score"]
-    scores: dict[tuple[str, str], dict[str, Scores]] = {}
-    for row in rows(all_scores(records)):
+    for row in rows(of_items):
         place = (row["model"], row["task"], row["item"], row["measure"])
-        of_measure = scores.setdefault(place[:2], {}).setdefault(row["measure"], {})
+        of_measure = of_measures.setdefault(place[:2], {}).setdefault(row["measure"], {})
         of_measure[row["item"]] = Score(row["score"], steps.get(place, {}))
-    return scores
+    return of_measures

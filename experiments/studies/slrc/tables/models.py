@@ -17,20 +17,27 @@ import numpy as np
 import pandas as pd
 from scipy import stats as scipy_stats
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.cells import INCLUDED
+from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, distinct, where
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    count,
+    distinct,
+    groups,
+    keep,
+    where,
+    with_columns,
+)
 from faithscope.experiments.config.api import API
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import CAPACITY, step_counts
-from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant, measured, ris
+from faithscope.experiments.studies.slrc.tables.branch_frame import CAPACITY, UNEDITED, known_of
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant, ris
 from faithscope.experiments.studies.slrc.tables.slrc import ACCURACY
-from faithscope.probes.framing import FRAMINGS, READINGS
 
 N_DIRECT_UNPARSED = Column(
     "n_direct_unparsed",
@@ -78,24 +85,56 @@ _OF_TASKS = {
 }
 
 
-def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    records = [r for r in records if not is_variant(r["task"])]
-    slrc: dict[tuple[str, str, str], list[Record]] = {}
-    for r in measured(records):
-        slrc.setdefault((r["model"], r["framing"], r["reading"]), []).append(r)
-    asked: dict[tuple[str, str], list[Record]] = {}
-    for probe in ("sycophancy", "error_detection", "direct"):
-        for _, same in aggregates.grouped(probe).of(records):
-            for r in same:
-                if probe != "direct" or r["prompt"] == how.taxonomy.prompt:
-                    asked.setdefault((r["model"], r["reading"]), []).append(r)
-    for model, framing, reading in sorted(slrc, key=_rank):
-        size = how.sizes.get(model, {})
+_OUTCOMES = {
+    "agrees": ("sycophancy", "agrees_wrong"),
+    "detected": ("error_detection", "detected"),
+    "alarmed": ("error_detection", "false_alarm"),
+    "direct": ("direct", "correct"),
+    "unparsed": ("direct", "unparsed"),
+}
+"""Kind of outcome -> probe and field of its records."""
+_PROBES = ("sycophancy", "error_detection", "direct")
+_WAY = ["model", "framing", "reading"]
+_KEYS = [*_WAY, "prompt", "task", "item", "kind"]
+
+
+def _outcomes(branches: pd.DataFrame, *of_probes: pd.DataFrame) -> pd.DataFrame:
+    """Successes (`won`) and trials (`tried`) of every kind of outcome per item, without prompt
+    variants of tasks; replies to questions have no framing, and direct ones have a prompt."""
+    own = keep(branches, [not is_variant(task) for task in branches["task"]])
+    parts = {
+        "necessary": keep(own, known_of("remove")(own)).assign(value=lambda b: b["flip"]),
+        "sufficient": keep(own, known_of("keep_only")(own)).assign(value=lambda b: 1 - b["flip"]),
+        "right": keep(own, UNEDITED(own)).assign(value=lambda b: b["correct"]),
+    }
+    probes = dict[str, pd.DataFrame](zip(_PROBES, of_probes, strict=True))
+    for kind, (probe, field) in _OUTCOMES.items():
+        replies = with_columns(probes[probe], field, "reading", "prompt")
+        replies = keep(replies, INCLUDED(replies)).assign(weight=1.0)
+        replies = keep(replies, np.array([not is_variant(t) for t in replies["task"]], dtype=bool))
+        parts[kind] = replies.assign(value=replies[field])
+    names = [*_KEYS[:-1], "value", "weight"]
+    every = pd.concat(
+        [with_columns(of, *names)[names].assign(kind=kind) for kind, of in parts.items()]
+    ).astype({"model": str, "task": str, "item": str, "value": float})
+    won, tried = every["value"].fillna(0), every["value"].notna()
+    every = every.assign(won=won * every["weight"], tried=tried * every["weight"])
+    sums = every.groupby(_KEYS, dropna=False, sort=False, observed=True)[["won", "tried"]].sum()
+    return pd.DataFrame(sums).reset_index().sort_values(_WAY, kind="stable")
+
+
+def _of_models(outcomes: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    prompts = (how.taxonomy.prompt,)
+    known = outcomes["prompt"].isna() | outcomes["prompt"].isin(prompts)
+    of_replies = keep(outcomes, outcomes["framing"].isna() & known)
+    for way, slrc in groups(outcomes.dropna(subset=["framing"]), _WAY):
+        replies = where(of_replies, model=way["model"], reading=way["reading"])
+        size = how.sizes.get(way["model"], {})
         yield (
-            {"model": model, "framing": framing, "reading": reading}
-            | {"open": not model.startswith(API)}
+            way
+            | {"open": not way["model"].startswith(API)}
             | {x.name: size.get(x.name) for x in SIZES}
-            | _row(slrc[model, framing, reading], asked.get((model, reading), []), how)
+            | _row(slrc, replies, how)
         )
 
 
@@ -109,8 +148,8 @@ MODELS = computed_table(
             "Whether the weights are at hand; else it was asked over an API.",
         ),
         Column("n_tasks", "tasks", "Number of tasks that the means are over."),
-        *aggregates.COUNTED.columns,
-        *aggregates.with_intervals(*_SCORES),
+        *COUNTED.columns,
+        *with_intervals(*_SCORES),
         Column("tasks", meaning="Tasks with an SLRC."),
         N_DIRECT_UNPARSED,
         Column(
@@ -133,8 +172,9 @@ MODELS = computed_table(
         ),
         *SIZES,
     ),
-    aggregates.RECORDS,
+    ("branches", *_PROBES),
     _of_models,
+    prepare=_outcomes,
     dtypes={x.name: "Int64" for x in SIZES},
     caption="Scores of each model, means over its tasks",
 )
@@ -149,13 +189,8 @@ those of its reading. A direct answer that does not parse is not right (`n_direc
 """
 
 
-def _rank(way: tuple[str, str, str]) -> tuple[str, int, int]:
-    model, framing, reading = way
-    return model, FRAMINGS.index(framing), READINGS.index(reading)
-
-
-def _row(slrc: list[Record], asked: list[Record], how: aggregates.Analysis) -> dict[str, Any]:
-    counts = dict(sorted(_counts([*slrc, *asked]).items()))
+def _row(slrc: pd.DataFrame, replies: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
+    counts = _counts(slrc, replies)
     of_tasks = list(counts.values())
     measured_on = {
         kind: [task for task, c in counts.items() if c[:, 2 * i + 1].any()]
@@ -165,32 +200,25 @@ def _row(slrc: list[Record], asked: list[Record], how: aggregates.Analysis) -> d
     rng = np.random.default_rng(how.seed)
     values = _scores([c.sum(axis=0, keepdims=True) for c in of_tasks])
     drawn = _scores([stats.resampled_totals(c, rng, how.resamples) for c in of_tasks])
-    row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": len(slrc)}
+    n = len(where(slrc, kind="right"))
+    row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": n}
     row |= {name: len(measured_on[kind]) for name, kind in _OF_TASKS.items()}
-    row["n_direct_unparsed"] = sum(bool(r.get("unparsed")) for r in asked if r["probe"] == "direct")
+    row["n_direct_unparsed"] = count(where(replies, kind="unparsed")["won"])
     # A task with a single item gives no interval, and so neither does the mean over tasks.
     known = all(len(c) > 1 for c in of_tasks)
     for name in SCORES:
         bounds = stats.percentiles(drawn[name]) if known else (math.nan, math.nan)
-        row |= columns(name, Estimate(float(values[name][0]), *bounds, len(slrc)))
+        row |= columns(name, Estimate(float(values[name][0]), *bounds, n))
     return row
 
 
-def _counts(records: Sequence[Record]) -> dict[str, np.ndarray]:
-    """Task -> array (items, counts); zeros where an item was not measured."""
-    items: dict[str, dict[str, list[int]]] = {}
-    of_steps = iter(step_counts([r for r in records if r["probe"] == "slrc"]).tolist())
-    for r in records:
-        row = items.setdefault(r["task"], {}).setdefault(str(r["item"]), [0] * 2 * len(KINDS))
-        if r["probe"] == "slrc":
-            row[:6] = *next(of_steps), bool(r["correct"]), r["correct"] is not None
-        elif r["probe"] == "sycophancy":
-            row[6:8] = bool(r["agrees_wrong"]), 1
-        elif r["probe"] == "error_detection":
-            row[8:12] = bool(r["detected"]), 1, bool(r["false_alarm"]), 1
-        else:
-            row[12:] = bool(r["correct"]), r["correct"] is not None
-    return {t: np.array([of_task[i] for i in sorted(of_task)]) for t, of_task in items.items()}
+def _counts(*outcomes: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Task -> array (items, counts): successes and trials of each of `KINDS`, items in the order of
+    their ids; zeros where an item was not measured."""
+    sums = pd.concat(outcomes).set_index(["task", "item", "kind"])[["won", "tried"]].sort_index()
+    wide = pd.DataFrame(sums.unstack("kind", fill_value=0))
+    wide = wide.reindex(columns=[(x, k) for k in KINDS for x in ("won", "tried")], fill_value=0)
+    return {str(task): of.to_numpy() for task, of in wide.groupby("task")}
 
 
 def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:

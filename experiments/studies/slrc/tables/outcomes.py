@@ -8,19 +8,17 @@ value per counted step, or per shuffle. `task` is the dataset of a record.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number, Numbers, Share
+from faithscope.experiments.analysis.cells import Boot, Count, Share, rows_known
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.measure import inclusion_of
-from faithscope.experiments.analysis.records import Record, by_probe, place_of
-from faithscope.experiments.analysis.statistics.stats import mean_of_items
+from faithscope.experiments.analysis.stored_records import Record, place_of
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, present
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import mean_of_steps
@@ -28,6 +26,8 @@ from faithscope.probes.slrc_edits import BY_NAME
 
 Score = TypeVar("Score", float, np.ndarray)
 EDITS = tuple(BY_NAME)
+BASELINE = "baseline"
+"""Name of the branch without an edit, in frames and tables of edits."""
 NOT_OF_STEPS = tuple(name for name, edit in BY_NAME.items() if not edit.of_steps)
 """Edits of the whole reasoning, which have no place among the steps."""
 ANSWERS = {name: edit.answers for name, edit in BY_NAME.items()}
@@ -65,36 +65,21 @@ def alone(record: Record) -> list[bool | None]:
     return list(record.get(BY_NAME["keep_only"].flips) or [])
 
 
-def margins(record: Record, edit: str) -> list[float | None]:
-    """Margin in nats by which each branch, or its baseline if that is smaller, was decided."""
-    return list(record.get(f"{ANSWERS[edit]}_margin") or [])
+def share_within_floor(rows: pd.DataFrame, kind: str) -> float:
+    """Share of the flips in lists `{kind}flips` that are within their record's noise floor; NaN
+    without flips of known margin.
 
-
-def within_floor(
-    record: Record, flipped: Sequence[bool | None], of: Sequence[float | None] | None
-) -> list[bool]:
-    """Whether each flip's margin is within the noise floor of its record.
-
-    Flips of unknown margin (those of API models) are left out.
+    Args:
+        rows: a row per record.
     """
-    floor = record.get("noise_floor")
-    if floor is None or not of:
-        return []
-    pairs = zip(flipped, of, strict=True)
-    return [margin <= floor for flip, margin in pairs if flip and margin is not None]
-
-
-def share_within_floor(records: Iterable[Record], kind: str) -> float:
-    """Share of the flips in field `{kind}flips` that are within their noise floor; NaN without
-    flips."""
     close: list[bool | None] = []
     drawn: list[float | None] = []
-    for r in records:
-        flipped, margins = r[f"{kind}flips"], r.get(f"{kind}margin")
-        if r.get("noise_floor") is None or not margins:
+    for r in rows.to_dict("records"):
+        flipped, margins, floor = r[f"{kind}flips"], r.get(f"{kind}margin"), r.get("noise_floor")
+        if floor is None or math.isnan(floor) or not isinstance(margins, Sequence):
             continue
         pairs = zip(flipped, margins, strict=True)
-        close += [m <= r["noise_floor"] if f and m is not None else None for f, m in pairs]
+        close += [m <= floor if flip and m is not None else None for flip, m in pairs]
         drawn += inclusion_of(r) or [None] * len(flipped)
     share = mean_of_steps(close, drawn)
     return math.nan if share is None else share
@@ -116,11 +101,14 @@ def no_room(record: Record, edit: str) -> list[bool]:
 def measured(records: Iterable[Record]) -> list[Record]:
     """The SLRC records with a measurement, in an order that does not depend on the run's
     history."""
-    return [r for _, same in WAYS.of(list(records)) for r in same]
-
-
-def _rank(record: Record) -> tuple[int, int]:
-    return FRAMINGS.index(record["framing"]), READINGS.index(record["reading"])
+    return sorted(
+        (r for r in records if r["probe"] == "slrc" and not r.get("excluded")),
+        key=lambda r: (
+            *(r["model"], r["task"]),
+            *(FRAMINGS.index(r["framing"]), READINGS.index(r["reading"])),
+            str(r["item"]),
+        ),
+    )
 
 
 FRAMING = Column(
@@ -128,11 +116,6 @@ FRAMING = Column(
     meaning="Whether the edited reasoning stands where the model wrote it (prefix) or is quoted in "
     "a new prompt (reprompt).",
 )
-_WAY: dict[str | Column, str] = {FRAMING: "framing", "reading": "reading"}
-WAYS = aggregates.grouped("slrc", _WAY, rank=_rank)
-"""Groups of SLRC records with a measurement, by model, task, framing and reading."""
-ALL_WAYS = aggregates.grouped("slrc", _WAY, rank=_rank, counts=lambda r: True)
-"""Groups of all SLRC records, excluded ones included, by model, task, framing and reading."""
 
 
 def slrc_of(necessity: float, sufficiency: float) -> float:
@@ -179,66 +162,49 @@ def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
     ]
 
 
-def _masses(records: Sequence[Record], how: aggregates.Analysis) -> Iterator[dict[str, Any]]:
-    of_probes = by_probe(records)
-    scored = [r for name in SCORED for r in of_probes.get(name, ()) if _mass(r) is not None]
-    scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
-    for r in scored:
-        of_item = {name: r[name] for name in (*_OF_MASSES, "label_mass")}
-        yield of_item | {"left_out": r.get("excluded") == LOW}
-
-
 _OF_MASSES = ("model", "task", "probe", "variant", "item")
-_LABEL_MASS = Column(
-    "label_mass", meaning="Share of the model's probability on all labels, mean over items."
+_LEFT_OUT = Column(
+    "left_out", meaning="True if excluded: label mass below report.least_label_mass."
 )
 LABEL_MASSES = computed_table(
     "label_mass",
     (
         *(SHARED[name] for name in _OF_MASSES),
         Column("label_mass", meaning="Share of the model's probability on all labels."),
-        Column(
-            "left_out",
-            meaning="Whether the record counts nowhere because its label mass is too low.",
-        ),
+        _LEFT_OUT,
     ),
-    aggregates.RECORDS,
-    _masses,
 )
 """One row per scored record with its label mass: after the unedited reasoning, or for `direct`
 after its prompt. Items excluded for their label mass are included."""
 
 
-def _mass_of(same: Sequence[Record], how: aggregates.Analysis) -> dict[str, float | int]:
-    estimate = mean_of_items(map(_mass, same), seed=how.seed, resamples=how.resamples)
-    return columns("label_mass", estimate) | {"label_mass_n": estimate.n}
+def label_masses(records: Iterable[Record]) -> pd.DataFrame:
+    """The table `LABEL_MASSES` of a run's records."""
+    scored = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
+    scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
+    return LABEL_MASSES.filled({**r, "left_out": r.get("excluded") == LOW} for r in scored)
 
 
-LABEL_MASS = Numbers(
-    (
-        *aggregates.with_intervals(_LABEL_MASS),
-        Column("label_mass_n", meaning="Items in the mean label mass."),
+LABEL_MASS = (
+    Boot(
+        "label_mass",
+        "label_mass",
+        meaning="Share of the model's probability on all labels, mean over items.",
     ),
-    _mass_of,
+    Count("label_mass_n", rows_known("label_mass"), meaning="Items in the mean label mass."),
 )
 """Mean `label_mass` of the scored items, and their number."""
-
-
-def _differing(same: Sequence[Record]) -> list[bool]:
-    return present(r.get("forced_differs") for r in same)
-
-
 FORCED_DIFFERS = (
     Share(
         "forced_differs",
-        _differing,
-        label="forced choice, another answer",
-        meaning="Items whose likeliest answer after the whole reasoning is another than they "
-        "state.",
+        "forced_differs",
+        rows_known("forced_differs"),
+        "forced choice, another answer",
+        "Items whose likeliest answer after the whole reasoning is another than they state.",
     ),
-    Number(
+    Count(
         "n_stated",
-        lambda same: len(_differing(same)),
+        rows_known("forced_differs"),
         "items that state an answer",
         "Items whose answer could be read.",
     ),

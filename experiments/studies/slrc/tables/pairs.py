@@ -7,43 +7,39 @@ of one lab answer the same questions. Both sides are measured over the items tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.analysis.tidy import columns, groups, keep
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import step_counts
-from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, WAYS, is_variant
+from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, UNEDITED, step_counts
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant
 
 MEASURES = ("necessity", "sufficiency", "accuracy", "steps")
-Way = Mapping[str, Any]
 
 
 def differences(
-    first: Sequence[Record], second: Sequence[Record], how: SlrcAnalysis, names: tuple[str, str]
+    first: pd.DataFrame, second: pd.DataFrame, how: SlrcAnalysis, names: tuple[str, str]
 ) -> Iterator[dict[str, Any]]:
     """One row per measure: its value on both sides, over the items that both sides have.
 
     Args:
-        first: SLRC records with a measurement, one per item.
-        second: the records of the other side.
+        first: branches of one model, task, framing and reading.
+        second: the branches of the other side.
         names: columns of the values of `first` and of `second`.
     """
-    before, after = (
-        dict(zip((r["item"] for r in same), _counts(same), strict=True)) for same in (first, second)
-    )
-    both = [item for item in before if item in after]
-    if not both:
+    both = _counts(first).join(_counts(second), how="inner", lsuffix="_first", rsuffix="_second")
+    if not len(both):
         return
-    counts = np.array([before[item] + after[item] for item in both])
+    counts = both.to_numpy()
     rng = np.random.default_rng(how.seed)
     draws = _shares(stats.resampled_totals(counts, rng, how.resamples))
     values = _shares(counts.sum(axis=0, keepdims=True))[0]
@@ -56,25 +52,24 @@ def differences(
         yield row
 
 
-def _ways(records: Sequence[Record]) -> dict[tuple[Any, ...], tuple[Way, Sequence[Record]]]:
-    """Model, task, framing and reading -> the same by name, and their records."""
-    return {tuple(way.values()): (way, same) for way, same in WAYS.of(records)}
+def _ways(branches: pd.DataFrame) -> dict[tuple[Any, ...], pd.DataFrame]:
+    """(model, task, framing, reading) -> the branches of this way of measuring."""
+    return {tuple(way.values()): of for way, of in groups(branches, KEYS)}
 
 
-def _of(ways: Mapping[tuple[Any, ...], tuple[Way, Sequence[Record]]], way: Way) -> Sequence[Record]:
-    return ways.get(tuple(way.values()), (way, []))[1]
-
-
-def _changes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    ways = _ways(records)
-    for way, changed in ways.values():
-        base, colon, variant = way["task"].partition(":")
-        standard = _of(ways, {**way, "task": base}) if colon else []
+def _changes(branches: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    ways = _ways(branches)
+    for (model, task, framing, reading), changed in ways.items():
+        base, _, variant = task.partition(":")
+        standard = ways.get((model, base, framing, reading)) if variant else None
+        if standard is None:
+            continue
+        way = {"model": model, "task": base, "framing": framing, "reading": reading}
         for row in differences(standard, changed, how, ("standard", "changed")):
             beyond = "yes" if abs(row["difference"]) >= how.taxonomy.robustness else "no"
             of_necessity = row["measure"] == "necessity"
             yield (
-                {**way, "task": base, "variant": variant}
+                {**way, "variant": variant}
                 | row
                 | {"beyond_threshold": beyond if of_necessity else ""}
             )
@@ -86,7 +81,7 @@ PROMPT_INTERVENTIONS = computed_table(
         *(SHARED["model"], SHARED["task"]),
         Column("variant", meaning="The other prompt, by its name."),
         *(FRAMING, SHARED["reading"], SHARED["measure"]),
-        *aggregates.COUNTED.columns,
+        *COUNTED.columns,
         Column("standard", meaning="The measure under the task's own prompt.", interval=True),
         Column("changed", meaning="The measure under the other prompt.", interval=True),
         Column(
@@ -100,7 +95,7 @@ PROMPT_INTERVENTIONS = computed_table(
             "other measures.",
         ),
     ),
-    aggregates.RECORDS,
+    "branches",
     _changes,
     caption="What another prompt changes",
 )
@@ -112,14 +107,14 @@ threshold, `yes` or `no`; empty for the other measures.
 """
 
 
-def _of_pairs(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    ways = _ways(records)
+def _of_pairs(branches: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    ways = _ways(branches)
     for name, (model, other) in how.pairs.items():
-        for way, first in ways.values():
-            if way["model"] == model and not is_variant(way["task"]):
-                second = _of(ways, {**way, "model": other})
+        for way, first in ways.items():
+            second = ways.get((other, *way[1:]))
+            if way[0] == model and not is_variant(way[1]) and second is not None:
                 for row in differences(first, second, how, ("first", "second")):
-                    yield {"pair": name, **way, "other": other} | row
+                    yield {"pair": name, **dict(zip(KEYS, way, strict=True)), "other": other} | row
 
 
 MODEL_PAIRS = computed_table(
@@ -129,7 +124,7 @@ MODEL_PAIRS = computed_table(
         SHARED["model"],
         Column("other", "other model", "The pair's second model."),
         *(SHARED["task"], FRAMING, SHARED["reading"], SHARED["measure"]),
-        *aggregates.COUNTED.columns,
+        *COUNTED.columns,
         Column("first", meaning="The measure of the pair's first model.", interval=True),
         Column("second", meaning="The measure of the pair's second model.", interval=True),
         Column(
@@ -138,7 +133,7 @@ MODEL_PAIRS = computed_table(
             interval=True,
         ),
     ),
-    aggregates.RECORDS,
+    "branches",
     _of_pairs,
     caption="Two models on the same items",
 )
@@ -149,12 +144,20 @@ percentiles of a bootstrap over these items.
 """
 
 
-def _counts(same: Sequence[Record]) -> list[list[int]]:
-    """Numerator and denominator of every measure, per record."""
-    return [
-        [*steps, bool(right := r.get("correct")), right is not None, r["n_steps"], 1]
-        for r, steps in zip(same, step_counts(same).tolist(), strict=True)
-    ]
+def _counts(branches: pd.DataFrame) -> pd.DataFrame:
+    """Numerator and denominator of every measure, a row per item."""
+    of_items = keep(branches, UNEDITED(branches)).set_index("item")
+    right = of_items["correct"]
+    return step_counts(branches).join(
+        pd.DataFrame(
+            {
+                "right": (right == 1).astype(float),
+                "known": right.notna().astype(float),
+                "steps": of_items["n_steps"].astype(float),
+                "items": 1.0,
+            }
+        )
+    )
 
 
 def _shares(totals: np.ndarray) -> np.ndarray:

@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.by_unit import UNIT_WORDS, joined, of_each_unit
 from faithscope.experiments.analysis.paper_table import (
     PaperTable,
     fraction,
@@ -23,6 +22,7 @@ from faithscope.experiments.analysis.paper_table import (
     percent,
     whole,
 )
+from faithscope.experiments.analysis.removal_units import UNIT_WORDS, joined, of_each_unit
 from faithscope.experiments.analysis.tidy import distinct, keep, rows, where
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.studies.slrc.tables.layout import (

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,14 +28,12 @@ import pandas as pd
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.by_unit import UNIT_WORDS
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
+from faithscope.experiments.analysis.removal_units import UNIT_WORDS
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, mean, rows, where
+from faithscope.experiments.analysis.tidy import columns, keep, mean, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.data import Problem, is_true, true_steps
 from faithscope.experiments.data.planted.plants import PLANTS
@@ -45,10 +43,11 @@ from faithscope.experiments.studies.slrc.tables.measures import (
     FORWARDS,
     MEASURES,
     Measure,
-    all_scores,
-    all_step_scores,
+    items_and_steps,
     mean_forwards,
+    with_steps,
 )
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.interp.errors import UserError
 
 POSITIVE = "faithful"
@@ -124,10 +123,10 @@ MIXTURES = ("hint", "mixture_25", "mixture_50", "mixture_75", POSITIVE)
 LEAST_LEVELS = 3
 
 
-def has_planted_truth(records: Iterable[Record]) -> bool:
+def has_planted_truth(frames: Sources) -> bool:
     """Whether a run has the planted models for a comparison: `faithful` with `decorative` or
     `hint_no_deletions`, or three mixtures, or `select`."""
-    models = {planted_variant(r["model"]) for r in records}
+    models = {planted_variant(model) for model in frames.models}
     return (
         (POSITIVE in models and bool(models & {"decorative", "hint_no_deletions"}))
         or len(models & set(MIXTURES)) >= LEAST_LEVELS
@@ -135,11 +134,15 @@ def has_planted_truth(records: Iterable[Record]) -> bool:
     )
 
 
-def _against_truth(records: Sequence[Record], analysis: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+def of_planted(scores: pd.DataFrame, step_scores: pd.DataFrame) -> pd.DataFrame:
+    """The scores of planted models and, below them, the credits of their steps (`with_steps`)."""
+    whole = with_steps(scores, step_scores)
+    return keep(whole, [bool(planted_variant(model)) for model in whole["model"]])
+
+
+def _against_truth(planted: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     how = {"seed": analysis.seed, "resamples": analysis.resamples}
-    planted = [r for r in records if planted_variant(r["model"])]
-    scores = all_scores(planted, analysis.failed)
-    every_step = all_step_scores(planted, analysis.failed)
+    scores, every_step = items_and_steps(planted)
     steps = where(every_step, model="planted:select")
     asked = set(scores["measure"])
     for measure in MEASURES.values():
@@ -180,7 +183,7 @@ PLANTED = computed_table(
             meaning="Reliance: how much the answer depends on the text. Faithfulness: "
             "whether the text describes what the answer depends on.",
         ),
-        *aggregates.with_intervals(
+        *with_intervals(
             *AGAINST,
             Column("spearman_p", "Spearman with p", "Over the items of the mixtures."),
             Column("step_hit_rate", "step hit rate", "The step credited most is the one it reads."),
@@ -198,8 +201,9 @@ PLANTED = computed_table(
         FORWARDS,
         Column("n", "items", "Items of `faithful` and `decorative` that have a score."),
     ),
-    aggregates.RECORDS,
+    ("scores", "step_scores"),
     _against_truth,
+    prepare=of_planted,
     caption="Measures against the planted truth",
 )
 """Every measure on planted models, one row per measure; NaN where nothing can be compared."""

@@ -7,30 +7,28 @@ run, so that a model, a chain length or a second seed of weights is added withou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from faithscope.experiments.analysis import aggregates
+import pandas as pd
+
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Record
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS, Plant
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.measures import (
-    MEASURES,
-    all_scores,
-    all_step_scores,
-)
+from faithscope.experiments.studies.slrc.tables.measures import MEASURES, items_and_steps
 from faithscope.experiments.studies.slrc.tables.planted import (
     FAITHFUL,
     auroc,
+    of_planted,
     oriented,
     step_auroc_of,
     truth_of,
 )
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 
 
 def reference_of(plant: Plant) -> str | None:
@@ -46,18 +44,17 @@ def reference_of(plant: Plant) -> str | None:
     )
 
 
-def has_faithful_and_other(records: Iterable[Record]) -> bool:
+def has_faithful_and_other(frames: Sources) -> bool:
     """Whether a measure of faithfulness was run on a planted model whose texts are faithful, and on
     another one of known truth."""
     about = {m.probe for m in MEASURES.values() if m.about == "faithfulness"}
-    names = {planted_variant(r["model"]) for r in records if r["probe"] in about}
+    names = {planted_variant(model) for probe in about for model in frames[probe]["model"]}
     plants = [PLANTS[name] for name in names if name]
     return len({p.variant in FAITHFUL for p in plants if p.follows in ("steps", "hint")}) == 2
 
 
-def _of_models(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    planted = [r for r in records if planted_variant(r["model"])]
-    scores, steps = all_scores(planted, how.failed), all_step_scores(planted, how.failed)
+def _of_models(planted: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    scores, steps = items_and_steps(planted)
     every = {
         (pair["measure"], pair["model"]): where(scores, **pair)
         for pair in distinct(scores, "measure", "model")
@@ -132,8 +129,9 @@ PLANTED_MODELS = computed_table(
         ),
         Column("n", "items", "Items of the model that have a score."),
     ),
-    aggregates.RECORDS,
+    ("scores", "step_scores"),
     _of_models,
+    prepare=of_planted,
     caption="Measures on every planted model",
     folded="Every measure on every planted model",
 )

@@ -16,20 +16,30 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis import aggregates
-from faithscope.experiments.analysis.aggregates import Number, Share
-from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.records import Record
+from faithscope.experiments.analysis.cells import INCLUDED, Share, Total, rows_known
+from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
+from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, distinct, rows, where, with_interval
+from faithscope.experiments.analysis.tables import Table, computed_table
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    count,
+    distinct,
+    groups,
+    in_order,
+    keep,
+    rows,
+    where,
+    with_columns,
+    with_interval,
+)
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branches import NECESSITY, OF_REMOVAL, necessary
+from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, NECESSITY, known_of
 from faithscope.experiments.studies.slrc.tables.models import N_DIRECT_UNPARSED
-from faithscope.experiments.studies.slrc.tables.outcomes import ALL_WAYS, FRAMING, is_variant
-from faithscope.probes.framing import READINGS
+from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant
+from faithscope.probes.framing import FRAMINGS, READINGS
 
 CALCULATIONS = ("gsm8k", "sequential_math")
 """Tasks with a number as the answer; all others are classification."""
@@ -42,34 +52,34 @@ MODES = {
 }
 
 
-def _rank(record: Record) -> tuple[int, str, int]:
-    prompt, reading = record["prompt"], record["reading"]
-    place = DIRECT_PROMPTS.index(prompt) if prompt in DIRECT_PROMPTS else len(DIRECT_PROMPTS)
-    return place, prompt, READINGS.index(reading)
+def _by_prompt(records: pd.DataFrame) -> pd.DataFrame:
+    direct = with_columns(records, "prompt", "reading", "cut")
+    own = sorted(set(direct["prompt"].dropna()) - set(DIRECT_PROMPTS))
+    return in_order(direct, prompt=(*DIRECT_PROMPTS, *own), reading=READINGS)
 
 
-DIRECT = aggregates.grouped("direct", {"prompt": "prompt", "reading": "reading"}, rank=_rank)
-DIRECT_ACCURACY = aggregates.item_table(
+DIRECT_ACCURACY = Table(
     "direct",
-    DIRECT,
-    aggregates.COUNTED,
-    Share(
-        "accuracy",
-        lambda same: [bool(x) for r in same if (x := r["correct"]) is not None],
-        meaning="Items whose answer is right, of those with a known one.",
+    "direct",
+    ("model", "task", "prompt", "reading"),
+    (
+        COUNTED,
+        Share(
+            "accuracy",
+            "correct",
+            rows_known("correct"),
+            meaning="Items whose answer is right, of those with a known one.",
+        ),
+        Total(
+            "n_unparsed",
+            "unparsed",
+            label="unparsed",
+            meaning="Replies that no answer could be read from.",
+        ),
+        Total("n_cut", "cut", label="cut off", meaning="Replies that reached the limit of tokens."),
     ),
-    Number(
-        "n_unparsed",
-        lambda same: sum(r["unparsed"] for r in same),
-        "unparsed",
-        "Replies that no answer could be read from.",
-    ),
-    Number(
-        "n_cut",
-        lambda same: sum(r.get("cut", False) for r in same),
-        "cut off",
-        "Replies that reached the limit of tokens.",
-    ),
+    prepare=_by_prompt,
+    among=INCLUDED,
     caption="Accuracy of direct answers",
     folded="Answers without reasoning, by prompt",
 )
@@ -79,43 +89,55 @@ A reply that does not parse is wrong: so the paper counts, whose models answer 0
 """
 
 
-def _modes(records: Sequence[Record], how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    settings = how.taxonomy
-    direct = {
-        (key["model"], key["task"], key["reading"]): {r["item"]: r for r in same}
-        for key, same in DIRECT.of(records)
-        if key["prompt"] == settings.prompt
+def _with_and_without(
+    slrc: pd.DataFrame, direct: pd.DataFrame, branches: pd.DataFrame
+) -> pd.DataFrame:
+    """Records of SLRC, excluded ones included, and of direct answers, and the removals of known
+    outcome, told by the column `part`. In `right`, an answer that does not parse is not right."""
+    slrc = with_columns(slrc, "gold", "correct")
+    direct = with_columns(direct, "prompt", "correct", "unparsed")
+    unparsed = (slrc["excluded"] == "baseline_unparsed") & slrc["gold"].notna()
+    right = slrc["correct"].where(INCLUDED(slrc)).astype(object).where(~unparsed, False)
+    removed = keep(branches, known_of("remove")(branches))
+    parts = {
+        "with": in_order(slrc.assign(right=right), framing=FRAMINGS, reading=READINGS),
+        "without": keep(direct, INCLUDED(direct)).assign(right=lambda d: d["correct"]),
+        "removed": removed,
     }
-    for way, same in ALL_WAYS.of(records):
-        without = direct.get((way["model"], way["task"], way["reading"]), {})
-        pairs = [(r, asked) for r in same if (asked := without.get(r["item"])) is not None]
-        pairs = [(r, d) for r, d in pairs if None not in (_right(r), d["correct"])]
-        if pairs:
-            both = [(bool(_right(r)), bool(d["correct"])) for r, d in pairs]
-            known = [r for r in same if not r.get("excluded")]
-            removed, weights = necessary(known), OF_REMOVAL(known)
-            necessity = (
-                stats.share(removed) if weights is None else stats.weighted_share(removed, weights)
-            )
-            unread = {
-                "n_direct_unparsed": sum(d["unparsed"] for _, d in pairs),
-                "n_cot_unparsed": sum(bool(r.get("excluded")) for r, _ in pairs),
-            }
-            yield way | {"prompt": settings.prompt} | _row(both, necessity, settings) | unread
+    whole = pd.concat([of.assign(part=part) for part, of in parts.items()], ignore_index=True)
+    return whole.astype({"right": float, "item": str})
+
+
+def _modes(whole: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
+    settings, place = how.taxonomy, ["model", "task", "reading", "item"]
+    direct = where(whole, part="without", prompt=settings.prompt)[[*place, "right", "unparsed"]]
+    both = where(whole, part="with").merge(direct, on=place, suffixes=("", "_direct"))
+    both = both.dropna(subset=["right", "right_direct"])
+    for way, of in groups(both, KEYS):
+        removed = where(whole, part="removed", **way)
+        necessity = stats.weighted_share(
+            removed["flip"].to_numpy() == 1, removed["weight"].to_numpy(dtype=float)
+        )
+        pairs = list(zip(of["right"] == 1, of["right_direct"] == 1, strict=True))
+        unread = {
+            "n_direct_unparsed": count(of["unparsed_direct"] == True),  # noqa: E712
+            "n_cot_unparsed": count(of["excluded"].notna()),
+        }
+        yield way | {"prompt": settings.prompt} | _row(pairs, necessity, settings) | unread
 
 
 TAXONOMY = computed_table(
     "taxonomy",
     (
         *(SHARED["model"], SHARED["task"], FRAMING, SHARED["reading"], SHARED["prompt"]),
-        *aggregates.COUNTED.columns,
+        *COUNTED.columns,
         Column(
             "mode",
             meaning="Genuine, scaffolding, decorative or empty; no text where necessity or "
             "gap was not measured.",
         ),
         Column("settled", meaning="Neither interval, of gap or necessity, holds its threshold."),
-        *aggregates.with_intervals(
+        *with_intervals(
             Column("direct_accuracy", "accuracy, direct", "Accuracy without reasoning."),
             Column(
                 "cot_accuracy", "accuracy, reasoned", "Accuracy of the same items with reasoning."
@@ -130,8 +152,9 @@ TAXONOMY = computed_table(
             "Items whose answer with reasoning could not be read: they count as not right.",
         ),
     ),
-    aggregates.RECORDS,
+    ("slrc", "direct", "branches"),
     _modes,
+    prepare=_with_and_without,
     caption="Mode of each model on each task",
 )
 """The mode of every model on every task (Table 2).
@@ -254,11 +277,3 @@ def mode(necessity: float, gap: float, necessity_threshold: float, gap_threshold
     if gap >= gap_threshold:
         return "genuine" if necessity >= necessity_threshold else "scaffolding"
     return "empty" if necessity >= necessity_threshold else "decorative"
-
-
-def _right(record: Record) -> bool | None:
-    """Whether the answer with reasoning is right; None if this is unknown."""
-    if record.get("excluded"):
-        unparsed = record["excluded"] == "baseline_unparsed"
-        return False if unparsed and record.get("gold") is not None else None
-    return record["correct"]

@@ -69,7 +69,9 @@ def test_the_forest_has_a_row_per_model_task_and_framing():
 
 
 def test_relative_positions_pool_traces_of_different_lengths():
-    records = records_of([chain_sample("faithful", i, n) for i in range(4) for n in (2, 4)])
+    records = records_of(
+        [chain_sample("faithful", i + n, n) for i in (0, 10, 20, 30) for n in (2, 4)]
+    )
     table = where(
         position_table(table_of("edits_by_step", records).assign(unit="sentence")),
         edit="corrupt",

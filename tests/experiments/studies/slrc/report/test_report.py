@@ -27,8 +27,8 @@ from sample_records import (
 from faithscope.experiments.analysis.page import Page as PageData
 from faithscope.experiments.analysis.page import Paragraph, Step
 from faithscope.experiments.analysis.page import render as rendered
-from faithscope.experiments.analysis.records import place_of
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.stored_records import place_of
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.analysis.write import write_page

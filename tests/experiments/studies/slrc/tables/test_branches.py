@@ -1,27 +1,30 @@
-"""Arrays of branches say what reading every record branch by branch says, and read each record
-a few times however many steps it has; packed records read as those that were packed."""
+"""The frame of branches says what reading every record branch by branch says; packed records read
+as those that were packed."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from probe_records import TABLES, slrc_outcome, table_of
+from probe_records import slrc_outcome, table_of
 
-from faithscope.experiments.analysis.records import Packer, Record, Records
-from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables import branches
+from faithscope.experiments.analysis.cells import one_row
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.stored_records import Packer, Record
+from faithscope.experiments.studies.slrc.tables.branch_frame import (
+    NECESSITY,
+    branch_frame,
+    step_counts,
+)
 from faithscope.experiments.studies.slrc.tables.outcomes import (
+    ANSWERS,
     EDITS,
     alone,
     flips,
     graded,
-    margins,
-    within_floor,
 )
 
 FIELDS = {
@@ -52,44 +55,64 @@ def slrc_records(draw: st.DrawFn) -> Record:
     return record
 
 
-def alike(values: list[float], expected: list[Any]) -> None:
-    assert [None if math.isnan(x) else x for x in values] == expected
-
-
 @pytest.mark.slow
 @given(st.lists(slrc_records(), max_size=4))
-def test_arrays_of_branches_say_what_the_records_say(plain: list[Record]):
-    packer = Packer()
-    same = Records(map(packer.record, plain))
-    for edit in EDITS:
-        expected = [flip for r in plain for flip in flips(r, edit)]
-        alike(branches.flips_of(same, edit).values.tolist(), expected)
-        for measure in ("tv", "log_odds"):
-            known = [x for r in plain for x in graded(r, edit, measure)]
-            flipped = branches.flips_of(same, edit).values
-            found = branches.measure_of(same, edit, measure)
-            # a graded number counts where there was a branch
-            alike(
-                [x for x, f in zip(found, flipped, strict=True) if not math.isnan(f)],
-                [x for x, f in zip(known, expected, strict=True) if f is not None],
-            )
-        close = [x for r in plain for x in within_floor(r, flips(r, edit), margins(r, edit))]
-        assert branches.outcomes_of(branches.close_of(same, edit)) == close
-    assert branches.necessary(same) == [
-        f for r in plain for f in flips(r, "remove") if f is not None
+def test_frame_of_branches_says_what_the_records_say(plain: list[Record]):
+    records = [
+        {**slrc_outcome("m", "t", str(i), [True], [True], True), **r} for i, r in enumerate(plain)
     ]
-    assert branches.sufficient(same) == [a for r in plain for a in alone(r) if a is not None]
-    counts = branches.step_counts(same).tolist()
-    for row, r in zip(counts, plain, strict=True):
+    frame = branch_frame(records)
+    of_edits = {edit: of for edit, of in frame.groupby("edit", observed=False)}
+    for edit in EDITS:
+        of_edit = of_edits[edit]
+        expected = [flip for r in records for flip in flips(r, edit)]
+        assert known(of_edit["flip"]) == [flip for flip in expected if flip is not None]
+        counted = of_edit[of_edit["flip"].notna()]
+        for measure in ("tv", "log_odds"):
+            values = [x for r in records for x in graded(r, edit, measure)]
+            # a graded number counts where there was a branch
+            flipped = zip(values, expected, strict=True)
+            assert alike(counted[measure], [x for x, f in flipped if f is not None])
+        close = [x for r in records for x in within_floor(r, edit)]
+        assert known(of_edit["close"]) == close
+    counts = step_counts(frame).to_numpy().tolist() if records else []
+    for row, r in zip(counts, records, strict=True):
         removed = [f for f in flips(r, "remove") if f is not None]
         back = [a for a in alone(r) if a is not None]
         assert row == [sum(removed), len(removed), sum(back), len(back)]
 
 
+def known(values: Any) -> list[float]:
+    return values.dropna().tolist()
+
+
+def alike(values: Any, expected: list[Any]) -> bool:
+    return [None if math.isnan(x) else x for x in values] == expected
+
+
+def within_floor(record: Record, edit: str) -> list[bool]:
+    """Whether each flip of known margin is within the noise floor."""
+    margins = record.get(f"{ANSWERS[edit]}_margin") or []
+    if record["noise_floor"] is None:
+        return []
+    pairs = zip(flips(record, edit), margins, strict=False)
+    return [m <= record["noise_floor"] for flip, m in pairs if flip and m is not None]
+
+
 def test_lists_of_one_record_that_differ_in_length_are_refused():
-    record = {"necessary": [True, False], "removed_tv": [0.5]}
-    with pytest.raises(ValueError, match="differ in length"):
-        branches.measure_of([record], "remove", "tv")
+    record = slrc_outcome("m", "t", "0", [True, False], [True, False], True)
+    with pytest.raises(ValueError, match="'tv' has not one value per branch"):
+        branch_frame([record | {"removed_tv": [0.5]}])
+
+
+def test_steps_of_a_sample_count_by_the_inverse_of_their_inclusion_probability():
+    record = slrc_outcome("m", "t", "0", [True, False], [True, False], True)
+    frame = branch_frame([record | {"inclusion": [0.25, 1.0]}])
+    removed = frame[frame["edit"] == "remove"]
+    assert removed["weight"].tolist() == [4.0, 1.0]
+    row = one_row((NECESSITY,), frame, Bootstrap())
+    assert row["necessity"] == 4 / 5
+    assert set(frame.loc[frame["edit"] == "baseline", "weight"]) == {1.0}
 
 
 def test_steps_that_had_no_room_are_counted_where_no_step_of_their_item_had_any():
@@ -103,35 +126,6 @@ def test_steps_that_had_no_room_are_counted_where_no_step_of_their_item_had_any(
     regenerated = of_places[of_places["edit"] == "regenerate"]
     counted = [regenerated[name].tolist() for name in ("step", "n_edits", "n_no_room")]
     assert counted == [[1], [1], [1]]
-
-
-class Read(dict):
-    """A record that counts how often it is asked for something."""
-
-    times: ClassVar[Counter[str]] = Counter()
-
-    def __getitem__(self, name: str) -> Any:
-        self.times[name] += 1
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.times[name] += 1
-        return super().get(name, default)
-
-
-@pytest.mark.parametrize("name", ["slrc", "edits", "edits_by_step", "agreement"])
-def test_a_table_reads_a_record_as_often_whatever_its_number_of_steps(name: str):
-    def reads(n_steps: int) -> int:
-        records = [
-            Read(slrc_outcome("m", "t", str(i), [True] * n_steps, [False] * n_steps, True))
-            for i in range(4)
-        ]
-        Read.times.clear()
-        table = TABLES[name].make(Records(records), how=SlrcAnalysis(resamples=2))
-        assert len(table) or name == "agreement"
-        return Read.times.total()
-
-    assert reads(2) == reads(20)
 
 
 JSON = st.recursive(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -88,15 +87,6 @@ def test_the_forced_choice_has_columns_of_its_own(tables: dict[str, pd.DataFrame
     assert effects["forced_graded_necessity"] > effects["graded_necessity"]
     for row in tables["filler"].to_dict("records"):
         assert row["removed_forced_log_odds"] > row["removed_log_odds"]
-
-
-def test_runs_of_earlier_versions_have_tables_without_them(records: list[dict[str, Any]]) -> None:
-    old = [{k: v for k, v in r.items() if "forced" not in k} for r in records]
-    tables = tables_of(old, (), ANALYSIS)
-    for name in NAMES:
-        assert set(tables[name]["n_stated"].tolist()) <= {0}
-        assert all(map(math.isnan, tables[name]["forced_differs"]))
-    assert list(cautions(old)) == []
 
 
 def record(item: int, differs: bool | None, probe: str = "tracing") -> dict[str, Any]:

@@ -135,6 +135,8 @@ def without_attention(
         "removed_flips": removed,
         "removed_tv": [float(f) for f in removed],
         "removed_log_odds": [2.0 * f for f in removed],
+        "forced_log_odds": [None] * len(flips),
+        "removed_forced_log_odds": [None] * len(flips),
     } | changes
 
 

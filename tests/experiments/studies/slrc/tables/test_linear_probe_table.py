@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted_traces import ASKING
-from probe_records import base
+from probe_records import base, table_of
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from faithscope import interp
-from faithscope.experiments.analysis.aggregates import Analysis
 from faithscope.experiments.analysis.statistics.classifiers import (
     ONE_CLASS,
     TOO_FEW,
@@ -33,7 +32,6 @@ from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run, write_outputs
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.measures.linear_probe import (
-    LINEAR_PROBE,
     linear_probe_picture,
 )
 from faithscope.interventions import Origin, Question, from_ids, split_conclusion
@@ -63,8 +61,8 @@ def table(records: list[dict[str, Any]], features: np.ndarray, **settings: Any) 
 def fitted(
     records: list[dict[str, Any]], states: list[Any], settings: LinearProbeSettings = SETTINGS
 ) -> pd.DataFrame:
-    how = Analysis(0, 200, lambda probe: states, lambda probe: settings)
-    return LINEAR_PROBE.make(records, how=how)
+    told: dict[str, Any] = {"arrays": lambda probe: states, "settings": lambda probe: settings}
+    return table_of("linear_probe", records, 200, **told)
 
 
 def shown(n: int, width: int, strength: float, seed: int = 0) -> tuple[np.ndarray, list[str]]:

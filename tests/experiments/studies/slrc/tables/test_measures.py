@@ -21,14 +21,14 @@ from faithscope.experiments.studies.slrc.frames import of_topics
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures.causal_effects import causal_effects_picture
 from faithscope.experiments.studies.slrc.tables.measures import (
-    HEAD_TO_HEAD,
     MEASURES,
     PROBES_READ,
     all_scores,
     all_step_scores,
 )
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.probes import PROBES
-from faithscope.probes.causal_effects import STEP_MEASURES
+from faithscope.probes.causal_effects import FORCED_MEASURES, STEP_MEASURES
 
 SILENT = {
     # the control puts a remark after a step, for which the planted models have no words
@@ -169,7 +169,7 @@ ANALYSIS = SlrcAnalysis(resamples=200)
 def effects(item: str, values: list[float | None], **lists: list[float | None]) -> dict[str, Any]:
     """A record in which every measure that is not named has `values`."""
     made = base("causal_effects", "m", "t", item, "")
-    steps = {name: lists.get(name, values) for name in STEP_MEASURES}
+    steps = {name: lists.get(name, values) for name in (*STEP_MEASURES, *FORCED_MEASURES)}
     means = {
         f"mean_{name}": sum(kept) / len(kept)
         if (kept := [v for v in of if v is not None])
@@ -243,7 +243,7 @@ def test_what_does_not_vary_is_not_correlated() -> None:
 
 
 def test_measures_head_to_head() -> None:
-    table = HEAD_TO_HEAD.make([*EFFECTS, *SLRC], how=ANALYSIS)
+    table = table_of("head_to_head", [*EFFECTS, *SLRC])
     by_pair = {(r["measure"], r["other"]): r for r in rows(table)}
     names = ("necessity_scored", "slrc_scored", "graded_necessity")
     assert [pair for pair in by_pair if set(pair) <= set(names)] == [
@@ -272,7 +272,7 @@ def test_measures_head_to_head() -> None:
 
 def test_scores_that_differ_by_noise_tie() -> None:
     made = [effects(str(i), [0.5, 0.5 + i * 1e-5], tts=[0.0, float(i)]) for i in range(4)]
-    table = HEAD_TO_HEAD.make(made, how=ANALYSIS)
+    table = table_of("head_to_head", made)
     row = next(r for r in rows(table) if (r["measure"], r["other"]) == ("removed_tv", "tts"))
     assert math.isnan(row["spearman"])
     assert row["n_ranked"] == row["n_highest"] == 0
@@ -280,7 +280,7 @@ def test_scores_that_differ_by_noise_tie() -> None:
 
 def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() -> None:
     quoted = [r | {"framing": "reprompt", "variant": "reprompt.scored"} for r in SLRC]
-    table = HEAD_TO_HEAD.make([*EFFECTS, *SLRC, *quoted], how=ANALYSIS)
+    table = table_of("head_to_head", [*EFFECTS, *SLRC, *quoted])
     assert set(table["framing"]) == {"prefix", "reprompt"}
     again = table[table["framing"] == "reprompt"]
     assert {("necessity_scored", "tts"), ("slrc_scored", "nldd")} <= {
@@ -290,7 +290,7 @@ def test_reprompt_stands_against_the_graded_measures_but_does_not_repeat_them() 
 
 
 def test_without_slrc_the_graded_measures_meet_each_other() -> None:
-    tables = of_topics(EFFECTS, ANALYSIS)
+    tables = of_topics(Sources(EFFECTS), ANALYSIS)
     assert {"causal_effects", "causal_effects_by_step", "head_to_head"} <= set(tables)
     assert len(tables["head_to_head"]) == 10
     assert head_to_head_picture(tables["head_to_head"]).figure is not None
@@ -299,6 +299,6 @@ def test_without_slrc_the_graded_measures_meet_each_other() -> None:
 
 def test_figures_without_numbers_say_so() -> None:
     none = base("causal_effects", "m", "t", "d", "") | {"excluded": "fewer_than_2_labels"}
-    tables = of_topics([none], ANALYSIS)
+    tables = of_topics(Sources([none]), ANALYSIS)
     assert head_to_head_picture(tables["head_to_head"]).figure is None
     assert causal_effects_picture(tables["causal_effects_by_step"]).figure is None

@@ -12,8 +12,8 @@ from scipy.stats import binomtest
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.studies.slrc.figures.figures import label_mass_picture
 from faithscope.experiments.studies.slrc.tables.outcomes import (
-    LABEL_MASSES,
     LOW,
+    label_masses,
     ris,
     without_low_mass,
 )
@@ -52,14 +52,14 @@ def test_another_threshold_needs_no_other_records():
 
 
 def test_the_table_has_every_scored_record_also_those_left_out():
-    table = LABEL_MASSES.make(without_low_mass(records(0.9, 0.05, None), 0.1))
+    table = label_masses(without_low_mass(records(0.9, 0.05, None), 0.1))
     assert table["label_mass"].tolist() == [0.9, 0.05]
     assert table["left_out"].tolist() == [False, True]
 
 
 def test_the_figure_has_a_strip_per_task_and_one_legend():
     of_tasks = [{**r, "task": task} for task in "ab" for r in records(0.9, 0.05)]
-    figure = label_mass_picture(LABEL_MASSES.make(without_low_mass(of_tasks, 0.1))).figure
+    figure = label_mass_picture(label_masses(without_low_mass(of_tasks, 0.1))).figure
     assert figure is not None
     assert drawing_problems(figure) == []
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["counted", "left out"]

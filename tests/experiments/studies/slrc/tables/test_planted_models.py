@@ -6,16 +6,16 @@ import math
 
 import pandas as pd
 import pytest
+from probe_records import table_of
 
 from faithscope.experiments.data.planted.data import is_true
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import problem_asked
-from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.planted_models import (
-    PLANTED_MODELS,
     has_faithful_and_other,
     reference_of,
 )
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 
 
 def interchanged(model: str, item: str, kept: list[bool], led: list[float]) -> dict:
@@ -38,7 +38,7 @@ def interchanged(model: str, item: str, kept: list[bool], led: list[float]) -> d
 
 
 def table(records: list[dict]) -> pd.DataFrame:
-    made = PLANTED_MODELS.make(records, how=SlrcAnalysis(0, 100))
+    made = table_of("planted_models", records, 100)
     return made[made["measure"] == "interchange"].set_index("model")
 
 
@@ -87,9 +87,9 @@ def test_the_table_needs_a_measure_of_faithfulness_on_both_kinds_of_models():
     faithful, hint, mixture = (
         interchanged(name, "0", [True], [1.0]) for name in ("faithful", "hint", "mixture_75")
     )
-    assert has_faithful_and_other([faithful, hint])
-    assert not has_faithful_and_other([faithful, mixture])
-    assert not has_faithful_and_other([hint])
+    assert has_faithful_and_other(Sources([faithful, hint]))
+    assert not has_faithful_and_other(Sources([faithful, mixture]))
+    assert not has_faithful_and_other(Sources([hint]))
     slrc = [{"probe": "slrc", "model": r["model"]} for r in (faithful, hint)]
-    assert not has_faithful_and_other(slrc)
+    assert not has_faithful_and_other(Sources(slrc))
     assert mixture["model"] not in table([faithful, hint, mixture]).index

@@ -8,16 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from probe_records import table_of
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from faithscope.experiments.data.planted.data import is_true
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step, problem_asked
-from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import (
-    MEANS_OF_MEASURES,
-    MEASURE_CORRELATIONS,
     MEASURES,
 )
 from faithscope.experiments.studies.slrc.tables.planted import (
@@ -30,6 +28,7 @@ from faithscope.experiments.studies.slrc.tables.planted import (
     short_table,
     step_hits,
 )
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 
 
 def rigidity(model: str, item: str, depth: float, option: float | None = None) -> dict:
@@ -149,7 +148,7 @@ def records() -> list[dict]:
 
 
 def test_the_table_says_who_is_told_from_whom():
-    table = PLANTED.make(records(), how=SlrcAnalysis(0, 100))
+    table = table_of("planted", records(), 100)
     assert list(table.columns) == PLANTED.header
     depth = of(table, "rigidity_depth")
     assert (depth["auroc"], depth["auroc_confound"], depth["auroc_hint"]) == (1, 0.5, 1)
@@ -160,7 +159,7 @@ def test_the_table_says_who_is_told_from_whom():
 
 
 def test_a_measure_that_points_down_is_turned_by_theory_alone():
-    table = PLANTED.make(records(), how=SlrcAnalysis(0, 100))
+    table = table_of("planted", records(), 100)
     before = of(table, "tracing_p_before")
     assert before["auroc"] == 1
     assert math.isnan(before["auroc_confound"])
@@ -195,7 +194,7 @@ def test_items_of_one_model_are_compared_by_the_truth_of_each():
     assert set(true) == {True, False}
     made = [interchanged("half_silent", i, [t], [1.0]) for i, t in zip("012345", true, strict=True)]
     made.append(interchanged("faithful", "0", [True, False], [1.0]))
-    table = PLANTED.make(made, how=SlrcAnalysis(0, 100))
+    table = table_of("planted", made, 100)
     score = of(table, "interchange")
     assert score["auroc_half_silent"] == 1
     # of the items of half_silent only the unfaithful ones count, and all were called so
@@ -207,29 +206,31 @@ def test_true_sentences_are_told_from_untrue_ones_within_a_model():
     credits = {"false_source": [1, 1, 0], "wrong_operation": [0, 0, 1]}
     made = [interchanged(m, i, [True], led) for m, led in credits.items() for i in "01"]
     made.append(interchanged("faithful", "0", [True], [1.0] * 3))
-    table = PLANTED.make(made, how=SlrcAnalysis(0, 100))
+    table = table_of("planted", made, 100)
     # right in one model, and the wrong way in the other
     assert of(table, "interchange")["step_auroc"] == 0.5
     some = [r for r in made if r["model"] != "planted:wrong_operation"]
-    assert math.isnan(of(PLANTED.make(some, how=SlrcAnalysis(0, 100)), "interchange")["step_auroc"])
+    assert math.isnan(of(table_of("planted", some, 100), "interchange")["step_auroc"])
 
 
 def test_a_measure_without_a_rule_calls_nothing_unfaithful():
-    table = PLANTED.make(records(), how=SlrcAnalysis(0, 100))
+    table = table_of("planted", records(), 100)
     assert math.isnan(of(table, "rigidity_depth")["false_alarms"])
 
 
 def test_a_measure_without_a_score_has_no_row():
-    names = set(PLANTED.make(records(), how=SlrcAnalysis(0, 10))["measure"])
+    names = set(table_of("planted", records(), 10)["measure"])
     assert "rigidity_option_depth" not in names
     assert "tracing_spearman" not in names
 
 
 def test_the_table_needs_models_that_can_be_compared():
-    assert has_planted_truth(records())
-    assert not has_planted_truth([rigidity("planted:faithful", "i", 1), rigidity("m", "i", 1)])
+    assert has_planted_truth(Sources(records()))
+    assert not has_planted_truth(
+        Sources([rigidity("planted:faithful", "i", 1), rigidity("m", "i", 1)])
+    )
     twins = [rigidity("planted:faithful", "i", 1), rigidity("planted:hint", "i", 1)]
-    assert not has_planted_truth(twins)
+    assert not has_planted_truth(Sources(twins))
 
 
 def test_correlations_are_scipys_over_the_items_that_have_both():
@@ -239,17 +240,17 @@ def test_correlations_are_scipys_over_the_items_that_have_both():
         rigidity("m", f"i{i}", d, None if i == 0 else o)
         for i, (d, o) in enumerate(zip(depth, option, strict=True))
     ]
-    (row,) = MEASURE_CORRELATIONS.make(made, how=SlrcAnalysis()).to_dict("records")
+    (row,) = table_of("measure_correlations", made).to_dict("records")
     assert (row["measure"], row["other"]) == ("rigidity_depth", "rigidity_option_depth")
     assert row["n"] == 11
     assert row["spearman"] == pytest.approx(spearmanr(depth[1:], option[1:]).statistic)
     flat = [r | {"depth": 0.5} for r in made]
-    assert MEASURE_CORRELATIONS.make(flat, how=SlrcAnalysis()).empty
+    assert table_of("measure_correlations", flat).empty
 
 
 def test_means_of_measures_leave_out_items_without_one():
     made = [rigidity("m", f"i{i}", i / 4, None if i else 1.0) for i in range(5)]
-    table = MEANS_OF_MEASURES.make(made, how=SlrcAnalysis(resamples=200))
+    table = table_of("measures", made, 200)
     depth, option = of(table, "rigidity_depth"), of(table, "rigidity_option_depth")
     assert (depth["score"], depth["n"]) == (0.5, 5)
     assert depth["score_low"] < 0.5 < depth["score_high"]

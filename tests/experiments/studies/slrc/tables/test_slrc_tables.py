@@ -27,7 +27,6 @@ from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
-from faithscope.experiments.studies.slrc.tables.slrc import SLRC_ORIGINAL
 
 RUN = sample_run()
 
@@ -362,7 +361,7 @@ def test_held_against_the_answer_as_written_a_fickle_baseline_is_necessity() -> 
         ours, theirs = (made[name].iloc[0] for name in ("slrc", "slrc_original"))
         assert ours["necessity"] == 0.0
         assert (theirs["asked_again_differs"], theirs["necessity"]) == (differs, necessity)
-    fickle = one(SLRC_ORIGINAL.make([record], how=SlrcAnalysis(resamples=10)))
+    fickle = one(table_of("slrc_original", [record], 10))
     assert fickle["sufficiency"] == (n - 1) / n
     scored = slrc_record(chain_sample("hint", 1), "reprompt", "scored")
-    assert len(SLRC_ORIGINAL.make([scored])) == 0
+    assert len(table_of("slrc_original", [scored])) == 0

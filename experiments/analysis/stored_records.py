@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from faithscope.experiments.config.api import API
 
-T = TypeVar("T")
 Record = Mapping[str, Any]
 """One flat record, as stored."""
 Place = tuple[str, str, str]
@@ -83,48 +82,3 @@ class Packer:
         if kinds <= {str, NoneType} or kinds <= {bool, NoneType}:
             return self._known.setdefault(items, items)
         return items
-
-
-class Records(Sequence[Record]):
-    """A fixed set of records with a cache of results computed from them, since many tables need the
-    same groups of records and the same numbers of a group."""
-
-    def __init__(self, records: Iterable[Record]) -> None:
-        self._all = tuple(records)
-        self._made: dict[Hashable, Any] = {}
-
-    @overload
-    def __getitem__(self, at: int) -> Record: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Record]: ...
-    def __getitem__(self, at: int | slice) -> Record | Sequence[Record]:
-        return self._all[at]
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._all)
-
-    def once(self, what: Hashable, make: Callable[[], T]) -> T:
-        """The cached result named `what`, computed by `make` when first asked for."""
-        if what not in self._made:
-            self._made[what] = make()
-        return self._made[what]
-
-
-def by_probe(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The records of each probe, in their order."""
-
-    def make() -> dict[str, list[Record]]:
-        of_probe: dict[str, list[Record]] = {}
-        for r in records:
-            of_probe.setdefault(r["probe"], []).append(r)
-        return of_probe
-
-    return once(records, by_probe, make)
-
-
-def once(records: Iterable[Record], what: Hashable, make: Callable[[], T]) -> T:
-    """`Records.once`; for records of other types, which may change, computed at every call."""
-    return records.once(what, make) if isinstance(records, Records) else make()

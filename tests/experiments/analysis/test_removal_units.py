@@ -12,8 +12,8 @@ from sample_records import CHAIN, FAITHFUL, HINT, REAL, SENTIMENT, sample_run, w
 import faithscope
 from faithscope import interp
 from faithscope.experiments.analysis.page import render
-from faithscope.experiments.analysis.records import Place, Record, place_of
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.stored_records import Place, Record, place_of
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.studies.slrc.figures.figures import pictures

@@ -7,12 +7,11 @@ unit (`Trace.unit`), from the records of that unit alone, and has the column `un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import get_args
 
 import pandas as pd
 
-from faithscope.experiments.analysis.records import Record, Records
 from faithscope.experiments.analysis.tidy import distinct, where
 from faithscope.interventions.trace import Unit
 
@@ -28,24 +27,24 @@ UNIT_WORDS = {
 _PLACE = ("model", "task")
 
 
-def by_unit(
-    records: Iterable[Record], build: Callable[[Sequence[Record]], Mapping[str, pd.DataFrame]]
+def in_each_unit(
+    made: Mapping[str, Mapping[str, pd.DataFrame]],
 ) -> dict[str, pd.DataFrame]:
-    """The tables that `build` makes from the records of each unit, joined by name.
+    """The tables made of each unit's frames, joined by name, with the column `unit` after model and
+    task; rows are sorted by model and task, then in the order of the units.
 
-    A record without a unit, as in old runs, counts as `given`.
+    Args:
+        made: unit -> name of a table -> the table.
     """
-    of_unit: dict[str, list[Record]] = {}
-    for r in records:
-        of_unit.setdefault(r.get("unit", "given"), []).append(r)
-    parts = {u: build(Records(of_unit[u])) for u in UNITS if u in of_unit} or {"given": build([])}
-    names = dict.fromkeys(name for part in parts.values() for name in part)
-    return {n: joined({u: part[n] for u, part in parts.items() if n in part}) for n in names}
+    names = dict.fromkeys(name for tables in made.values() for name in tables)
+    return {
+        name: joined({unit: made[unit][name] for unit in UNITS if name in made.get(unit, {})})
+        for name in names
+    }
 
 
 def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The tables of several units as one, with the column `unit` after model and task; rows are
-    sorted by model and task, then in the order of the units."""
+    """The tables of several units as one (`in_each_unit`)."""
     filled = {u: t for u, t in parts.items() if len(t)} or dict(list(parts.items())[:1])
     tables = []
     for unit, table in filled.items():

@@ -1,0 +1,71 @@
+"""The frames that this study's tables are made of, each made when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from faithscope.experiments.analysis.failures import Failures
+from faithscope.experiments.analysis.record_frames import record_frame
+from faithscope.experiments.analysis.removal_units import UNITS
+from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.studies.slrc.tables.branch_frame import branch_frame
+from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
+from faithscope.probes import PROBES
+
+
+class Sources(Mapping[str, pd.DataFrame]):
+    """Name in `Table.of` -> frame: `trace` and each probe, a row per record; `branches` of SLRC's
+    edits; `scores` and `step_scores` of all measures."""
+
+    def __init__(self, records: Sequence[Record], failed: Failures | None = None) -> None:
+        """
+        Args:
+            failed: takes the measures whose score cannot be computed; without it the first of them
+                raises its error.
+        """
+        self._records: dict[str, list[Record]] = {}
+        for record in records:
+            self._records.setdefault(record["probe"], []).append(record)
+        self._failed = failed
+        self._made: dict[str, pd.DataFrame] = {}
+        self._makers = {
+            "branches": lambda: branch_frame(self._of("trace", "slrc")),
+            "scores": lambda: all_scores(self._of(*PROBES), self._failed),
+            "step_scores": lambda: all_step_scores(self._of(*PROBES), self._failed),
+            **{name: lambda name=name: record_frame(self._of(name)) for name in ("trace", *PROBES)},
+        }
+
+    @property
+    def probes(self) -> set[str]:
+        """The probes with records, excluded ones included."""
+        return set(self._records)
+
+    @property
+    def models(self) -> set[str]:
+        """The models with records."""
+        return {r["model"] for records in self._records.values() for r in records}
+
+    def units(self) -> dict[str, Sources]:
+        """Unit of removal -> the frames of its records; a record without a unit counts as
+        `given`."""
+        of_unit: dict[str, list[Record]] = {}
+        for record in self._of(*self._records):
+            of_unit.setdefault(record.get("unit", "given"), []).append(record)
+        found = {u: Sources(of_unit[u], self._failed) for u in UNITS if u in of_unit}
+        return found or {"given": Sources([], self._failed)}
+
+    def _of(self, *probes: str) -> list[Record]:
+        return [r for probe in probes for r in self._records.get(probe, ())]
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
