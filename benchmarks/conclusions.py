@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.comparison.compared import sentence_tables
+from faithscope.experiments.analysis.comparison.conclusions import Sentence, answers
 from faithscope.experiments.analysis.comparison.join import join
 from faithscope.experiments.analysis.comparison.scores import (
     FAMILIES,
@@ -34,8 +36,6 @@ from faithscope.experiments.analysis.comparison.scores import (
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.compare.config import CompareReport
-from faithscope.experiments.studies.compare.results import sentence_tables
-from faithscope.experiments.studies.compare.words.conclusions import Sentence, answers
 
 CLAIMS = ("best", "as_good", "wrong_way", "gain", "agreement", "reversed", "disagreements")
 QUESTIONS, MODELS = (5, 30, 300), (1, 3)

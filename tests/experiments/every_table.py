@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.comparison.agreement import (
     step_hits_table,
 )
 from faithscope.experiments.analysis.comparison.combining import ablation_table
+from faithscope.experiments.analysis.comparison.compared import MEASURES, sentence_tables
 from faithscope.experiments.analysis.comparison.headline import Primary, headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
@@ -38,7 +39,6 @@ from faithscope.experiments.studies.c2faith.tables import OF_RUN, Frames
 from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.reading import SOURCES
-from faithscope.experiments.studies.compare.results import MEASURES, sentence_tables
 from faithscope.experiments.studies.faithcot import tables as of_faithcot
 from faithscope.experiments.studies.faithcot.metrics import by_rule
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES

@@ -39,13 +39,11 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap, aur
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE
 from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns
+from faithscope.experiments.config.comparison import AS_GOOD
 
 LEVEL = 0.05
 """Error rate of each of three claims, over all measures and labels of a comparison together: that a
 measure is better than chance, that its direction is wrong, that it is as good as the best."""
-AS_GOOD = 0.05
-"""Default difference in AUROC to the best up to which a measure counts as good; fixed before any
-data was seen."""
 TRUST = computed_table("trust", (
     *(LABEL, "measure", "family"),
     Column("n", "traces", "Traces that have the label and a score."),

@@ -13,7 +13,6 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     StrictBool,
-    StrictFloat,
     StrictInt,
     StrictStr,
     field_validator,
@@ -22,8 +21,8 @@ from pydantic import (
 )
 
 from faithscope.experiments.analysis.comparison.headline import Primary
-from faithscope.experiments.analysis.comparison.trust import AS_GOOD
 from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.comparison import ComparisonConfig
 from faithscope.experiments.config.keys import by_key
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.interp.errors import did_you_mean
@@ -126,21 +125,11 @@ class HeadlineConfig(Section):
     judged: PrimaryConfig
 
 
-class CompareReport(Section):
+class CompareReport(ComparisonConfig):
     """Statistical settings of a comparison, and how much its page lists."""
 
     bootstrap: StrictInt = Field(default=500, ge=10, le=10_000)
     """Number of bootstrap resamples of questions for every interval."""
-    folds: StrictInt = Field(default=5, ge=2, le=20)
-    """Number of folds that questions are divided into for thresholds, calibration and
-    classifiers."""
-    false_discovery: StrictFloat = Field(default=0.05, gt=0, lt=1)
-    """False discovery rate that Benjamini and Hochberg's procedure controls."""
-    as_good: StrictFloat = Field(default=AS_GOOD, gt=0, lt=0.5)
-    """Largest deficit in AUROC at which a measure is still called as good as the best one; choose
-    it before any data are seen."""
-    listed: StrictInt = Field(default=20, ge=1, le=500)
-    """Number of items listed for each kind of disagreement."""
 
 
 class CompareConfig(FolderConfig):

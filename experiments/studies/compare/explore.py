@@ -13,7 +13,7 @@ from faithscope.experiments.engine.folder import existing_run, stored_config
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.experiments.studies.compare.frames import FRAMES
 from faithscope.experiments.studies.compare.results import Compared
-from faithscope.experiments.studies.compare.words.prose import counted_words
+from faithscope.experiments.studies.compare.words import counted_words
 from faithscope.interp.errors import UserError
 
 FILE = "explore.html"

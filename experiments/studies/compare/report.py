@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from faithscope.experiments.analysis.comparison.figures import pictures
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.studies.compare import columns, explore, frames, item_views, page
-from faithscope.experiments.studies.compare.figures import pictures
 from faithscope.experiments.studies.compare.results import Compared
 
 REPORT = Report(

@@ -18,6 +18,7 @@ from pydantic import (
 from faithscope.experiments.config.api import HOW_FAST
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
+from faithscope.experiments.config.comparison import ComparisonConfig
 from faithscope.experiments.config.judge import JudgeConfig, room_to_think
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.config.yaml_source import Key
@@ -97,6 +98,8 @@ class ReportConfig(Section):
     cut: Literal["left_out", "kept"] = "left_out"
     """Whether tables of judges leave out chains that a token limit cut off, or keep them; they are
     counted either way (`n_cut`)."""
+    comparison: ComparisonConfig = ComparisonConfig()
+    """Settings of the comparison of probes and judges, in runs that have both."""
     least_label_mass: StrictFloat = Field(default=0.1, ge=0, le=1)
     """Minimum label mass: items whose labels together have less of the model's probability after
     the unedited reasoning are left out of scored readings."""

@@ -33,6 +33,7 @@ from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.traces.sampled import sampled_steps
 from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
+from faithscope.experiments.studies.slrc.comparison import InRun
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.item_views import LEGEND, trace_of, typical
@@ -112,10 +113,11 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *_units(tables),
             *_of_topics(results, figures),
             *_judges(results),
+            *results.run.once(InRun).sections(),
             *([_traces(results, bool(judged))] if edited else []),
             _exclusions(results),
         ],
-        tables,
+        tables | results.run.once(InRun).tables,
         figures,
         COLUMNS,
         OF_TABLES,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faithscope.experiments.analysis.paper_table import PaperTable
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.studies.slrc import columns, frames, item_views, page, scores
+from faithscope.experiments.studies.slrc.comparison import InRun
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.tables.paper import paper_tables
 from faithscope.probes import PROBES
@@ -19,11 +21,20 @@ def _papers(results: frames.Results) -> Sequence[PaperTable]:
     return paper_tables(results.tables, results.sizes, results.report.groups)
 
 
+def _figures(results: frames.Results) -> Sequence[Picture]:
+    """The figures of tables over traces, and of the comparison with judges."""
+    if not results.has_readers:
+        return ()
+    drawn = pictures(results.tables, results.failed)
+    return [*drawn, *results.run.once(InRun).pictures]
+
+
 REPORT = Report(
     results=frames.Results,
+    tables=lambda results: results.tables | results.run.once(InRun).tables,
     frames=frames.FRAMES,
     papers=_papers,
-    figures=lambda results: pictures(results.tables, results.failed) if results.has_readers else (),
+    figures=_figures,
     page=page.page,
     arrays=tuple(PROBES),
     columns=columns.COLUMNS,

@@ -12,7 +12,10 @@ from sklearn.metrics import roc_auc_score
 from synthetic_comparison import joined_of
 
 from faithscope.experiments.analysis.comparison.combining import combined_table
+from faithscope.experiments.analysis.comparison.compared import sentence_tables
+from faithscope.experiments.analysis.comparison.conclusions import Sentence, answers
 from faithscope.experiments.analysis.comparison.join import Joined
+from faithscope.experiments.analysis.comparison.prose import cautions
 from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     NOT_WITHIN,
     against_tables,
@@ -22,9 +25,6 @@ from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, holm, tr
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.studies.compare.config import CompareReport
-from faithscope.experiments.studies.compare.results import sentence_tables
-from faithscope.experiments.studies.compare.words.conclusions import Sentence, answers
-from faithscope.experiments.studies.compare.words.prose import cautions
 
 HOW = Bootstrap(0, 100)
 

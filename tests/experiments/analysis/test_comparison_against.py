@@ -18,8 +18,10 @@ from faithscope.experiments.analysis.comparison.combining import (
     ablation_table,
     combined_table,
 )
+from faithscope.experiments.analysis.comparison.conclusions import answers
 from faithscope.experiments.analysis.comparison.disagreements import disagreement_tables
 from faithscope.experiments.analysis.comparison.join import Joined, join
+from faithscope.experiments.analysis.comparison.prose import cautions
 from faithscope.experiments.analysis.comparison.scores import (
     Scores,
     item_row,
@@ -37,8 +39,6 @@ from faithscope.experiments.analysis.comparison.trust import (
 )
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.compare.words.conclusions import answers
-from faithscope.experiments.studies.compare.words.prose import cautions
 from faithscope.interp.errors import UserError
 
 

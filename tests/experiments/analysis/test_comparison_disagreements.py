@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from synthetic_comparison import HOW, NOTHING, joined_of
 
+from faithscope.experiments.analysis.comparison.conclusions import answers
 from faithscope.experiments.analysis.comparison.disagreements import disagreement_tables
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.studies.compare.words.conclusions import answers
 
 
 def test_items_that_a_judge_lies_on_and_insides_are_shuffled_on_head_the_lists() -> None:

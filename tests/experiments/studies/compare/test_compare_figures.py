@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from figure_fit import drawing_problems
 
+from faithscope.experiments.analysis.comparison.figures import heat_map
 from faithscope.experiments.analysis.picture import STYLE
-from faithscope.experiments.studies.compare.figures import heat_map
 
 
 @pytest.mark.filterwarnings("error")

@@ -16,6 +16,7 @@ from pages import faults
 from synthetic_comparison import HOW, run_of
 
 import faithscope
+from faithscope.experiments.analysis.comparison.compared import MEASURES, sentence_tables
 from faithscope.experiments.analysis.comparison.headline import Primary, headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
@@ -23,8 +24,7 @@ from faithscope.experiments.analysis.page import Bullets, Heading
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.compare.config import CompareReport
-from faithscope.experiments.studies.compare.results import MEASURES, sentence_tables
-from faithscope.experiments.studies.compare.words.first_screen import first_screen
+from faithscope.experiments.studies.compare.words import first_screen
 
 PRIMARIES = {
     "behaviour": Primary(("flips_{framing}",), True),

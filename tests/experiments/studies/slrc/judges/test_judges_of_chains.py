@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from bad_input import refused
@@ -19,6 +20,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, Handler, completion
 
 from faithscope.experiments.analysis.run import load_run
+from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.given.reading import read_chains
@@ -34,9 +36,10 @@ _SUM = re.compile(r"(\d+) \+ (\d+) = (\d+)")
 SHARED = Path(__file__).resolve().parents[5].parent / "shared"
 
 
-def stage_of(form: str) -> str:
-    """Name of the stage of a form in the table of exclusions."""
-    return f"{form} · generated · {NAME}"
+def fates(tables: Mapping[str, pd.DataFrame], form: str) -> dict[str, int]:
+    """Reason -> number of chains, in the stage of a form."""
+    stage = f"{form} · generated · {NAME}"
+    return {r["reason"]: r["n"] for r in rows(tables["exclusions"]) if r["stage"] == stage}
 
 
 def is_right(step: str) -> bool:
@@ -132,8 +135,12 @@ def test_a_judge_that_checks_sums_is_held_against_the_labels(
     assert forms.loc["step_judge", "flagged"] == pytest.approx(1 / 2)
     # a rating of 1 of 4: higher is worse
     assert forms.loc["c2_coverage", "mean_score"] == pytest.approx(3 / 4)
-    gone = tables["exclusions"].set_index(["stage", "reason"])["n"][stage_of("faithful_judge")]
-    assert gone.to_dict() == {"total": 5, "uncertain": 1, "no_steps": 1, "included": 3}
+    assert fates(tables, "faithful_judge") == {
+        "total": 5,
+        "uncertain": 1,
+        "no_steps": 1,
+        "included": 3,
+    }
     of_steps = tables["judge_steps"].set_index(["form", "step"])
     assert of_steps.loc[("step_judge", 1), ["n", "flagged"]].tolist() == [4, 1 / 4]
     assert execute(["show", str(outcome.run_dir), "--item", "gsm8k-1"]) == 0
@@ -176,7 +183,7 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
         for table in (tables[name] for name in counted):
             assert set(table["n_cut"]) == {3}
             assert set(table["n"]) == {n}
-        gone = tables["exclusions"].set_index(["stage", "reason"])["n"][stage_of("step_judge")]
+        gone = fates(tables, "step_judge")
         assert gone.get("cut_at_the_limit", 0) == 8 - n
         assert gone["total"] == 8
         page = (run_dir / "report.html").read_text("utf-8")

@@ -14,17 +14,11 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.agreement import questions, settings
+from faithscope.experiments.analysis.comparison.conclusions import parting_sentences
 from faithscope.experiments.analysis.comparison.disagreements import KINDS
 from faithscope.experiments.analysis.comparison.headline import POWER
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
-from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
-from faithscope.experiments.analysis.comparison.trust import LEVEL
-from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.page import Block, Bullets, Grid, Heading, Section
-from faithscope.experiments.analysis.tidy import count, rows, where
-from faithscope.experiments.analysis.wording import planted_variant
-from faithscope.experiments.studies.compare.words.conclusions import parting_sentences
-from faithscope.experiments.studies.compare.words.prose import (
+from faithscope.experiments.analysis.comparison.prose import (
     FEW_QUESTIONS,
     Tables,
     cost_in_words,
@@ -32,6 +26,13 @@ from faithscope.experiments.studies.compare.words.prose import (
     of_all,
     p_in_words,
 )
+from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
+from faithscope.experiments.analysis.comparison.trust import LEVEL
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.page import Block, Bullets, Grid, Heading, Section
+from faithscope.experiments.analysis.tidy import count, rows, where
+from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.studies.compare.results import Compared
 
 WORDS = {
     "behaviour": "behaviour",
@@ -50,6 +51,26 @@ STEADY = 0.7
 """Reliability below which a measure is called unsteady."""
 OPENED = 3
 """Number of disagreeing traces that the first screen links."""
+
+
+SAME_WORDS = {
+    "ids": "the same token ids",
+    "text": "the same reasoning, word for word",
+    "question": "the same question, whatever the reasoning",
+}
+
+
+def counted_words(compared: Compared) -> str:
+    """Numbers of traces, measures, labels and runs, and how traces are joined, as sentences."""
+    joined = compared.joined
+    named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
+    counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
+    left_out = f" {joined.n_left_out:,} that not every run has are left out."
+    return (
+        f"{', '.join(counts)}, from {len(compared.sources):,} "
+        f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
+        f"{SAME_WORDS[compared.config.same]}.{left_out if joined.n_left_out else ''}"
+    )
 
 
 def first_screen(tables: Tables, joined: Joined) -> Section:

@@ -23,11 +23,11 @@ from faithscope.experiments.analysis.axes import (
 )
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, field, panels
 from faithscope.experiments.analysis.comparison.agreement import clustered
+from faithscope.experiments.analysis.comparison.prose import UNITS, of_all
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import numbers, only, where
-from faithscope.experiments.studies.compare.words.prose import UNITS, of_all
 
 OF_FAMILY = {
     "behavioural": Style(BLUE, "o", "behavioural"),

@@ -15,7 +15,6 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import ALL, Tar
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
-from faithscope.experiments.studies.compare.results import Compared
 
 FEW, FEW_OF_KIND, FEW_QUESTIONS = 100, 30, 30
 """Numbers of traces, of traces per class, and of questions, below which the page warns."""
@@ -24,26 +23,6 @@ APART = 0.1
 UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}
 """Kind of cost -> the unit it is counted in."""
 Tables = Mapping[str, pd.DataFrame]
-
-
-SAME_WORDS = {
-    "ids": "the same token ids",
-    "text": "the same reasoning, word for word",
-    "question": "the same question, whatever the reasoning",
-}
-
-
-def counted_words(compared: Compared) -> str:
-    """Numbers of traces, measures, labels and runs, and how traces are joined, as sentences."""
-    joined = compared.joined
-    named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
-    counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
-    left_out = f" {joined.n_left_out:,} that not every run has are left out."
-    return (
-        f"{', '.join(counts)}, from {len(compared.sources):,} "
-        f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
-        f"{SAME_WORDS[compared.config.same]}.{left_out if joined.n_left_out else ''}"
-    )
 
 
 def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[str]:

@@ -17,18 +17,19 @@ from faithscope.experiments.analysis.comparison.agreement import settings
 from faithscope.experiments.analysis.comparison.combining import GAIN
 from faithscope.experiments.analysis.comparison.disagreements import KINDS
 from faithscope.experiments.analysis.comparison.join import Joined
-from faithscope.experiments.analysis.comparison.scores import COSTS
-from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
-from faithscope.experiments.analysis.comparison.trust import AS_GOOD, LEVEL
-from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.tidy import count, keep, rows, where
-from faithscope.experiments.studies.compare.words.prose import (
+from faithscope.experiments.analysis.comparison.prose import (
     UNITS,
     Tables,
     cost_in_words,
     estimated,
     p_in_words,
 )
+from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
+from faithscope.experiments.analysis.comparison.trust import LEVEL
+from faithscope.experiments.analysis.html import markup
+from faithscope.experiments.analysis.tidy import count, keep, rows, where
+from faithscope.experiments.config.comparison import AS_GOOD
 
 
 class Sentence(NamedTuple):

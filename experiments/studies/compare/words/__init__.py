@@ -1,1 +1,0 @@
-"""The prose of a comparison: its first screen, the conclusions on it, and what surrounds them."""
