@@ -12,7 +12,7 @@ from typing import get_args
 
 import pandas as pd
 
-from faithscope.experiments.analysis.tidy import distinct, where
+from faithscope.experiments.analysis.tidy import distinct
 from faithscope.interventions.trace import Unit
 
 UNITS: tuple[str, ...] = get_args(Unit)
@@ -103,14 +103,3 @@ def told_apart(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
                 )
         renamed[name] = named
     return renamed
-
-
-def of_each_unit(tables: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
-    """Splits every table over steps by unit of removal, and drops the column `unit`."""
-    over_steps = {name: t for name, t in tables.items() if "unit" in t.columns}
-    present = {unit for table in over_steps.values() for unit in table["unit"]}
-    return {
-        unit: {name: where(t, unit=unit).drop(columns="unit") for name, t in over_steps.items()}
-        for unit in UNITS
-        if unit in present
-    }

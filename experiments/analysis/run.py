@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from faithscope.experiments.analysis.comparison.scores import Scores
     from faithscope.experiments.analysis.item_view import Items
     from faithscope.experiments.analysis.page import Block, Page
-    from faithscope.experiments.analysis.paper_table import PaperTable
     from faithscope.experiments.analysis.picture import Picture
+    from faithscope.experiments.analysis.published.layout import PaperTable
 
 T = TypeVar("T")
 LABEL = "label_"

@@ -30,18 +30,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import (
-    Cell,
-    Groups,
-    Kept,
-    Lines,
-    Mask,
-    every_row,
-    selected,
-)
+from faithscope.experiments.analysis.cells import Cell, Groups, Lines, Mask, every_row, selected
 from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_name
 from faithscope.experiments.analysis.failures import Failures, kept
-from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import groups, only, rows
@@ -86,8 +77,6 @@ class Table:
     apart: str = ""
     """Column that splits the frame into parts, which are grouped and pooled separately and stand
     one below the other in the table."""
-    layout: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    """Maps the table to text under a paper's own headings, as the paper prints it."""
     dtypes: Mapping[str, str] = field(default_factory=dict)
     """Column -> pandas dtype, where the values alone do not give it: whole numbers of which some
     are unknown, for example."""
@@ -231,33 +220,6 @@ def computed_table(
     return Table(name, of, lines=[Lines(declared, compute)], **more)
 
 
-def excerpt(
-    name: str,
-    table: Table,
-    columns: Sequence[str] = (),
-    *,
-    keys: Sequence[str] = (),
-    among: Mask = every_row,
-    layout: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
-) -> Table:
-    """A table that selects rows and columns of another table, for a paper's layout.
-
-    Args:
-        name: name of the new table.
-        table: the table to select from.
-        columns: columns to keep beside the keys, without their intervals; none given keeps all
-            columns, with intervals.
-        keys: columns whose values together identify a row; none given takes the keys of `table`.
-        among: selects rows of `table`.
-        layout: maps the selection to the paper's text.
-    """
-    declared, by = by_name(table.columns), [*(keys or table.keys)]
-    own = [replace(declared[column], interval=False) for column in columns]
-    kept = own or [column for column in table.columns if column.name not in by]
-    cells = (Kept(tuple(kept)),)
-    return Table(name, table.name, [declared[key] for key in by], cells, among=among, layout=layout)
-
-
 def make_tables(
     tables: Iterable[Table],
     frames: Mapping[str, Any],
@@ -283,18 +245,6 @@ def make_tables(
         with kept(failed, "table", table.name):
             made[table.name] = table.make(*sources, how=how)
     return made
-
-
-def in_layout(
-    specifications: Iterable[Table], tables: Mapping[str, pd.DataFrame]
-) -> list[PaperTable]:
-    """The tables of a run whose specification has a paper's layout: their numbers, and the text
-    that the paper prints."""
-    return [
-        PaperTable(table.name, tables[table.name], table.layout(tables[table.name]))
-        for table in specifications
-        if table.layout and table.name in tables
-    ]
 
 
 def declared(tables: Iterable[Table]) -> tuple[Columns, dict[str, Columns]]:

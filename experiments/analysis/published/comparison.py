@@ -102,6 +102,7 @@ def rows_for(published: Published, tables: Tables) -> pd.DataFrame:
     table = tables.get(of) if isinstance(of, str) else of(tables)
     if table is None or table.empty:
         return pd.DataFrame()
+    table = published.make(table) if published.make else table
     return keep(table, published.among(table))
 
 

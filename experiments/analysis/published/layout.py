@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.html import html_table
 from faithscope.experiments.analysis.page import Fold, Grid
-from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.published.cells import Cell, read_cells
 from faithscope.experiments.analysis.published.comparison import (
     SUBJECTS,
@@ -27,6 +26,20 @@ from faithscope.experiments.analysis.tidy import keep, rows
 
 ABSENT = "–"
 """What stands where there is no number."""
+
+
+class PaperTable(NamedTuple):
+    """The numbers of a run for one printed table of a paper."""
+
+    name: str
+    """Name of its files: `paper_slrc_table1`."""
+    title: str
+    """One line that says what the paper shows there."""
+    data: pd.DataFrame
+    """A row per number: our key columns, the paper's `heading`, `value` with its interval (`low`,
+    `high`) in the units of our tables (shares are fractions of 1), and the number of cases `n`."""
+    printed: pd.DataFrame
+    """The cells as text, in the paper's layout, units and decimals."""
 
 
 def in_layout(
@@ -151,7 +164,7 @@ def _printed(
     columns = [*keys.values(), *ways, *whose, "heading", "value", "low", "high", "n"]
     data = pd.DataFrame(exact, columns=columns).astype({"n": "Int64"}).drop_duplicates()
     name = f"paper_{paper.name}_{published.name}{suffix}"
-    return PaperTable(name, data, printed, published.title)
+    return PaperTable(name, published.title, data, printed)
 
 
 def _headings(

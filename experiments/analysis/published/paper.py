@@ -52,18 +52,6 @@ def in_way(**values: Any) -> Selection:
     return lambda rows, tables: mask(rows)
 
 
-def from_table(
-    name: str, make: Callable[[pd.DataFrame], pd.DataFrame]
-) -> Callable[[Tables], pd.DataFrame | None]:
-    """Maps all tables of a run to what is made of one of them; to None where it has no row."""
-
-    def made(tables: Tables) -> pd.DataFrame | None:
-        table = tables.get(name)
-        return None if table is None or table.empty else make(table)
-
-    return made
-
-
 @dataclass(frozen=True)
 class Published:
     """One printed table of a paper, with the place of our numbers for it.
@@ -83,6 +71,9 @@ class Published:
     of: str | Callable[[Tables], pd.DataFrame | None] = ""
     """Name of our tidy table, or a function from all tables of a run to a frame (None where the run
     has nothing for it). A column `x` has its 95 % interval in `x_low` and `x_high`, if any."""
+    make: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    """Maps our table that `of` names, if it has rows, to those that stand beside the printed
+    ones."""
     columns: Mapping[str, str | Ours] = field(default_factory=dict)
     """Printed heading of a measure -> our column."""
     also: Mapping[str, Ours] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.analysis.published.paper import from_table, in_way
+from faithscope.experiments.analysis.published.paper import in_way
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES
 from faithscope.experiments.studies.c2faith.metrics.coverage import SCORES
@@ -71,7 +71,8 @@ TABLES = (
         "table1",
         "Binary detection of replaced steps, and false alarms on steps as they were.",
         config="paper/c2faith",
-        of=from_table(DETECTION.name, steps_flagged),
+        of=DETECTION.name,
+        make=steps_flagged,
         columns={
             "Detect": "detection",
             "FPR": Ours("fpr", n="n_control"),
@@ -89,7 +90,8 @@ TABLES = (
         "table1_tests",
         "Which judges detect significantly more replaced steps than others (McNemar's test).",
         config="paper/c2faith",
-        of=from_table(MCNEMAR.name, either_way),
+        of=MCNEMAR.name,
+        make=either_way,
         columns={
             "difference": "difference",
             "significantly better": Ours("better", words={"True": "yes", "False": "no"}),
@@ -156,7 +158,8 @@ TABLES = (
         "table3_scores",
         "How often DeepSeek-V3.1 gives the highest coverage score.",
         config="paper/c2faith",
-        of=from_table(SCORES.name, with_intervals_of_shares),
+        of=SCORES.name,
+        make=with_intervals_of_shares,
         columns={"share of the highest score": Ours("share", among=rows_with(score=4))},
         keys={"judge": "judge", "row": "level"},
         names={"row": LEVELS},

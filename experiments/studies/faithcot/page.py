@@ -10,9 +10,8 @@ import pandas as pd
 
 from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
-from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.published.layout import folds, printed_tables
+from faithscope.experiments.analysis.published.layout import PaperTable, folds, printed_tables
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions

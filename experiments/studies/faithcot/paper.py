@@ -16,7 +16,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import all_of, every_row, rows_with, rows_without
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.analysis.published.paper import Tables, from_table
+from faithscope.experiments.analysis.published.paper import Tables
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.data.principles import POST_HOC, SPURIOUS
 from faithscope.experiments.studies.faithcot.config import DetectorsConfig, FaithCotConfig
@@ -154,7 +154,8 @@ OF_DETECTORS = Published(
     "table1",
     "F1 of eleven detectors against annotators' labels.",
     config="paper/fine_cot",
-    of=from_table(DETECTED.name, detected),
+    of=DETECTED.name,
+    make=detected,
     compared=as_printed,
     own=main_readings,
     columns={"F1": "f1"},
@@ -231,7 +232,8 @@ TABLES = (
         OF_LABELS,
         name="figure6a",
         title="Right and wrong answers with faithful and unfaithful chains.",
-        of=from_table(QUADRANTS.name, all_others),
+        of=QUADRANTS.name,
+        make=all_others,
         compared=of_all_writers,
         columns={
             **{heading.title(): name for heading, name in BY_QUADRANT.items()},

@@ -9,7 +9,7 @@ from typing import Any
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
-from faithscope.experiments.analysis.published.paper import from_table, in_way
+from faithscope.experiments.analysis.published.paper import in_way
 from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
 from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, steps, texts
@@ -92,14 +92,17 @@ def _shares(
     """
     columns = {head: Ours("share", rows_with(value=value)) for value, head in heads.items()}
     for number, by in zip(numbers, ("model", "task"), strict=True):
-        how = {
-            "of": from_table(table.name, of_group(statistic, by)),
-            "columns": columns,
-            "keys": {by: by},
-        }
-        pools = ("model.name", "report.exclude") if by == "task" else ()
-        how |= {"compared": as_in_paper(), "pools": pools}
-        yield _published(number, f"{title}, by {by}.", n="n_of", **how)
+        yield _published(
+            number,
+            f"{title}, by {by}.",
+            of=table.name,
+            make=of_group(statistic, by),
+            compared=as_in_paper(),
+            columns=columns,
+            keys={by: by},
+            n="n_of",
+            pools=("model.name", "report.exclude") if by == "task" else (),
+        )
 
 
 BY_CELL = {"model": "model", "task": "task"}
@@ -139,7 +142,8 @@ TABLES = (
     _published(
         1,
         "Items of the benchmark by task.",
-        of=from_table(benchmark.ITEMS.name, items_by_task),
+        of=benchmark.ITEMS.name,
+        make=items_by_task,
         columns={"Count": "n"},
         also={"Sources": Ours("sources", unit="word")},
         keys={"task": "task"},
@@ -197,7 +201,8 @@ TABLES = (
     _published(
         5,
         "Agreement of people who review r′.",
-        of=from_table(REVIEWS.name, agreement),
+        of=REVIEWS.name,
+        make=agreement,
         columns={head: column for column, head in AGREEMENT.items()},
         n="n_items",
         **REVIEWED,
@@ -218,21 +223,24 @@ TABLES = (
     _published(
         7,
         "Agreement and acceptance of all reviews of r′ together.",
-        of=from_table(REVIEWS.name, overall_agreement),
+        of=REVIEWS.name,
+        make=overall_agreement,
         columns={"Value": "value"},
         **REVIEWED | {"keys": {"row": "metric"}},
     ),
     _published(
         8,
         "r′ that validation removed and kept, by task.",
-        of=from_table(FILTERING.name, by_task),
+        of=FILTERING.name,
+        make=by_task,
         keys={"task": "task"},
         **OF_WRITTEN,
     ),
     _published(
         9,
         "r′ that validation removed and kept, by source.",
-        of=from_table(FILTERING.name, by_source),
+        of=FILTERING.name,
+        make=by_source,
         keys={"task": "task", "row": "source"},
         names={"row": SOURCES},
         **OF_WRITTEN,
@@ -296,7 +304,8 @@ TABLES = (
     _published(
         14,
         "Mean tokens of outputs without r′ (B) and under it (I).",
-        of=from_table(texts.LENGTH_TABLE.name, token_lengths),
+        of=texts.LENGTH_TABLE.name,
+        make=token_lengths,
         compared=as_in_paper(),
         columns={
             "B": Ours("mean_tokens", rows_with(condition="baseline")),
@@ -309,7 +318,8 @@ TABLES = (
     _published(
         15,
         "Stances of each task.",
-        of=from_table(benchmark.STANCES.name, stance_words),
+        of=benchmark.STANCES.name,
+        make=stance_words,
         columns={
             "Primary Stance Set": Ours(
                 "stances",
@@ -328,7 +338,8 @@ TABLES = (
     _published(
         16,
         "Reasoning faithfulness by quartile of contrast coverage.",
-        of=from_table(faithfulness.COVERAGE_QUARTILES.name, by_quartile),
+        of=faithfulness.COVERAGE_QUARTILES.name,
+        make=by_quartile,
         compared=as_in_paper(),
         columns={
             head: Ours(f"q{i}", n=f"q{i}_n")
@@ -419,7 +430,8 @@ TABLES = (
             f"per_step.judge=[{JUDGE}]",
             ONE_RUN,
         ),
-        of=from_table(steps.PER_STEP.name, beside_steps),
+        of=steps.PER_STEP.name,
+        make=beside_steps,
         compared=as_in_paper(),
         columns={"RF": "rf"},
         keys={**BY_CELL, "row": "metric"},

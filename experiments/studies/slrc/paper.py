@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faithscope.experiments.analysis.cells import rows_with
+from faithscope.experiments.analysis.cells import rows_with, rows_without
 from faithscope.experiments.analysis.published import Ours, Paper, Published
+from faithscope.experiments.analysis.published.paper import in_way
 from faithscope.experiments.studies.slrc.paper_names import (
+    CUES,
     DEEPSEEK,
+    FIRST,
     GPT_5_4,
     GROK,
     GROK_REASONING,
@@ -19,15 +22,21 @@ from faithscope.experiments.studies.slrc.paper_names import (
     O4_MINI,
     OPUS,
     R1_32B,
+    TITLES,
 )
 from faithscope.experiments.studies.slrc.paper_rows import (
-    against_the_response,
+    STATED,
     lengths,
+    measured,
+    of_labs,
     of_layers,
+    own_tasks,
+    responses,
+    step_level,
     tasks_with_steps_that_matter,
     under_both_prompts,
 )
-from faithscope.experiments.studies.slrc.tables.layout import TITLES
+from faithscope.experiments.studies.slrc.tables.slrc import STEPS
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     CLASSIFICATION,
     TAXONOMY,
@@ -35,7 +44,8 @@ from faithscope.experiments.studies.slrc.tables.taxonomy import (
 )
 from faithscope.probes import PROBES
 
-AS_IN_PAPER = rows_with(framing="reprompt", reading="generated")
+IN_PAPERS_WAY = in_way(framing="reprompt", reading="generated")
+AS_IN_PAPER = in_way(framing="reprompt", reading="generated", reference=STATED)
 SERVICES = (
     "The paper had most models from resellers (4.6), which may have served other weights under the "
     "same name; it does not say which model came from which.",
@@ -79,15 +89,17 @@ TABLES = (
         "table1",
         "Necessity, sufficiency and SLRC of sixteen models on sentiment and mathematics.",
         config="paper/slrc",
-        of=against_the_response,
+        of=step_level,
+        own=rows_with(task=FIRST),
         columns=STEP_LEVEL,
         without={
             "n": "The number of cases stands beside each of our numbers.",
             "Small models (0.8–8B avg)": "The paper does not name the six models of this mean.",
         },
+        also={"n": Ours("n")},
         keys={**ON_TASKS, "row": ""},
         across=("task",),
-        among=AS_IN_PAPER,
+        compared=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
@@ -96,10 +108,11 @@ TABLES = (
         "Modes of reasoning: does it help, and do its steps matter?",
         config="paper/slrc",
         of=TAXONOMY.name,
+        make=own_tasks,
         columns={"Gap": "gap", "Nec%": "necessity", "Mode": "mode"},
         without={"Pairs": OTHER_PAIRS},
         keys={**ON_TASKS, "row": ""},
-        among=AS_IN_PAPER,
+        compared=IN_PAPERS_WAY,
         unread=(*_needs("slrc", "direct"), *_WEIGHTS),
         differs=(
             *SERVICES,
@@ -111,11 +124,12 @@ TABLES = (
         "table3",
         "Necessity on synthetic tasks with controlled cues.",
         config="paper/slrc_cues",
-        of=against_the_response,
+        of=measured,
+        own=rows_with(task=CUES),
         columns={"Nec%": "necessity"},
         keys=ON_TASKS,
         across=("model",),
-        among=AS_IN_PAPER,
+        compared=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
         dollars=16.0,
         dollars_from=DRY_RUN,
@@ -130,7 +144,12 @@ TABLES = (
         "Attention of the answer to the reasoning, real against shuffled.",
         config="paper/slrc_attention",
         of="attention",
+        make=own_tasks,
         columns={"Real": "real", "Shuf": "shuffled", "Gap": "gap", "Signal": "signal"},
+        also={
+            "Gap, drop": Ours("gap_drop", unit="pp"),
+            "Signal, drop": Ours("signal_drop", unit="word"),
+        },
         keys=ON_TASKS,
         unread=(*_needs("attention"), "api.", "direct."),
         differs=(
@@ -145,13 +164,18 @@ TABLES = (
         config="paper/slrc",
         of=tasks_with_steps_that_matter,
         columns={"Faithful?": "tasks"},
+        also={
+            "Total": Ours("parameters_text"),
+            "Active": Ours("active_parameters_text"),
+            "MoE?": Ours("moe"),
+        },
         without=dict.fromkeys(
             ("Total", "Active", "MoE?"),
             "Sizes of models behind APIs come from this table or the models' cards, and are not "
             "measured.",
         ),
         keys={"model": "model"},
-        among=AS_IN_PAPER,
+        compared=AS_IN_PAPER,
         pools=("tasks",),
         unread=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
@@ -163,7 +187,7 @@ TABLES = (
         "Reward and hours of five training methods.",
         config="train/table6",
         sets=("name=paper_slrc_table6", "methods=[grpo,csr,farl,cosr,lc_cosr]"),
-        of="paper_table6",
+        of="training_methods",
         columns={"Reward": "reward", "Time (hrs)": "hours", "Projections": "projections"},
         keys={"model": "model", "row": "method"},
         names={"row": {m: m.lower().replace("-", "_") for m in TRAINED}},
@@ -201,7 +225,7 @@ TABLES = (
         names={
             "row": {"Self-justification": "self_justification", "Alternative CoT": "alternative"}
         },
-        among=AS_IN_PAPER,
+        compared=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
         dollars=1.7,
         dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
@@ -227,6 +251,7 @@ TABLES = (
             "Peak value": "peak_value",
         },
         without={"Layers": "The number of layers is the model's, and no measurement."},
+        also={"Layers": Ours("n_layers")},
         keys=ON_TASKS,
         unread=(*_needs("rigidity", "attention", "flow"), "api.", "direct."),
         differs=(
@@ -248,11 +273,13 @@ TABLES = (
             f"model.name=[{DEEPSEEK[0]},{R1_32B[0]},{GPT_5_4},{O4_MINI[0]},{GROK},{GROK_REASONING}]",
             "probes=[slrc]",
         ),
-        of=against_the_response,
+        of=of_labs,
+        own=rows_without(pair=""),
         columns={"Nec%": "necessity"},
+        also={"Difference": Ours("difference", unit="pp", decimals=1)},
         keys={**ON_TASKS, "row": ""},
         across=("task",),
-        among=AS_IN_PAPER,
+        compared=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
         dollars=35.0,
         dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
@@ -274,14 +301,15 @@ TABLES = (
             f"model.name=[{OPUS}]",
             "probes=[slrc]",
         ),
-        of=against_the_response,
+        of=measured,
+        own=rows_with(task="ag_news"),
         columns={k: STEP_LEVEL[k] for k in ("Acc%", "Nec%")},
         without={
             "first parser": "The first parser took the first category that a response mentions, "
             "which the paper calls an error; ours reads the conclusion, as the corrected one does."
         },
         keys={**ON_TASKS, "row": ""},
-        among=AS_IN_PAPER,
+        compared=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
@@ -291,10 +319,11 @@ TABLES = (
         config="paper/slrc",
         of=THRESHOLD_SENSITIVITY.name,
         columns={"Pairs": Ours("n_consistent"), "Share": Ours("as_gap")},
+        also={"of": Ours("n", unit="n")},
         keys={"task": "tasks", "row": "necessity_threshold"},
         names={"task": {"Classification": CLASSIFICATION, "All tasks": "all"}},
         across=("task",),
-        among=AS_IN_PAPER,
+        compared=IN_PAPERS_WAY,
         pools=("tasks", "model.name"),
         unread=(*_needs("slrc", "direct"), *_WEIGHTS),
         differs=SERVICES,
@@ -304,7 +333,8 @@ TABLES = (
         "ed4",
         "Output rigidity: share of responses with two steps or more.",
         config="paper/slrc",
-        of=lengths,
+        of=STEPS.name,
+        make=responses,
         columns={"Multi-step": "multi_step"},
         keys=ON_TASKS,
         across=("task",),
@@ -315,10 +345,11 @@ TABLES = (
         "ed5",
         "Necessity, sufficiency and accuracy on the tasks beyond Table 1.",
         config="paper/slrc",
-        of=against_the_response,
+        of=measured,
+        own=rows_without(task=(*FIRST, *CUES)),
         columns={k: STEP_LEVEL[k] for k in ("Nec%", "Suf%", "Acc%")},
         keys=ON_TASKS,
-        among=AS_IN_PAPER,
+        compared=AS_IN_PAPER,
         unread=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
@@ -326,7 +357,8 @@ TABLES = (
         "ed6",
         "Mean number of steps of a response.",
         config="paper/slrc",
-        of=lengths,
+        of=STEPS.name,
+        make=lengths,
         columns={"Steps": "mean_steps"},
         keys=ON_TASKS,
         across=("task",),
@@ -339,7 +371,7 @@ PAPER = Paper(
     "SLRC (arXiv 2603.22816)",
     Path(__file__).with_name("paper.csv"),
     TABLES,
-    {"model": MODELS, "task": {printed: task for task, printed in TITLES.items()}},
+    {"model": MODELS, "task": TITLES},
     apart=(
         "model.name",
         "tasks",
@@ -350,4 +382,8 @@ PAPER = Paper(
         "methods",
     ),
     unread=("report.groups", "report.pairs"),
+    ways={
+        **{"framing": "reprompt", "reading": "generated", "reference": STATED},
+        **{"unit": "sentence", "group": "", "pair": ""},
+    },
 )

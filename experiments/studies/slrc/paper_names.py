@@ -1,4 +1,4 @@
-"""The SLRC paper's names of models, and ours for them."""
+"""The SLRC paper's names of models and tasks, and ours for them."""
 
 from __future__ import annotations
 
@@ -54,3 +54,22 @@ MODELS = {
 }
 """The paper's names of models -> ours, those of configs/paper/slrc.yaml first, then other services
 that have the same model."""
+TITLES = {
+    "SST-2": "sst2",
+    "GSM8K": "gsm8k",
+    "AG News": "ag_news",
+    "MedQA": "medqa",
+    "CSQA": "commonsense_qa",
+    "ARC": "arc_challenge",
+    "Rotten Tomatoes": "sentiment",
+    "Single-cue": "single_cue",
+    "Conflicting-cue": "conflicting_cue",
+    "Multi-feature": "multi_feature",
+    "Sequential math": "sequential_math",
+}
+"""Name of a task -> ours: the paper's, and that of `sentiment`, whose sentences are like those that
+SST-2 labels."""
+FIRST = ("sst2", "gsm8k", "sentiment")
+"""Tasks of Table 1."""
+CUES = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math")
+"""Tasks of Table 3."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faithscope.experiments.analysis.paper_table import PaperTable
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.published.layout import PaperTable, printed_tables
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.studies.slrc import columns, frames, item_views, page, scores
 from faithscope.experiments.studies.slrc.comparison import InRun
 from faithscope.experiments.studies.slrc.figures.figures import pictures
-from faithscope.experiments.studies.slrc.tables.paper import paper_tables
+from faithscope.experiments.studies.slrc.paper import PAPER
+from faithscope.experiments.studies.slrc.paper_rows import MEMBERS, members
 from faithscope.probes import PROBES
 
 
@@ -18,7 +19,7 @@ def _papers(results: frames.Results) -> Sequence[PaperTable]:
     """The paper's tables; none of a run in which no model reads the chains."""
     if not results.has_readers:
         return ()
-    return paper_tables(results.tables, results.sizes, results.report.groups)
+    return printed_tables(PAPER, {**results.tables, MEMBERS: members(results.report.groups)})
 
 
 def _figures(results: frames.Results) -> Sequence[Picture]:

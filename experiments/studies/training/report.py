@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from faithscope.experiments.analysis.run import Report
-from faithscope.experiments.analysis.tables import in_layout
 from faithscope.experiments.studies.training import frames, item_views, page, tables
 
 REPORT = Report(
@@ -13,6 +12,5 @@ REPORT = Report(
     columns=tables.COLUMNS,
     items=item_views.ITEMS,
     columns_of=tables.OF_TABLES,
-    papers=lambda made: in_layout(tables.TABLES, made.tables),
     figures=page.pictures,
 )

@@ -18,7 +18,6 @@ from faithscope.experiments.analysis.cells import (
     rows_with,
 )
 from faithscope.experiments.analysis.columns import Column, described
-from faithscope.experiments.analysis.paper_table import or_dash
 from faithscope.experiments.analysis.tables import Table, declared
 from faithscope.experiments.analysis.tidy import keep, numbers, only, rows, where
 from faithscope.experiments.studies.training.config import START
@@ -243,14 +242,6 @@ MEASURED_BY_RUN = Table(
     caption="Every measure before and after training, on questions that were not trained on.",
 )  # fmt: skip
 """Measures of each model before training and of its adapters, by the run that `measure` names."""
-NAMES = {
-    "grpo": ("GRPO", "Correctness only", "None"),
-    "csr": ("CSR", "KL regularisation", "None"),
-    "farl": ("FARL", "Correctness + NPO", "None"),
-    "cosr": ("CoSR", "Step necessity", "None"),
-    "lc_cosr": ("LC-CoSR", "Step nec. + Lyapunov", "V ≥ V₀ − ε, checked"),
-}
-"""Methods of the paper's Table 6 -> name, signal and guarantee as printed there."""
 
 
 def _cosr_reward(steps: pd.DataFrame) -> float:
@@ -259,23 +250,8 @@ def _cosr_reward(steps: pd.DataFrame) -> float:
     return 2 * float(numbers(at_the_end(steps)["changed"]).mean()) - 1
 
 
-def _as_printed(table: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "Model": r["model"],
-            "Method": NAMES[r["method"]][0],
-            "Signal": NAMES[r["method"]][1],
-            "Reward": or_dash(lambda v: f"{v:.2f}", r["reward"]),
-            "Time (hrs)": or_dash(lambda v: f"{v:.1f}", r["hours"]),
-            "Guarantee": NAMES[r["method"]][2],
-            "Projections": r["projections"],
-        }
-        for r in rows(where(table, method=set(NAMES)))
-    )
-
-
-TABLE_6 = Table(
-    "paper_table6",
+METHODS = Table(
+    "training_methods",
     "training",
     ("model", METHOD),
     (
@@ -293,9 +269,8 @@ TABLE_6 = Table(
         ),
         _ends("projections", "", "Steps that were projected so that V keeps its bound."),
     ),
-    layout=_as_printed,
 )
-"""SLRC's Table 6: the reward can only be CoSR's own for all five methods (see
+"""The numbers of SLRC's Table 6: the reward can only be CoSR's own for all five methods (see
 `faithscope docs papers/training`)."""
-TABLES = (TRAININGS, PLANTED, SEEDS, MEASURED_BY_RUN, HISTORY, TABLE_6)
+TABLES = (TRAININGS, PLANTED, SEEDS, MEASURED_BY_RUN, HISTORY, METHODS)
 COLUMNS, OF_TABLES = declared(TABLES)

@@ -12,6 +12,7 @@ from sample_records import CHAIN, FAITHFUL, HINT, REAL, SENTIMENT, sample_run, w
 import faithscope
 from faithscope import interp
 from faithscope.experiments.analysis.page import render
+from faithscope.experiments.analysis.published.layout import printed_tables
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.stored_records import Place, Record, place_of
 from faithscope.experiments.analysis.tidy import rows, where
@@ -21,7 +22,7 @@ from faithscope.experiments.studies.slrc.frames import Results, tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.page import page
-from faithscope.experiments.studies.slrc.tables.paper import paper_tables
+from faithscope.experiments.studies.slrc.paper import PAPER
 from faithscope.experiments.studies.slrc.words import instrument_checks, verdicts
 from faithscope.probes import PROBES
 
@@ -128,11 +129,11 @@ def test_figures_and_the_papers_tables_name_the_unit_of_each_row(made):
     tasks |= {f"{SENTIMENT} (sentences)", f"{SENTIMENT} (paragraphs)"}
     for name in ("edits", "forest", "position", "agreement", "contrasts", "by_task"):
         assert set(drawn[name]["task"]) == tasks, name
-    laid_out = {t.name: t for t in paper_tables(made)}
-    assert list(laid_out["paper_ed5"].printed["Unit"].unique()) == ["sentences", "paragraphs"]
+    laid_out = {t.name: t.data for t in printed_tables(PAPER, made)}
+    assert list(laid_out["paper_slrc_ed5"]["unit"].unique()) == ["sentence", "paragraph"]
     # how many responses have several steps is not a number of steps
-    assert "unit" not in laid_out["paper_ed4"].data
-    assert laid_out["paper_ed4"].data["model"].is_unique
+    assert "unit" not in laid_out["paper_slrc_ed4"]
+    assert not laid_out["paper_slrc_ed4"][["model", "task"]].duplicated().any()
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from faithscope.experiments.studies.slrc.paper_names import (
     OPUS,
     R1_32B,
 )
-from faithscope.experiments.studies.slrc.paper_rows import of_layers, under_both_prompts
+from faithscope.experiments.studies.slrc.paper_rows import of_layers
 from faithscope.experiments.studies.slrc.tables.outcomes import slrc_of
 from faithscope.experiments.studies.slrc.tables.taxonomy import mode
 from faithscope.interventions.trace import Question
@@ -241,7 +241,7 @@ def beside_cells(name: str, tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def test_a_training_stands_beside_table_6_and_is_called_another_quantity():
     row = {"model": MODELS["R1-Qwen-1.5B"], "method": "lc_cosr"}
     row |= {"reward": -0.2, "hours": 5.24, "projections": 0}
-    table = beside_cells("table6", {"paper_table6": pd.DataFrame([row])})
+    table = beside_cells("table6", {"training_methods": pd.DataFrame([row])})
     own = keep(table, table["row"] == "LC-CoSR").set_index("column")
     assert own["ours"].to_dict() == {"Reward": -0.2, "Time (hrs)": 5.24, "Projections": 0}
     assert set(own["verdict"]) == {"not comparable"}
@@ -285,7 +285,8 @@ def test_section_2_6_stands_beside_numbers_held_against_the_response():
     ours = of["Self-justification", "Steps"]
     assert ours["ours"] == pytest.approx(steps["mean_steps"])
     assert ours["low"] < ours["ours"] < ours["high"]
-    assert under_both_prompts({k: t for k, t in tables.items() if k != "slrc_original"}) is None
+    again = {name: table for name, table in tables.items() if name != "slrc_original"}
+    assert numbers_for(PAPER.table("section2_6"), again) is None
 
 
 def test_section_3_2_and_the_corrected_parser_stand_beside_their_models_rows():

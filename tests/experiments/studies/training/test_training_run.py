@@ -117,12 +117,12 @@ def test_an_adapter_is_a_models_name(everything):
     assert len(trace.counted_steps) == 3
 
 
-def test_tables_page_and_paper_layout_are_written(everything):
+def test_tables_and_page_are_written(everything):
     planted = pd.read_csv(everything / "tables" / "training_planted.csv")
     assert list(planted["method"]) == list(METHODS)
     start = planted[planted["method"] == START].iloc[0]
     assert start["necessity_gain"] == 0
-    table = pd.read_csv(everything / "tables" / "paper_table6.csv")
+    table = pd.read_csv(everything / "tables" / "training_methods.csv")
     assert {"reward", "hours", "projections"} <= set(table)
     assert table["reward"].between(-1, 1).all()
     page = (everything / "report.html").read_text()

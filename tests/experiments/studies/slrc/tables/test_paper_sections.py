@@ -13,11 +13,12 @@ from printed_cells import printed
 from probe_records import bare_trace, slrc_outcome
 from sample_records import sample_run, write_run
 
-from faithscope.experiments.analysis.paper_table import PaperTable
+from faithscope.experiments.analysis.published.layout import PaperTable, printed_tables
 from faithscope.experiments.studies.slrc import STUDY
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.paper import paper_tables
+from faithscope.experiments.studies.slrc.paper import PAPER
+from faithscope.experiments.studies.slrc.paper_rows import MEMBERS, members
 
 GROUPS = {"Trained": ("r",), "Small": ("s", "a")}
 PAIRS = {"lab": ("g", "r")}
@@ -39,61 +40,66 @@ def tables() -> dict[str, pd.DataFrame]:
     return tables_of(records, analysis=how)
 
 
+def laid_out(tables: dict[str, pd.DataFrame]) -> dict[str, PaperTable]:
+    return {t.name.removeprefix("paper_slrc_"): t for t in printed_tables(PAPER, tables)}
+
+
 @pytest.fixture(scope="module")
 def made(tables: dict[str, pd.DataFrame]) -> dict[str, PaperTable]:
-    return {t.name: t for t in paper_tables(tables, groups=GROUPS)}
+    return laid_out(tables | {MEMBERS: members(GROUPS)})
 
 
 def test_table_1_lists_models_by_group_with_the_mean_of_each(made):
-    printed_rows = made["paper_table1"].printed
-    assert printed_rows[["Group", "Model", "SST-2 Nec%"]].values.tolist() == [
-        ["", "g", "10.0"],
-        ["Trained", "r", "90.0"],
-        ["Trained", "Trained", "90.0"],
-        ["Small", "a", "20.0"],
-        ["Small", "s", "40.0"],
-        ["Small", "Small", "30.0"],
+    printed_rows = made["table1"].printed
+    assert printed_rows[["group", "model", "SST-2 Nec%"]].values.tolist() == [
+        ["", "g", "10.0%"],
+        ["Trained", "r", "90.0%"],
+        ["Trained", "Trained", "90.0%"],
+        ["Small", "a", "20.0%"],
+        ["Small", "s", "40.0%"],
+        ["Small", "Small", "30.0%"],
     ]
-    assert printed_rows["SST-2 Shuf%"].tolist()[-1] == "—"
+    assert printed_rows["SST-2 Shuf%"].tolist()[-1] == "–"
 
 
 def test_section_2_6_has_both_prompts_and_what_necessity_gains(made):
-    table = made["paper_section2_6"]
+    table = made["section2_6"]
     (line,) = table.printed.to_dict("records")
-    assert (line["Model"], line["Task"], line["Prompt"]) == ("g", "SST-2", "alternative")
-    assert (line["Nec%, standard"], line["Nec%"], line["Difference"]) == ("10.0", "60.0", "+50.0pp")
-    assert (line["Steps, standard"], line["Steps"]) == ("10.0", "5.0")
+    assert (line["model"], line["task"], line["variant"]) == ("g", "SST-2", "Alternative CoT")
+    necessity = [line[heading] for heading in ("Nec%, standard", "Nec%", "Difference")]
+    assert necessity == ["10.0%", "60.0%", "50.0pp"]
     assert {c["column"] for c in printed("slrc", "section2_6")} <= set(line)
-    (row,) = table.data.to_dict("records")
-    for name in ("necessity_standard", "necessity", "steps", "accuracy", "gain"):
-        assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
+    data = table.data.set_index("heading")
+    for heading in ("Nec%, standard", "Nec%", "Acc%", "Difference"):
+        low, middle, high = data.loc[heading, ["low", "value", "high"]]
+        assert low <= middle <= high
 
 
 def test_section_3_2_has_necessity_of_both_models(made):
-    (line,) = made["paper_section3_2"].printed.to_dict("records")
-    assert (line["Pair"], line["Model"], line["Other model"]) == ("lab", "g", "r")
-    assert (line["Nec%"], line["Nec%, other"], line["Difference"]) == ("10.0", "90.0", "+80.0pp")
+    lines = made["section3_2"].printed[["pair", "model", "SST-2 Nec%", "SST-2 Difference"]]
+    assert lines.values.tolist() == [["lab", "g", "10.0%", "–"], ["lab", "r", "90.0%", "80.0pp"]]
 
 
 def test_section_2_7_prints_what_the_paper_prints():
     tables = layer_tables()
-    found = {t.name: t for t in paper_tables(tables)}
-    (line,) = found["paper_section2_7"].printed.to_dict("records")
+    table = laid_out(tables)["section2_7"]
+    (line,) = table.printed.to_dict("records")
     for cell in printed("slrc", "section2_7"):
-        assert float(line[cell["column"]]) == pytest.approx(float(cell["value"])), cell
-    (row,) = found["paper_section2_7"].data.to_dict("records")
-    assert row["reasoning_low"] < row["reasoning"] < row["reasoning_high"]
-    assert row["prompt_low"] < row["prompt"] < row["prompt_high"]
-    assert row["reasoning_low"] + row["prompt_high"] == pytest.approx(1)
+        ours = float(line[cell["column"]].rstrip("%"))
+        assert ours == pytest.approx(float(cell["value"])), cell
+    data = table.data.set_index("heading")
+    low, high = data["low"], data["high"]
+    for heading in ("CoT", "Question"):
+        assert low[heading] < data["value"][heading] < high[heading]
+    assert low["CoT"] + high["Question"] == pytest.approx(1)
 
 
 def test_section_2_7_leaves_out_attention_that_is_of_several_units():
     tables = layer_tables()
     both = [tables["attention"], layer_tables(unit="paragraph")["attention"]]
     tables["attention"] = pd.concat(both, ignore_index=True)
-    found = {t.name: t for t in paper_tables(tables)}
-    (line,) = found["paper_section2_7"].printed.to_dict("records")
-    assert (line["CoT"], line["Question"], line["Stable layer"]) == ("—", "—", "7.0")
+    (line,) = laid_out(tables)["section2_7"].printed.to_dict("records")
+    assert (line["CoT"], line["Question"], line["Stable layer"]) == ("–", "–", "7.0")
 
 
 @pytest.mark.slow
@@ -105,6 +111,6 @@ def test_groups_and_pairs_of_the_config_are_on_the_page_of_a_run(tmp_path: Path)
     config["report"] |= {"bootstrap": 10}
     (run_dir / "config.yaml").write_text(json.dumps(config), "utf-8")
     STUDY.report().write(run_dir)
-    for name in ("model_groups", "model_pairs", "paper_section3_2"):
+    for name in ("model_groups", "model_pairs", "paper_slrc_section3_2"):
         assert (run_dir / "tables" / f"{name}.csv").read_text("utf-8").count("\n") > 1, name
     assert "Groups and pairs of models" in (run_dir / "report.html").read_text("utf-8")

@@ -1,4 +1,6 @@
-"""The paper's layouts hold the tidy tables' numbers, and print as the paper prints."""
+"""A run's tables in the SLRC paper's layout: the tidy tables' numbers, printed as there."""
+
+from __future__ import annotations
 
 import math
 
@@ -7,22 +9,23 @@ import pytest
 from printed_cells import printed, value
 from sample_records import sample_run
 
-from faithscope.experiments.analysis.paper_table import PaperTable, fraction, percent
+from faithscope.experiments.analysis.published.comparison import numbers_for
+from faithscope.experiments.analysis.published.layout import PaperTable, printed_tables
 from faithscope.experiments.analysis.textual import to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.paper import paper_tables, size
+from faithscope.experiments.studies.slrc.paper import PAPER
+from faithscope.experiments.studies.slrc.paper_rows import size
 
-MODELS = {
-    "org/big": {"parameters": 117_000_000_000, "active_parameters": 5_100_000_000},
-    "org/small": {"parameters": 135_000_000, "active_parameters": 135_000_000},
-}
+WAY = {"framing": "reprompt", "reading": "generated", "unit": "sentence"}
 
 
 def slrc_row(model: str, task: str, necessity: float, sufficiency: float, **rest) -> dict:
-    row = {"model": model, "task": task, "framing": "reprompt", "reading": "generated", "n": 100}
-    row |= {"accuracy": 0.9, "necessity": necessity, "sufficiency": sufficiency}
+    row = {"model": model, "task": task, **WAY, "n": 100, "accuracy": 0.9}
+    row |= {f"accuracy{end}": 0.9 for end in ("_low", "_high")}
+    row |= {f"accuracy_written{end}": 0.8 for end in ("", "_low", "_high")}
+    row |= {"necessity": necessity, "sufficiency": sufficiency}
     row |= {"slrc": necessity * (1 - sufficiency), "order_sensitivity": 0.25}
     return row | rest
 
@@ -47,98 +50,129 @@ SLRC = pd.DataFrame(
         slrc_row("org/small", "conflicting_cue", 0.30, 0.5),
         slrc_row("org/small", "sst2", 0.4, 0.5, framing="prefix"),
     ]
-).assign(unit="sentence")
+)
 STEPS = pd.DataFrame(
     {
         "model": ["org/big", "org/big", "org/small"],
         "task": ["sst2", "medqa", "sst2"],
         "multi_step": [0.99, 0.38, 1.0],
         "mean_steps": [8.2, 1.44, math.nan],
+        "sd_steps": 1.0,
         "n": [100, 100, 100],
         "unit": "sentence",
     }
 )
+MODELS = pd.DataFrame(
+    [
+        {"model": "org/big", "parameters": 117_000_000_000, "active_parameters": 5_100_000_000},
+        {"model": "org/small", "parameters": 135_000_000, "active_parameters": 135_000_000},
+    ]
+)
+TABLES = {"slrc": SLRC, "steps": STEPS, "models": MODELS}
+
+
+def laid_out(tables: dict[str, pd.DataFrame]) -> dict[str, PaperTable]:
+    return {t.name.removeprefix("paper_slrc_"): t for t in printed_tables(PAPER, tables)}
 
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, PaperTable]:
-    return {t.name: t for t in paper_tables({"slrc": SLRC, "steps": STEPS}, MODELS)}
+    return laid_out(TABLES)
 
 
 def test_table_1_prints_what_the_paper_prints(made):
-    lines = made["paper_table1"].printed.to_dict("records")
-    big = next(r for r in lines if r["Model"] == "org/big")
+    lines = made["table1"].printed.to_dict("records")
+    big = next(r for r in lines if r["model"] == "org/big")
     for task in ("SST-2", "GSM8K"):
-        for column in ("Nec%", "Suf%", "SLRC"):
-            as_printed = of_minimax(task)[column]["value"].removeprefix("0")
-            assert big[f"{task} {column}"] == as_printed
-    small = [r for r in lines if r["Model"] == "org/small"]
-    assert [r["Measured"] for r in small] == ["prefix, generated", "reprompt, generated"]
-    assert small[0]["GSM8K Nec%"] == "—"
+        for column, unit in (("Nec%", "%"), ("Suf%", "%"), ("SLRC", "")):
+            assert big[f"{task} {column}"] == of_minimax(task)[column]["value"] + unit
+    small = [r for r in lines if r["model"] == "org/small"]
+    assert [r["framing"] for r in small] == ["reprompt", "prefix"]
+    assert small[0]["GSM8K Nec%"] == "–"
 
 
-def test_the_data_are_fractions(made):
-    table = where(made["paper_table1"].data, model="org/big")
-    assert table["sst2_necessity"].tolist() == [0.371]
-    assert "sst2:alternative_necessity" not in table.columns
+def test_the_data_are_fractions_one_a_row(made):
+    data = where(made["table1"].data, model="org/big", task="sst2", heading="Nec%")
+    assert data[["value", "n"]].values.tolist() == [[0.371, 100]]
+    assert set(made["table1"].data["task"]) == {"sst2", "gsm8k"}
+
+
+def test_what_edits_are_compared_with_tells_rows_apart():
+    """The paper has the response's own answer; a run has both, and only one stands beside it."""
+    both = TABLES | {"slrc_original": SLRC.drop(columns=ACCURACY).assign(necessity=0.5)}
+    of_both = laid_out(both)
+    big = where(of_both["table1"].printed, model="org/big")
+    assert big[["reference", "SST-2 Nec%"]].values.tolist() == [
+        ["stated", "50.0%"],
+        ["asked_again", "37.1%"],
+    ]
+    assert big["SST-2 Acc%"].tolist() == ["80.0%", "90.0%"]
+    stated = numbers_for(PAPER.table("table1"), both)
+    assert stated is not None
+    assert set(stated["reference"]) == {"stated"}
+    assert numbers_for(PAPER.table("table1"), TABLES) is None
+
+
+ACCURACY = [name for name in SLRC if name.startswith("accuracy")]
 
 
 def test_table_3_has_a_column_per_model_and_only_cue_tasks(made):
-    table = made["paper_table3"]
-    assert table.data["task"].tolist() == ["single_cue", "conflicting_cue"]
-    assert table.data["org/big"].tolist()[0] == 0.18
-    assert table.printed["org/small"].tolist() == ["—", "30.0"]
+    table = made["table3"]
+    assert table.printed["task"].tolist() == ["Single-cue", "Conflicting-cue"]
+    assert table.printed["org/small"].tolist() == ["–", "30.0%"]
+    assert where(table.data, model="org/big")["value"].tolist() == [0.18]
 
 
 def test_table_5_names_the_tasks_on_which_steps_matter(made):
-    lines = {
-        (r["Model"], r["Measured"]): r for r in made["paper_table5"].printed.to_dict("records")
-    }
-    big = lines["org/big", "reprompt, generated"]
+    lines = {(r["model"], r["framing"]): r for r in made["table5"].printed.to_dict("records")}
+    big = lines["org/big", "reprompt"]
     assert (big["Total"], big["Active"], big["MoE?"]) == ("117B", "5.1B", "Yes")
     assert big["Faithful?"] == "SST-2"
-    small = lines["org/small", "reprompt, generated"]
+    small = lines["org/small", "reprompt"]
     assert (small["MoE?"], small["Faithful?"]) == ("Dense", "Conflicting-cue")
 
 
 def test_extended_data(made):
-    rigid = made["paper_ed4"].printed.to_dict("records")
-    assert rigid[0] == {"Model": "org/big", "SST-2": "99.0", "MedQA": "38.0"}
-    steps = made["paper_ed6"].printed.to_dict("records")
-    assert steps[1] == {"Model": "org/small", "SST-2": "—", "MedQA": "—"}
-    rest = made["paper_ed5"].printed
-    assert rest["Task"].tolist() == ["MedQA"]
-    assert rest[["Nec%", "Suf%", "Acc%"]].values.tolist() == [["3.2", "78.9", "90.0"]]
+    rigid = made["ed4"].printed.to_dict("records")
+    assert rigid[0] == {"model": "org/big", "SST-2": "99.0%", "MedQA": "38.0%"}
+    steps = made["ed6"].printed.to_dict("records")
+    assert steps[1] == {"model": "org/small", "SST-2": "–", "MedQA": "–"}
+    rest = made["ed5"].printed
+    assert rest["task"].tolist() == ["MedQA"]
+    assert rest[["Nec%", "Suf%", "Acc%"]].values.tolist() == [["3.2%", "78.9%", "90.0%"]]
 
 
-def test_table_2_puts_every_pair_in_the_field_of_its_mode():
+def test_responses_are_pooled_over_units_and_steps_are_not():
+    both = pd.concat([STEPS, STEPS.assign(unit="paragraph", multi_step=0.0, n=300)])
+    of_both = laid_out({"steps": both})
+    assert where(of_both["ed4"].data, model="org/big")["value"].tolist() == [0.99 / 4, 0.38 / 4]
+    assert where(of_both["ed6"].data, task="sst2")["unit"].tolist() == ["sentence", "paragraph"]
+
+
+def test_table_2_has_the_mode_of_every_pair():
     taxonomy = pd.DataFrame(
         [
             {"model": "a", "task": "sst2", "gap": 0.69, "necessity": 0.37, "mode": "genuine"},
             {"model": "b", "task": "gsm8k", "gap": 0.94, "necessity": 0.01, "mode": "scaffolding"},
-            {"model": "b", "task": "sst2", "gap": -0.01, "necessity": 0.11, "mode": "decorative"},
         ]
-    ).assign(framing="reprompt", reading="generated", unit="sentence")
-    found = paper_tables({"slrc": SLRC, "steps": STEPS, "taxonomy": taxonomy}, MODELS)
-    fields = next(t.printed for t in found if t.name == "paper_table2")
-    assert fields["CoT helps"][0] == "Genuine (1 pair); a SST-2 (reprompt, generated) (+69/37%)"
-    assert fields["CoT helps"][1].startswith("Scaffolding (1 pair); b GSM8K")
-    assert fields["CoT doesn't help"].tolist()[0] == "Empty (0 pairs)"
-    assert "(-1/11%)" in fields["CoT doesn't help"][1]
+    ).assign(**WAY)
+    lines = laid_out({"taxonomy": taxonomy})["table2"].printed.values.tolist()
+    assert lines == [
+        ["a", "SST-2", "69.0pp", "37.0%", "genuine"],
+        ["b", "GSM8K", "94.0pp", "1.0%", "scaffolding"],
+    ]
 
 
 def test_extended_data_3_prints_shares_of_pairs():
-    sensitivity = pd.DataFrame(
-        [{"framing": "reprompt", "reading": "generated", "necessity_threshold": 0.2}]
-    ).assign(n=12, n_consistent=9, as_gap=0.75, unit="sentence", tasks="classification")
+    sensitivity = pd.DataFrame([{**WAY, "necessity_threshold": 0.2}])
+    classes = sensitivity.assign(n=12, n_consistent=9, as_gap=0.75, tasks="classification")
     every = sensitivity.assign(n=18, n_consistent=12, as_gap=12 / 18, tasks="all")
-    sensitivity = pd.concat([every, sensitivity])
-    tables = {"slrc": SLRC, "steps": STEPS, "threshold_sensitivity": sensitivity}
-    as_printed = {t.name: t for t in paper_tables(tables)}["paper_ed3"].printed
+    table = laid_out({"threshold_sensitivity": pd.concat([every, classes])})["ed3"].printed
     for tasks in ("Classification", "All tasks"):
         pairs, share = printed("slrc", "ed3", task=tasks, row="0.20")
-        line = f"{pairs['value']}/{pairs['n']} ({share['value']}%)"
-        assert as_printed[tasks].tolist() == [line]
+        (line,) = table[[f"{tasks} {heading}" for heading in ("Pairs", "of", "Share")]].values
+        assert line[:2].tolist() == [pairs["value"], pairs["n"]]
+        assert round(float(line[2].rstrip("%"))) == int(share["value"])
 
 
 def test_table_4_prints_points_and_classes():
@@ -153,23 +187,18 @@ def test_table_4_prints_points_and_classes():
         ],
         columns=columns,
     ).assign(unit="sentence")
-    found = paper_tables({"slrc": SLRC, "steps": STEPS, "attention": attention}, MODELS)
-    table = next(t for t in found if t.name == "paper_table4")
-    big, small = table.printed.to_dict("records")
+    small, big = laid_out({"attention": attention})["table4"].printed.to_dict("records")
     for line, cells in ((small, r1), (big, qwen)):
         real, shuffled, gap, signal = (c["value"] for c in cells)
-        assert (line["Real"], line["Shuf"]) == (f"{real}%", f"{shuffled}%")
-        assert (line["Gap"], line["Signal"]) == (f"+{gap}pp", signal)
-    assert (small["Gap, drop"], small["Signal, drop"]) == ("—", "—")
-    assert big["Gap, drop"] == "-2pp"
-    assert table.data["real"].tolist() == [value(qwen[0]), value(r1[0])]
+        assert (line["Real"], line["Shuf"]) == (f"{real}.0%", f"{shuffled}.0%")
+        assert (line["Gap"], line["Signal"]) == (f"{gap}.0pp", signal.lower())
+    assert (small["Gap, drop"], small["Signal, drop"]) == ("–", "–")
+    assert big["Gap, drop"] == "-2.0pp"
 
 
 def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():
-    found = {
-        t.name for t in paper_tables(tables_of(sample_run(), analysis=SlrcAnalysis(resamples=10)))
-    }
-    assert found == {"paper_table1", "paper_ed4", "paper_ed5", "paper_ed6"}
+    found = laid_out(tables_of(sample_run(), analysis=SlrcAnalysis(resamples=10)))
+    assert set(found) == {"table1", "table5", "ed4", "ed5", "ed6"}
 
 
 def test_they_render(made):
@@ -178,11 +207,6 @@ def test_they_render(made):
         assert r"\toprule" in to_latex(table.printed)
 
 
-def test_formats():
-    assert (percent(0.148), fraction(0.8687), fraction(1.0)) == ("14.8", ".869", "1.000")
-    assert [size(n) for n in (135_000_000, 8_190_000_000, 10**12, 363)] == [
-        "135M",
-        "8.19B",
-        "1T",
-        "363",
-    ]
+def test_sizes_are_short():
+    sizes = (135_000_000, 8_190_000_000, 10**12, 363, math.nan)
+    assert [size(n) for n in sizes] == ["135M", "8.19B", "1T", "363", ""]
