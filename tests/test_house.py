@@ -300,3 +300,16 @@ def test_every_study_stands_on_one_floor_plan() -> None:
     assert {name: STUDY_MODULES - modules for name, modules in held.items()} == {
         name: set() for name in held
     }
+
+
+PAPER_FILES = {"paper.py", "paper.csv", "paper_rows.py", "paper_names.py"}
+"""Files of a study that may declare its paper's printed tables."""
+
+
+def test_every_paper_is_declared_in_the_same_files() -> None:
+    for folder in (ROOT / "experiments/studies").iterdir():
+        files = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
+        of_paper = {name for name in files if name.startswith(("paper", "published", "printed"))}
+        assert of_paper <= PAPER_FILES, folder
+        assert ("paper.py" in files) == ("paper.csv" in files), folder
+        assert not of_paper or {"tables", "tables.py"} & files, folder

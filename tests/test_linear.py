@@ -21,8 +21,8 @@ from faithscope.experiments.extras.counterfactuals import construction
 from faithscope.experiments.studies.c2faith.benchmark import features
 from faithscope.experiments.studies.rfeval import pairs
 from faithscope.experiments.studies.rfeval.judging import stances, stepwise
-from faithscope.experiments.studies.rfeval.metrics import texts
 from faithscope.experiments.studies.rfeval.subjects import parsing
+from faithscope.experiments.studies.rfeval.tables import texts
 from faithscope.interp import plain
 from faithscope.interventions import calculation, conclusion, corrupt, function_of, swaps
 from faithscope.interventions.segment import segment, units

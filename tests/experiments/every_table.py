@@ -35,15 +35,15 @@ from faithscope.experiments.analysis.traces.exclusions import exclusions_table, 
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.extras.injection.pairs import INJECTION
 from faithscope.experiments.studies import c2faith, compare, faithcot, rfeval  # noqa: F401
-from faithscope.experiments.studies.c2faith.tables import OF_RUN, Frames
-from faithscope.experiments.studies.c2faith.tables import tables as c2_tables
+from faithscope.experiments.studies.c2faith.tables.every_table import OF_RUN, Frames
+from faithscope.experiments.studies.c2faith.tables.every_table import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.reading import SOURCES
 from faithscope.experiments.studies.faithcot import tables as of_faithcot
 from faithscope.experiments.studies.faithcot.metrics import by_rule
 from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
-from faithscope.experiments.studies.rfeval.tables import frames_of
-from faithscope.experiments.studies.rfeval.tables import tables as rf_tables
+from faithscope.experiments.studies.rfeval.tables.every_table import frames_of
+from faithscope.experiments.studies.rfeval.tables.every_table import tables as rf_tables
 from faithscope.experiments.studies.slrc.judges import tables as of_judges
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.experiments.studies.slrc.judges.verdicts import STEP, VERDICT

@@ -47,10 +47,10 @@ from faithscope.experiments.studies.rfeval.config import RFEvalConfig
 from faithscope.experiments.studies.rfeval.data import Source
 from faithscope.experiments.studies.rfeval.items import Item
 from faithscope.experiments.studies.rfeval.judging.judges import run_lines
-from faithscope.experiments.studies.rfeval.metrics.filtering import CRITERIA
 from faithscope.experiments.studies.rfeval.plan import items_of_config
 from faithscope.experiments.studies.rfeval.prompts import RfForm, as_files, judge_forms, questions
 from faithscope.experiments.studies.rfeval.saved import LeftOut, Reason
+from faithscope.experiments.studies.rfeval.tables.filtering import CRITERIA
 from faithscope.experiments.studies.rfeval.units import units_of
 from faithscope.interp.errors import UserError
 from faithscope.probes.record import Record

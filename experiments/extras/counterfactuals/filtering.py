@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.metrics.filtering import CRITERIA, FILTERING
+from faithscope.experiments.studies.rfeval.tables.filtering import CRITERIA, FILTERING
 
 
 def accepted(reply: Mapping[str, Any]) -> bool:

@@ -29,7 +29,9 @@ from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.extras.injection.asks import NAME
 from faithscope.experiments.extras.injection.texts import Demand, demanded
 from faithscope.experiments.studies.c2faith.judgements import Row, in_frame
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.prompts import TaskForm
+from faithscope.experiments.studies.c2faith.results import C2Results
+from faithscope.experiments.studies.c2faith.tables.frames import (
     JUDGEMENT,
     WAY,
     Shape,
@@ -37,8 +39,6 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
     counted,
     counts,
 )
-from faithscope.experiments.studies.c2faith.prompts import TaskForm
-from faithscope.experiments.studies.c2faith.results import C2Results
 
 NOT_THERE = "not_there"
 """The outcome of a twin that is not stored: it failed, or a budget ended the run before it."""

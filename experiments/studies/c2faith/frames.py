@@ -16,8 +16,8 @@ from faithscope.experiments.analysis.verdicts import JUDGEMENT
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.studies.c2faith.inside import step_rows
 from faithscope.experiments.studies.c2faith.judgements import COLUMNS, judgements
-from faithscope.experiments.studies.c2faith.metrics.frames import SHAPES
 from faithscope.experiments.studies.c2faith.results import results
+from faithscope.experiments.studies.c2faith.tables.frames import SHAPES
 from faithscope.experiments.studies.c2faith.units import INSIDE
 
 OF_JUDGEMENT = dict.fromkeys(COLUMNS, "") | {n: JUDGEMENT[n] for n in COLUMNS if n in JUDGEMENT}

@@ -84,7 +84,7 @@ def judgements(
 
 
 def in_frame(row: Row) -> Row:
-    """A judgement under the names of `metrics.frames.Frames`."""
+    """A judgement under the names of `tables.frames.Frames`."""
     return row | {"prompt": row["form"], "score": row["verdict"], "predicted": row["verdict"]}
 
 

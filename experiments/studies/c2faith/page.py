@@ -18,7 +18,7 @@ from faithscope.experiments.engine.models.judges import STAGES
 from faithscope.experiments.studies.c2faith import words
 from faithscope.experiments.studies.c2faith.item_views import ask_card
 from faithscope.experiments.studies.c2faith.results import C2Results
-from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.c2faith.tables.every_table import COLUMNS, OF_TABLES
 
 SECTIONS = [
     Section(

@@ -13,11 +13,6 @@ from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published import Ours, Paper, Published
 from faithscope.experiments.analysis.published.paper import in_way
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
-from faithscope.experiments.studies.c2faith.metrics.agreement import FAILURE_OVERLAP, JUDGES
-from faithscope.experiments.studies.c2faith.metrics.coverage import SCORES
-from faithscope.experiments.studies.c2faith.metrics.detection import DETECTION, MCNEMAR
-from faithscope.experiments.studies.c2faith.metrics.localisation import LOCALISATION
-from faithscope.experiments.studies.c2faith.metrics.predictors import EDITS, PREDICTORS
 from faithscope.experiments.studies.c2faith.paper_rows import (
     across_tasks,
     either_way,
@@ -25,6 +20,11 @@ from faithscope.experiments.studies.c2faith.paper_rows import (
     steps_flagged,
     with_intervals_of_shares,
 )
+from faithscope.experiments.studies.c2faith.tables.agreement import FAILURE_OVERLAP, JUDGES
+from faithscope.experiments.studies.c2faith.tables.coverage import SCORES
+from faithscope.experiments.studies.c2faith.tables.detection import DETECTION, MCNEMAR
+from faithscope.experiments.studies.c2faith.tables.localisation import LOCALISATION
+from faithscope.experiments.studies.c2faith.tables.predictors import EDITS, PREDICTORS
 
 ON_STEPS = in_way(reading="generated", prompt="c2_detection")
 ON_CHAINS = in_way(reading="generated", prompt="c2_localisation")

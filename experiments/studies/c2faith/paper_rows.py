@@ -22,10 +22,10 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
-from faithscope.experiments.studies.c2faith.metrics.coverage import COVERAGE, SCORES
-from faithscope.experiments.studies.c2faith.metrics.detection import DETECTION
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED
-from faithscope.experiments.studies.c2faith.metrics.localisation import LOCALISATION
+from faithscope.experiments.studies.c2faith.tables.coverage import COVERAGE, SCORES
+from faithscope.experiments.studies.c2faith.tables.detection import DETECTION
+from faithscope.experiments.studies.c2faith.tables.frames import PERTURBED
+from faithscope.experiments.studies.c2faith.tables.localisation import LOCALISATION
 
 NORMAL = 1.959964
 """97.5 % point of the normal distribution."""

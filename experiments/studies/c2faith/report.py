@@ -8,7 +8,7 @@ from faithscope.experiments.studies.c2faith import frames, item_views, page, sco
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
 from faithscope.experiments.studies.c2faith.paper import PAPER
 from faithscope.experiments.studies.c2faith.results import results
-from faithscope.experiments.studies.c2faith.tables import COLUMNS, OF_TABLES
+from faithscope.experiments.studies.c2faith.tables.every_table import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.c2faith.units import INSIDE
 
 REPORT = Report(

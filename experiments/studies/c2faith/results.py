@@ -31,9 +31,9 @@ from faithscope.experiments.studies.c2faith.judgements import (
     lost_judgements,
     task_frames,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import WAY, Frames
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, judge_forms
-from faithscope.experiments.studies.c2faith.tables import COUNTED, OF_RUN, tables
+from faithscope.experiments.studies.c2faith.tables.every_table import COUNTED, OF_RUN, tables
+from faithscope.experiments.studies.c2faith.tables.frames import WAY, Frames
 from faithscope.experiments.studies.c2faith.units import INSIDE
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import ANSWERS

@@ -26,9 +26,9 @@ from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.engine.forms.tasks import NO_STEP
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
 from faithscope.experiments.studies.c2faith.inside import DATASET, INTERNALS, not_inside, steps_of
-from faithscope.experiments.studies.c2faith.metrics.frames import PERTURBED
 from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS
 from faithscope.experiments.studies.c2faith.results import results
+from faithscope.experiments.studies.c2faith.tables.frames import PERTURBED
 from faithscope.experiments.studies.c2faith.units import INSIDE
 from faithscope.probes.broken_step import SIGNALS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.columns import plain
 from faithscope.experiments.analysis.tables import Table, declared
-from faithscope.experiments.studies.rfeval.metrics.inside import BASELINE, BEHAVIOUR
-from faithscope.experiments.studies.rfeval.tables import TABLES, WRITTEN
+from faithscope.experiments.studies.rfeval.tables.every_table import TABLES, WRITTEN
+from faithscope.experiments.studies.rfeval.tables.inside import BASELINE, BEHAVIOUR
 from faithscope.probes.prefilled_reasoning import SIGNALS
 
 _PARTS = {"r": "reasoning", "e": "explanation", "a": "answer"}

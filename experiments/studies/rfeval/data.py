@@ -20,8 +20,8 @@ from faithscope.experiments.data.tasks.sources.files import SUFFIXES, read_rows
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, has, text_of
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
-from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS, VALID
+from faithscope.experiments.studies.rfeval.tables.frames import FLAWS, STANCES
+from faithscope.experiments.studies.rfeval.tables.people import ANNOTATIONS, VALID
 from faithscope.interp import hub
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.plain import from_cell

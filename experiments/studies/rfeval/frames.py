@@ -9,9 +9,9 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.studies.rfeval.data import item_name
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
-from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN
-from faithscope.experiments.studies.rfeval.metrics.chains import LINKS
 from faithscope.experiments.studies.rfeval.results import ITEM, RfResults, item_frame
+from faithscope.experiments.studies.rfeval.tables.benchmark import STANCES_BETWEEN
+from faithscope.experiments.studies.rfeval.tables.chains import LINKS
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
 
 _OUTPUT = {

@@ -22,10 +22,10 @@ from faithscope.experiments.analysis.item_view import (
 from faithscope.experiments.analysis.page import Block, Box, Bullets, Fold, Heading, Verbatim
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval import items as data
-from faithscope.experiments.studies.rfeval.metrics.chains import LINKS, chain
 from faithscope.experiments.studies.rfeval.paper_names import LINK_NAMES
 from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.experiments.studies.rfeval.scores import place
+from faithscope.experiments.studies.rfeval.tables.chains import LINKS, chain
 
 HEADS = {"baseline": "Its own output (o)", "intervened": "Its output with r′ put before it (o′)"}
 PARTS = {"r_prime": "r′", "r": "reasoning r", "e": "explanation e", "a": "answer a"}
@@ -77,7 +77,7 @@ def pair_view(example: Mapping[str, Any], paper_compat: bool = False) -> ItemVie
             `explanation`, `answer`, `outcome`, `text`; `judged`, condition -> the record of the
             judgement; `row`, the pair's row of the table `rf_pairs`. A condition that was not
             generated or not judged is missing.
-        paper_compat: how the run's chains were scored (`metrics.chains.chain`).
+        paper_compat: how the run's chains were scored (`tables.chains.chain`).
     """
     item: data.Item = example["item"]
     row, own = example["row"], example["outputs"].get("baseline", {})

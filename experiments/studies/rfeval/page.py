@@ -31,7 +31,6 @@ from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.wording import rules
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.item_views import pair_view
-from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
 from faithscope.experiments.studies.rfeval.paper import PAPER
 from faithscope.experiments.studies.rfeval.results import RfResults
 from faithscope.experiments.studies.rfeval.sections import (
@@ -41,6 +40,7 @@ from faithscope.experiments.studies.rfeval.sections import (
     TERMS,
 )
 from faithscope.experiments.studies.rfeval.subjects.model_files import NO_MODEL
+from faithscope.experiments.studies.rfeval.tables.frames import lead_reader
 from faithscope.experiments.studies.rfeval.words import (
     WORDS,
     headline,

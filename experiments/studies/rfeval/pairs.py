@@ -18,9 +18,9 @@ from faithscope.experiments.studies.rfeval.judging.stances import (
     stance_of_answer,
     stance_set,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, SAID, STANCES
 from faithscope.experiments.studies.rfeval.prompts import ASKED, RfForm, without_explanation
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.tables.frames import FLAWS, SAID, STANCES
 from faithscope.interventions.sentences import enclosed
 from faithscope.probes.judge.form import Ask, Form
 
@@ -63,8 +63,8 @@ def pair_row(
         paper_compat: see `judged_parts`.
 
     Returns:
-        A row for `metrics.frames.checked`, with the reader's own stances of the answers beside
-        those that count (`metrics.frames.SAID`); `…_right` is of the answer's stance, NaN where
+        A row for `tables.frames.checked`, with the reader's own stances of the answers beside
+        those that count (`tables.frames.SAID`); `…_right` is of the answer's stance, NaN where
         there is none, and of code without tests.
     """
     row: dict[str, Any] = {"reader": reader, "model": model, "task": item.task, "item": item.id}
@@ -200,7 +200,7 @@ def names_flaw(flag: Any, fields: Mapping[str, Any], location: str = LOCATION) -
 def judged_parts(
     values: Mapping[str, Any], condition: Condition, paper_compat: bool = False
 ) -> dict[str, Any]:
-    """A parsed reply as columns of the frame of judgements (`metrics.frames`).
+    """A parsed reply as columns of the frame of judgements (`tables.frames`).
 
     Args:
         values: the fields of the reply (`Reply.values`), of either form with an explanation or

@@ -12,9 +12,6 @@ from faithscope.experiments.analysis.published import Ours, Paper, Published
 from faithscope.experiments.analysis.published.paper import in_way
 from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX
-from faithscope.experiments.studies.rfeval.metrics import benchmark, faithfulness, steps, texts
-from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
-from faithscope.experiments.studies.rfeval.metrics.reviews import REVIEWS
 from faithscope.experiments.studies.rfeval.paper_names import (
     AGREEMENT,
     BASELINE_LINK_NAMES,
@@ -42,6 +39,9 @@ from faithscope.experiments.studies.rfeval.paper_rows import (
     stance_words,
     token_lengths,
 )
+from faithscope.experiments.studies.rfeval.tables import benchmark, faithfulness, steps, texts
+from faithscope.experiments.studies.rfeval.tables.filtering import FILTERING
+from faithscope.experiments.studies.rfeval.tables.reviews import REVIEWS
 
 PROMPTS = (
     "Models, judge and writer of r′ are asked in our words; `prompts=FOLDER` takes the authors' "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.studies.rfeval.items import ABBREVIATIONS, TASKS
-from faithscope.experiments.studies.rfeval.metrics import faithfulness
+from faithscope.experiments.studies.rfeval.tables import faithfulness
 
 MODELS = {
     "Qwen3-8B": "Qwen/Qwen3-8B",

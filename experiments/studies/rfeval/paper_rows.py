@@ -13,11 +13,11 @@ from faithscope.experiments.analysis.published.paper import Selection, Tables
 from faithscope.experiments.analysis.tables import OVERALL, pooled
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, summed, where
 from faithscope.experiments.studies.rfeval.items import LETTERS, TASKS
-from faithscope.experiments.studies.rfeval.metrics import faithfulness
-from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN
-from faithscope.experiments.studies.rfeval.metrics.filtering import COUNTS
-from faithscope.experiments.studies.rfeval.metrics.reviews import CONSTANT
 from faithscope.experiments.studies.rfeval.paper_names import OVERALL_METRICS
+from faithscope.experiments.studies.rfeval.tables import faithfulness
+from faithscope.experiments.studies.rfeval.tables.benchmark import STANCES_BETWEEN
+from faithscope.experiments.studies.rfeval.tables.filtering import COUNTS
+from faithscope.experiments.studies.rfeval.tables.reviews import CONSTANT
 
 JUDGE = "api:openai/o3"
 EXCLUDED = ("Qwen/Qwen3-8B", "paper_review")

@@ -30,11 +30,6 @@ from faithscope.experiments.studies.rfeval.judging.scored_stances import (
 )
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.judging.stepwise import step_rows, why_not
-from faithscope.experiments.studies.rfeval.metrics.benchmark import STANCES_BETWEEN
-from faithscope.experiments.studies.rfeval.metrics.frames import READINGS
-from faithscope.experiments.studies.rfeval.metrics.people import judge_decisions
-from faithscope.experiments.studies.rfeval.metrics.steps import LEFT, SCORED, STEPS
-from faithscope.experiments.studies.rfeval.metrics.texts import LENGTHS, REWARDS, step_reward
 from faithscope.experiments.studies.rfeval.pairs import (
     answer_readings,
     pair_row,
@@ -50,7 +45,12 @@ from faithscope.experiments.studies.rfeval.saved import (
 )
 from faithscope.experiments.studies.rfeval.subjects.model_files import ModelFile, left_out, regimes
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
-from faithscope.experiments.studies.rfeval.tables import OBSERVED, frames_of, tables
+from faithscope.experiments.studies.rfeval.tables.benchmark import STANCES_BETWEEN
+from faithscope.experiments.studies.rfeval.tables.every_table import OBSERVED, frames_of, tables
+from faithscope.experiments.studies.rfeval.tables.frames import READINGS
+from faithscope.experiments.studies.rfeval.tables.people import judge_decisions
+from faithscope.experiments.studies.rfeval.tables.steps import LEFT, SCORED, STEPS
+from faithscope.experiments.studies.rfeval.tables.texts import LENGTHS, REWARDS, step_reward
 from faithscope.experiments.studies.rfeval.units import (
     INSIDE,
     LOG_PROBS,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from faithscope.experiments.data.saved import json_lines, rows_of
 from faithscope.experiments.studies.rfeval.items import Item
-from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
+from faithscope.experiments.studies.rfeval.tables.filtering import FILTERING
 
 
 def row_of(item: Item) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from faithscope.experiments.analysis.wording import VerdictWord, percent
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.inside import BEHAVIOURS as TRACED
-from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.subjects.model_files import REASONS
+from faithscope.experiments.studies.rfeval.tables.chains import EXCLUSIONS
+from faithscope.experiments.studies.rfeval.tables.faithfulness import comparable
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 
 FEW = 30
 """Number of pairs that count below which a share comes with a caution."""

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.extras.injection.pairs import SHAPE
-from faithscope.experiments.studies.c2faith.metrics.frames import checked
+from faithscope.experiments.studies.c2faith.tables.frames import checked
 
 
 def frame(*pairs: tuple[float, float, float], task: str = "detection", **also: Any) -> pd.DataFrame:

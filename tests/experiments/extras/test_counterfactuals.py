@@ -25,9 +25,9 @@ from faithscope.experiments.extras.counterfactuals.filtering import (
 )
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, TestCase
-from faithscope.experiments.studies.rfeval.metrics.filtering import CRITERIA
 from faithscope.experiments.studies.rfeval.prompts import judge_forms
 from faithscope.experiments.studies.rfeval.saved import row_of
+from faithscope.experiments.studies.rfeval.tables.filtering import CRITERIA
 from faithscope.probes.judge.parse import read
 
 VALIDATE = judge_forms()["rf_validate"]

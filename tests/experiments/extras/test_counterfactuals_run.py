@@ -19,7 +19,7 @@ from fault_server import FaultServer, fails, says
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.rfeval.data import read_rfeval
-from faithscope.experiments.studies.rfeval.metrics.filtering import CRITERIA
+from faithscope.experiments.studies.rfeval.tables.filtering import CRITERIA
 
 WRITER = "api:openai/gpt-4.1"
 GOOD = "## Reasoning\nThe rule has one part only.\n\n## Flaw\nIt has two; this leads to A."

@@ -20,7 +20,7 @@ from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     judge_reading_panels,
     judge_readings,
 )
-from faithscope.experiments.studies.c2faith.metrics.agreement import JUDGES, SEPARATOR
+from faithscope.experiments.studies.c2faith.tables.agreement import JUDGES, SEPARATOR
 
 AXES = {
     "detection": "detection",

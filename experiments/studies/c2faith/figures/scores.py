@@ -32,7 +32,7 @@ from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     judge_reading_panels,
     judge_readings,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import maximum
+from faithscope.experiments.studies.c2faith.tables.frames import maximum
 
 PARTS = 5
 """Number of parts of equal width in which scores are drawn: each score of 0-4 by itself."""

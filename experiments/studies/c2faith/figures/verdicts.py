@@ -36,7 +36,7 @@ from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     judge_reading_panels,
     judge_reading_rows,
 )
-from faithscope.experiments.studies.c2faith.metrics.internals import JUDGE
+from faithscope.experiments.studies.c2faith.tables.internals import JUDGE
 
 FARTHEST = 8
 """Steps early or late beyond which Figure 5 puts all into its outermost bars."""

@@ -34,7 +34,7 @@ from faithscope.experiments.studies.rfeval.figures.lines import (
     lines_of,
     of_lines,
 )
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import CAUSALITY_ALL
+from faithscope.experiments.studies.rfeval.tables.faithfulness import CAUSALITY_ALL
 
 BEHAVIOURS = {
     "misled": (DARK_BLUE, "follows r′ all the way"),

@@ -35,7 +35,7 @@ from faithscope.experiments.studies.rfeval.figures.lines import (
     lines_of,
     of_lines,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 
 NOT_JUDGED = "No pair of outputs was judged."
 WILSON = "95 % Wilson intervals over pairs"

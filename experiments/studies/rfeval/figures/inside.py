@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.axes import (
 from faithscope.experiments.analysis.charts import along_parts
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 from faithscope.probes.chain_parts import PARTS
 
 BEHAVIOURS = {

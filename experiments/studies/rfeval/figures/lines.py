@@ -31,7 +31,7 @@ from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import short_names
 from faithscope.experiments.studies.rfeval.items import TASKS
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 
 NONE_COUNTS = "no pair counts"
 """Written where a line has no pair that is complete, judged and in contrast."""

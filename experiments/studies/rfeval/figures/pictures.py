@@ -21,9 +21,9 @@ from faithscope.experiments.studies.rfeval.figures import (
     relations,
     texts,
 )
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import comparable
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, lead_reader
-from faithscope.experiments.studies.rfeval.metrics.steps import SCORED
+from faithscope.experiments.studies.rfeval.tables.faithfulness import comparable
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL, lead_reader
+from faithscope.experiments.studies.rfeval.tables.steps import SCORED
 
 BY_STEP = ("rf_per_step", "rf_per_step_ranks")
 

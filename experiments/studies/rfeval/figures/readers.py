@@ -35,7 +35,7 @@ from faithscope.experiments.analysis.tidy import (
     with_interval,
 )
 from faithscope.experiments.analysis.wording import short_names
-from faithscope.experiments.studies.rfeval.metrics.frames import STANCES
+from faithscope.experiments.studies.rfeval.tables.frames import STANCES
 
 PARTS = {
     "baseline_r": "own output: reasoning",

@@ -29,7 +29,7 @@ from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import columns, numbers, rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import in_a_row, model_names, task_names
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 
 BINNED = {
     "model": ("tasks of each model", "the tasks of a model", "No model was judged on two tasks."),

@@ -10,10 +10,10 @@ from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import missing
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition
 from faithscope.experiments.studies.rfeval.judging.stepwise import asks_of_parts, n_steps, parts_of
-from faithscope.experiments.studies.rfeval.metrics.chains import contrast_of, exclusion_of
 from faithscope.experiments.studies.rfeval.pairs import output_ask, pair_row
 from faithscope.experiments.studies.rfeval.records import keys_of, outputs_of, writing_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.tables.chains import contrast_of, exclusion_of
 from faithscope.experiments.studies.rfeval.units import (
     OUTPUTS,
     Pair,

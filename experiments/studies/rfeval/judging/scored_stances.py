@@ -105,7 +105,7 @@ def part_ends(
 
 
 def scored_readings(model: str, item: Item, scored: Stances) -> list[dict[str, Any]]:
-    """The stances as rows of `metrics.frames.READINGS`, for comparison with other readers.
+    """The stances as rows of `tables.frames.READINGS`, for comparison with other readers.
 
     What the model would say before any reasoning is no part of an output and not among them.
     """
@@ -142,7 +142,7 @@ def row_without_judge(
             are left out anyway (`NO_OPTIONS`).
 
     Returns:
-        A row for `metrics.frames.checked`. `…_judged` is "parsed" for an output with all stances,
+        A row for `tables.frames.checked`. `…_judged` is "parsed" for an output with all stances,
         else `NO_ANSWER` or `NO_LOG_PROBS`; "" for an output that is not complete.
     """
     replies: dict[Condition, dict[str, Any]] = {}

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, Condition, Item
-from faithscope.experiments.studies.rfeval.metrics.steps import STEPS
 from faithscope.experiments.studies.rfeval.pairs import names_flaw, part_ask
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.tables.steps import STEPS
 
 Piece = Literal["r_prime", "step", "e", "a"]
 Kind = Literal["stance", "flaw"]
@@ -104,7 +104,7 @@ def step_rows(
     records: Sequence[Record],
     tested: Mapping[Condition, str] | None = None,
 ) -> list[Record]:
-    """The parsed replies of a pair as rows of `metrics.steps.STEPS`.
+    """The parsed replies of a pair as rows of `tables.steps.STEPS`.
 
     Args:
         records: of one pair; all parsed.

@@ -45,7 +45,7 @@ _STANCES, _FLAWS = "stance_analysis", "transition_analysis"
 
 
 def _of_parts(*parts: str) -> dict[str, str]:
-    """The fields of a form on a whole output, in the order of `metrics.frames.STANCES` and `FLAWS`:
+    """The fields of a form on a whole output, in the order of `tables.frames.STANCES` and `FLAWS`:
     a stance of each part, and of each link between two of them whether the later names a flaw in
     the earlier."""
     r, e, a = parts[-3:]

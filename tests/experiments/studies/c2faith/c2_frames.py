@@ -9,7 +9,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, make_tables
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 NAMES = (
     "openai/gpt-4.1",

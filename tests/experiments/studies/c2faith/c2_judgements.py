@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 HOW = Bootstrap(seed=3, resamples=400)
 

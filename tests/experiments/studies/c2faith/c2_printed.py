@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 N = 450
 GPT = "api:openai/gpt-4.1"

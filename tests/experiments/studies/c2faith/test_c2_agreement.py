@@ -12,15 +12,15 @@ from sklearn.metrics import cohen_kappa_score
 
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.engine.environment import install_command
-from faithscope.experiments.studies.c2faith.metrics.agreement import (
+from faithscope.experiments.studies.c2faith.tables.agreement import (
     AGREEMENT,
     CONSTANT,
     fleiss_kappa,
     krippendorff_alpha,
     quadratic_kappa,
 )
-from faithscope.experiments.studies.c2faith.metrics.detection import ALONE
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.detection import ALONE
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 NOTHING = Frames()
 # Fleiss' worked example as it stands in most textbooks: 10 subjects, 14 raters, 5 categories

@@ -11,12 +11,12 @@ from c2_judgements import scored
 from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
-from faithscope.experiments.studies.c2faith.metrics.coverage import (
+from faithscope.experiments.studies.c2faith.tables.coverage import (
     COVERAGE,
     POOLED,
     SCORES,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 HOW = Bootstrap(seed=3, resamples=200)
 

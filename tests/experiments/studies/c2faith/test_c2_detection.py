@@ -16,14 +16,14 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.detection import (
+from faithscope.experiments.studies.c2faith.tables.detection import (
     ALONE,
     DETECTION,
     MCNEMAR,
     mcnemar,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.reliability import RELIABILITY
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.reliability import RELIABILITY
 
 
 def test_shares_by_hand_and_what_has_no_verdict_is_counted_not_guessed():

@@ -25,8 +25,8 @@ from faithscope.experiments.studies.c2faith.figures.judge_readings import judge_
 from faithscope.experiments.studies.c2faith.figures.pictures import pictures
 from faithscope.experiments.studies.c2faith.figures.scores import score_bars
 from faithscope.experiments.studies.c2faith.figures.verdicts import signed_errors
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.tables import tables
+from faithscope.experiments.studies.c2faith.tables.every_table import tables
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 OF_SEVERAL = ("c2_prompts",)
 """None of one judge, asked in one way."""

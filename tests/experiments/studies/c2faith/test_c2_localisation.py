@@ -10,8 +10,8 @@ from c2_judgements import placed
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.c2faith.figures.verdicts import localisation_picture
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.localisation import (
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.localisation import (
     LOCALISATION,
     SIGNED_ERROR,
     WITHIN,

@@ -10,7 +10,7 @@ import pytest
 
 import faithscope
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.studies.c2faith.metrics.reliability import MASS
+from faithscope.experiments.studies.c2faith.tables.reliability import MASS
 
 NAMES = ["judge", "reading", "prompt", "item", "chain", "outcome", "mass"]
 

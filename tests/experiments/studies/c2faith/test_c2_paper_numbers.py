@@ -11,8 +11,8 @@ from scipy.stats import t
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.studies import c2faith
-from faithscope.experiments.studies.c2faith.metrics.detection import mcnemar
 from faithscope.experiments.studies.c2faith.paper_rows import across_tasks
+from faithscope.experiments.studies.c2faith.tables.detection import mcnemar
 
 N = 450
 CELLS = pd.read_csv(Path(c2faith.__file__).with_name("paper.csv"), dtype=str, na_filter=False)

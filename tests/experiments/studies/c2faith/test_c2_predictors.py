@@ -14,16 +14,16 @@ from sklearn.metrics import roc_auc_score
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.studies.c2faith.benchmark.features import features as benchmark_features
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.internals import AGAINST
-from faithscope.experiments.studies.c2faith.metrics.predictors import (
+from faithscope.experiments.studies.c2faith.tables.every_table import tables
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.internals import AGAINST
+from faithscope.experiments.studies.c2faith.tables.predictors import (
     EDITS,
     FEATURES,
     METHODS,
     POSITIONS,
     PREDICTORS,
 )
-from faithscope.experiments.studies.c2faith.tables import tables
 
 
 def features(n: int, **columns) -> pd.DataFrame:

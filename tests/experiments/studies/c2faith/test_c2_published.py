@@ -15,7 +15,7 @@ from faithscope.experiments.analysis.published.comparison import (
     numbers_for,
 )
 from faithscope.experiments.studies.c2faith.paper import PAPER
-from faithscope.experiments.studies.c2faith.tables import tables
+from faithscope.experiments.studies.c2faith.tables.every_table import tables
 
 CELLS = read_cells(PAPER.cells)
 NAMES = [table.name for table in PAPER.tables]

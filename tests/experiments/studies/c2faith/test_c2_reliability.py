@@ -25,8 +25,8 @@ from faithscope.experiments.analysis.statistics.calibration import (
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.reliability import FEW, RELIABILITY, p_below
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.reliability import FEW, RELIABILITY, p_below
 
 HOW = Bootstrap(seed=1, resamples=100)
 N = 1200

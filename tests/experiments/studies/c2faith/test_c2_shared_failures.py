@@ -10,13 +10,13 @@ from c2_frames import table_of
 from c2_judgements import ABSENT, frames, judged
 
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.agreement import (
+from faithscope.experiments.studies.c2faith.tables.agreement import (
     FAILURE_OVERLAP,
     MISSED_BY_ALL,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
-from faithscope.experiments.studies.c2faith.metrics.sensitivity import PROMPT_AGREEMENT
-from faithscope.experiments.studies.c2faith.tables import tables
+from faithscope.experiments.studies.c2faith.tables.every_table import tables
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.sensitivity import PROMPT_AGREEMENT
 
 THREE = frames(
     judged([0, 0, 0, 1, 0, ABSENT], [1, 1, 1, 1], "a"),

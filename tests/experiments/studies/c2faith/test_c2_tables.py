@@ -12,10 +12,10 @@ from faithscope.experiments.analysis.published.comparison import numbers_for
 from faithscope.experiments.analysis.published.layout import PaperTable, printed_tables
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.paper import PAPER
 from faithscope.experiments.studies.c2faith.paper_rows import either_way
-from faithscope.experiments.studies.c2faith.tables import tables
+from faithscope.experiments.studies.c2faith.tables.every_table import tables
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 ASKED = {
     *("c2_detection", "c2_localisation", "c2_coverage", "c2_mcnemar", "c2_edit_types"),

@@ -22,9 +22,9 @@ from faithscope.experiments.studies.c2faith.inside import (
     not_inside,
     stated_answer,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
 from faithscope.experiments.studies.c2faith.plan import C2Plan, plan
 from faithscope.experiments.studies.c2faith.results import results
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 from faithscope.interventions import middle_region
 from faithscope.probes.broken_step import SIGNALS, broken_step
 

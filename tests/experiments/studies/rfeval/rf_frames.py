@@ -10,10 +10,10 @@ import pandas as pd
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.rfeval.items import TASKS
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import with_framing
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
-from faithscope.experiments.studies.rfeval.tables import OBSERVED, frames_of, tables
+from faithscope.experiments.studies.rfeval.tables.chains import scored
+from faithscope.experiments.studies.rfeval.tables.every_table import OBSERVED, frames_of, tables
+from faithscope.experiments.studies.rfeval.tables.faithfulness import with_framing
+from faithscope.experiments.studies.rfeval.tables.frames import FLAWS, STANCES
 
 
 def judged(

@@ -16,11 +16,11 @@ from rf_frames import judged, models_of
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.items import CONDITIONS, TASKS, Item
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.filtering import CRITERIA, FILTERING
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, STANCES
 from faithscope.experiments.studies.rfeval.pairs import stratified_examples
-from faithscope.experiments.studies.rfeval.tables import frames_of, tables
+from faithscope.experiments.studies.rfeval.tables.chains import scored
+from faithscope.experiments.studies.rfeval.tables.every_table import frames_of, tables
+from faithscope.experiments.studies.rfeval.tables.filtering import CRITERIA, FILTERING
+from faithscope.experiments.studies.rfeval.tables.frames import FLAWS, STANCES
 from faithscope.probes.judge.spend import Call
 
 CELLS = {

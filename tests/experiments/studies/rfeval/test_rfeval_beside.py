@@ -29,12 +29,12 @@ from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS
-from faithscope.experiments.studies.rfeval.metrics.benchmark import ITEMS as ITEMS_BY_SOURCE
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import RFEVAL, WATERFALL
-from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.paper import MODELS, PAPER, SOURCES
 from faithscope.experiments.studies.rfeval.paper_rows import JUDGE, one_source
 from faithscope.experiments.studies.rfeval.subjects.model_files import model_files
+from faithscope.experiments.studies.rfeval.tables.benchmark import ITEMS as ITEMS_BY_SOURCE
+from faithscope.experiments.studies.rfeval.tables.faithfulness import RFEVAL, WATERFALL
+from faithscope.experiments.studies.rfeval.tables.filtering import FILTERING
 
 SHIPPED_FILES = Path(__file__).parents[4] / "configs" / "models"
 CELLS = read_cells(PAPER.cells)

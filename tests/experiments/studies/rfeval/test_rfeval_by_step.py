@@ -35,20 +35,20 @@ from faithscope.experiments.studies.rfeval.judging.stepwise import (
     step_rows,
     why_not,
 )
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.metrics.steps import (
-    LEFT,
-    PER_STEP,
-    STEP_EXCLUSIONS,
-    per_step,
-)
 from faithscope.experiments.studies.rfeval.plan import RfPlan, plan
 from faithscope.experiments.studies.rfeval.prompts import RfForm
 from faithscope.experiments.studies.rfeval.records import about, output_record
 from faithscope.experiments.studies.rfeval.results import RfResults, results
 from faithscope.experiments.studies.rfeval.saved import row_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output
+from faithscope.experiments.studies.rfeval.tables.chains import scored
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
+from faithscope.experiments.studies.rfeval.tables.steps import (
+    LEFT,
+    PER_STEP,
+    STEP_EXCLUSIONS,
+    per_step,
+)
 from faithscope.experiments.studies.rfeval.units import OUTPUTS, Pair, judged_stage, steps_stage
 from faithscope.interp.generation import Generation
 

@@ -14,14 +14,14 @@ from scipy import stats
 
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.rfeval.items import TASKS
-from faithscope.experiments.studies.rfeval.metrics.accuracy import (
+from faithscope.experiments.studies.rfeval.tables.accuracy import (
     ACCURACY,
     ASSOCIATION,
     association,
     weighted_pearson,
     weighted_spearman,
 )
-from faithscope.experiments.studies.rfeval.metrics.chains import BROKEN, chain, scored
+from faithscope.experiments.studies.rfeval.tables.chains import BROKEN, chain, scored
 
 
 def one(*args, paper_compat: bool = False, **changes) -> dict:

@@ -32,10 +32,10 @@ from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.store import read_records
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.records import output_of_reply
 from faithscope.experiments.studies.rfeval.subjects.model_files import CLOSED_SYSTEM
 from faithscope.experiments.studies.rfeval.subjects.subjects import CONTINUE, forced, multi_turn
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 from faithscope.experiments.studies.rfeval.words import (
     framing_sentences,
     verdicts,

@@ -21,8 +21,8 @@ from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.figures.readers import pooled_readers
 from faithscope.experiments.studies.rfeval.figures.relations import correlation_words, fitted
 from faithscope.experiments.studies.rfeval.figures.texts import externality_picture, thousands
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import BEHAVIOURS as KINDS
-from faithscope.experiments.studies.rfeval.metrics.frames import lead_reader
+from faithscope.experiments.studies.rfeval.tables.faithfulness import BEHAVIOURS as KINDS
+from faithscope.experiments.studies.rfeval.tables.frames import lead_reader
 
 ALL = (
     *("rf_faithfulness", "rf_cells", "rf_components", "rf_regimes", "rf_behaviours"),

@@ -11,9 +11,9 @@ from rf_made_up import CELLS, CUTS, NAMES, R_PRIME, made_tables, made_up, record
 
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.inside import traces_picture
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
-from faithscope.experiments.studies.rfeval.metrics.inside import JOINED, SIGNALS, inside_frame
+from faithscope.experiments.studies.rfeval.tables.chains import scored
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
+from faithscope.experiments.studies.rfeval.tables.inside import JOINED, SIGNALS, inside_frame
 from faithscope.experiments.studies.rfeval.words import inside_sentences
 
 SOME = 30

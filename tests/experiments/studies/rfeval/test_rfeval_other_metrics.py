@@ -10,14 +10,14 @@ from rf_frames import drawn, frame, judged
 from sklearn.metrics import cohen_kappa_score
 
 from faithscope.experiments.studies.rfeval.judging.stepwise import split_steps
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL, checked, readings
-from faithscope.experiments.studies.rfeval.metrics.people import (
+from faithscope.experiments.studies.rfeval.tables.chains import scored
+from faithscope.experiments.studies.rfeval.tables.frames import KEY, OVERALL, checked, readings
+from faithscope.experiments.studies.rfeval.tables.people import (
     EVALUATOR,
     READERS,
 )
-from faithscope.experiments.studies.rfeval.metrics.steps import PER_STEP, STEP_RANKS, per_step
-from faithscope.experiments.studies.rfeval.metrics.texts import (
+from faithscope.experiments.studies.rfeval.tables.steps import PER_STEP, STEP_RANKS, per_step
+from faithscope.experiments.studies.rfeval.tables.texts import (
     BY_EXTERNALITY,
     EXTERNALITY,
     content_words,

@@ -25,11 +25,11 @@ from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.studies.rfeval.columns import COLUMNS
 from faithscope.experiments.studies.rfeval.figures.pictures import pictures
 from faithscope.experiments.studies.rfeval.item_views import ITEMS, WORDS, pair_view, pairs_of
-from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, scored
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL
 from faithscope.experiments.studies.rfeval.page import page as page_of
 from faithscope.experiments.studies.rfeval.pairs import stratified_examples
 from faithscope.experiments.studies.rfeval.sections import SECTIONS
+from faithscope.experiments.studies.rfeval.tables.chains import EXCLUSIONS, scored
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 from faithscope.experiments.studies.rfeval.words import (
     headline,
     verdicts,

@@ -27,14 +27,6 @@ from faithscope.experiments.studies.rfeval.judging.scored_stances import (
     scored_readings,
     scored_stances,
 )
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.frames import FLAWS, OVERALL, STANCES, readings
-from faithscope.experiments.studies.rfeval.metrics.people import (
-    AGAINST,
-    MEASURES,
-    READERS,
-    pairs_against_log_probs,
-)
 from faithscope.experiments.studies.rfeval.pairs import (
     answer_readings,
     code_of,
@@ -44,6 +36,14 @@ from faithscope.experiments.studies.rfeval.pairs import (
 from faithscope.experiments.studies.rfeval.subjects.inside import asking_of
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, parse_output
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced
+from faithscope.experiments.studies.rfeval.tables.chains import scored
+from faithscope.experiments.studies.rfeval.tables.frames import FLAWS, OVERALL, STANCES, readings
+from faithscope.experiments.studies.rfeval.tables.people import (
+    AGAINST,
+    MEASURES,
+    READERS,
+    pairs_against_log_probs,
+)
 from faithscope.experiments.studies.rfeval.words import log_probs_sentences
 from faithscope.probes.judge.parse import read
 

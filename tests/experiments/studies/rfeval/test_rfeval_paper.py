@@ -10,8 +10,9 @@ from faithscope.experiments.analysis.published.comparison import numbers_for
 from faithscope.experiments.analysis.published.layout import printed_tables
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.rfeval.items import TASKS
-from faithscope.experiments.studies.rfeval.metrics.frames import KEY, OVERALL
-from faithscope.experiments.studies.rfeval.metrics.texts import (
+from faithscope.experiments.studies.rfeval.paper import PAPER
+from faithscope.experiments.studies.rfeval.tables.frames import KEY, OVERALL
+from faithscope.experiments.studies.rfeval.tables.texts import (
     HOURS,
     LENGTH_TABLE,
     LENGTHS,
@@ -19,7 +20,6 @@ from faithscope.experiments.studies.rfeval.metrics.texts import (
     STEP_REWARD,
     step_reward,
 )
-from faithscope.experiments.studies.rfeval.paper import PAPER
 
 
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from rf_published import (
 )
 
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import COVERAGE_QUARTILES
+from faithscope.experiments.studies.rfeval.tables.faithfulness import COVERAGE_QUARTILES
 
 VIOLATIONS = ["χ(o)=0", "χ(o′)=0", "κ=0", "Other"]
 LINKS = ["r→e", "e→a", "r→a"]

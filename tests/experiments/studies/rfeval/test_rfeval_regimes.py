@@ -15,8 +15,6 @@ from rf_published import cells
 from tiny_models import tiny
 
 from faithscope.experiments.analysis.published.layout import printed_tables
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import REGIMES as BY_REGIME
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import RFEVAL
 from faithscope.experiments.studies.rfeval.paper import PAPER
 from faithscope.experiments.studies.rfeval.subjects.model_files import (
     REGIMES,
@@ -26,6 +24,8 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
     regimes,
 )
 from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
+from faithscope.experiments.studies.rfeval.tables.faithfulness import REGIMES as BY_REGIME
+from faithscope.experiments.studies.rfeval.tables.faithfulness import RFEVAL
 from faithscope.experiments.studies.rfeval.words import regime_sentences
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.formats import detect_format

@@ -18,7 +18,9 @@ from faithscope.experiments.studies.rfeval.judging.scored_stances import (
     scored_readings,
     scored_stances,
 )
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
+from faithscope.experiments.studies.rfeval.pairs import answer_readings, output_ask, pair_row
+from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
+from faithscope.experiments.studies.rfeval.tables.faithfulness import (
     BEHAVIOUR_SHARES,
     CAUSALITY_TYPES,
     COVERAGE_QUARTILES,
@@ -29,9 +31,7 @@ from faithscope.experiments.studies.rfeval.metrics.faithfulness import (
     RFEVAL,
     WATERFALL,
 )
-from faithscope.experiments.studies.rfeval.metrics.frames import OVERALL, STANCES
-from faithscope.experiments.studies.rfeval.pairs import answer_readings, output_ask, pair_row
-from faithscope.experiments.studies.rfeval.subjects.subjects import forced, output_of
+from faithscope.experiments.studies.rfeval.tables.frames import OVERALL, STANCES
 from faithscope.probes.judge.forced import ForcedJudge
 from faithscope.probes.judge.form import Ask, Reply
 from faithscope.probes.judge.open_model import GeneratingSettings

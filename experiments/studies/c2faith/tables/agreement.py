@@ -28,8 +28,8 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, count, groups, keep, only, rows, where
-from faithscope.experiments.studies.c2faith.metrics.detection import ALONE
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.detection import ALONE
+from faithscope.experiments.studies.c2faith.tables.frames import (
     BOTH,
     CONDITION,
     COUNTS,
@@ -39,7 +39,7 @@ from faithscope.experiments.studies.c2faith.metrics.frames import (
     verdicts_by_judge,
     who_spoke,
 )
-from faithscope.experiments.studies.c2faith.metrics.predictors import EDIT_TYPE, METHOD
+from faithscope.experiments.studies.c2faith.tables.predictors import EDIT_TYPE, METHOD
 
 NO_ITEM = "no item that all judged"
 

@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap, rat
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, count, keep, numbers, only
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.frames import (
     CONDITION,
     CONTROLS,
     COUNTS,

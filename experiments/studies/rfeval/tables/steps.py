@@ -27,7 +27,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import OVERALL, Table, pooled
 from faithscope.experiments.analysis.tidy import check_rows, count, groups, keep, only, rows, where
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import CELL, KEY, READER, REASON, included
+from faithscope.experiments.studies.rfeval.tables.frames import CELL, KEY, READER, REASON, included
 
 STEPS = (*KEY, "condition", "place", "part", "stance", "names_flaw")
 LEFT = (*KEY, "reason")

@@ -22,8 +22,8 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import check_rows, columns, only, where
-from faithscope.experiments.studies.rfeval.metrics.frames import REASON
-from faithscope.experiments.studies.rfeval.metrics.people import ANNOTATIONS, DECISION, VALID
+from faithscope.experiments.studies.rfeval.tables.frames import REASON
+from faithscope.experiments.studies.rfeval.tables.people import ANNOTATIONS, DECISION, VALID
 
 UNEQUAL = "items differ in their number of reviewers"
 

@@ -11,7 +11,7 @@ from faithscope.experiments.analysis.cells import Count
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, make_tables
-from faithscope.experiments.studies.rfeval.metrics import (
+from faithscope.experiments.studies.rfeval.tables import (
     accuracy,
     benchmark,
     faithfulness,
@@ -21,9 +21,9 @@ from faithscope.experiments.studies.rfeval.metrics import (
     steps,
     texts,
 )
-from faithscope.experiments.studies.rfeval.metrics.chains import scored
-from faithscope.experiments.studies.rfeval.metrics.filtering import FILTERING
-from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READINGS, readings
+from faithscope.experiments.studies.rfeval.tables.chains import scored
+from faithscope.experiments.studies.rfeval.tables.filtering import FILTERING
+from faithscope.experiments.studies.rfeval.tables.frames import CONDITION, READINGS, readings
 
 TESTS = Table(
     "rf_tests",
@@ -59,7 +59,7 @@ OBSERVED: Mapping[str, Iterable[str]] = {
     "evaluator": (*people.DECISION, "label"),
     "filtering": FILTERING.header,
 }
-"""Frame that a run gives -> its columns. `judged` is for `metrics.frames.checked`, and so is
+"""Frame that a run gives -> its columns. `judged` is for `tables.frames.checked`, and so is
 `without_judge`, by the model's own log-probs (`judging.scored_stances`); `models` says how r′ came
 into the conversation (a model that is not in it counts as `prefix`), and which family and regime
 are compared; `readings` are those of further readers, of some parts only; `evaluator` has the
@@ -85,8 +85,8 @@ def frames_of(
         observed: some of `OBSERVED`; what was not run may be missing, or be an empty frame.
             Without `steps_left`, all pairs were to be judged step by step.
         looked_inside: records of `subjects.inside.look_inside`, one for each output.
-        paper_compat: chains as the authors' released code scores them (`metrics.chains.scored`).
-        threshold: the Δ that parts low from high (`metrics.texts.BY_EXTERNALITY`).
+        paper_compat: chains as the authors' released code scores them (`tables.chains.scored`).
+        threshold: the Δ that parts low from high (`tables.texts.BY_EXTERNALITY`).
     """
     given = {
         name: observed[name] if len(observed.get(name, ())) else pd.DataFrame(columns=[*columns])

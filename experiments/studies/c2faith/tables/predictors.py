@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap, rat
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import all_columns, keep, numbers, where
 from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.frames import (
     COUNTS,
     JUDGED,
     PERTURBED,

@@ -28,7 +28,7 @@ from faithscope.experiments.analysis.columns import Column, described, estimates
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, keep, numbers
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.frames import (
     COUNTS,
     JUDGED,
     LEVEL,

@@ -17,7 +17,7 @@ from faithscope.experiments.analysis.statistics.stats import agreement, kappa, s
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import check_rows, columns, count, keep, only, rows, where
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import (
+from faithscope.experiments.studies.rfeval.tables.frames import (
     FLAWS,
     KEY,
     READER,
@@ -33,7 +33,7 @@ its stance, its flaw or its validity was labelled."""
 ANNOTATIONS = (*DECISION, "annotator", "label")
 VALID = "valid"
 """Kind of decision on whether an r′ meets the criteria of the paper's validation, which no judge of
-outputs takes (`metrics.reviews`)."""
+outputs takes (`tables.reviews`)."""
 CONSTANT = "all labels are one and the same"
 
 

@@ -19,8 +19,8 @@ from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, Estimat
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, numbers
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import leading
-from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, READER, REASON, included
+from faithscope.experiments.studies.rfeval.tables.faithfulness import leading
+from faithscope.experiments.studies.rfeval.tables.frames import CONDITION, READER, REASON, included
 
 TOO_FEW, NO_DIFFERENCE = "too few cells", "the effects leave no difference"
 

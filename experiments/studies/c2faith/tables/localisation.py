@@ -17,8 +17,8 @@ from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import all_columns, columns, count, keep, numbers
 from faithscope.experiments.engine.forms.tasks import NO_STEP
-from faithscope.experiments.studies.c2faith.metrics.detection import NET
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.detection import NET
+from faithscope.experiments.studies.c2faith.tables.frames import (
     CONTROLS,
     COUNTS,
     ON_BROKEN,

@@ -36,8 +36,8 @@ from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.analysis.tidy import columns, groups, keep, numbers, where
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN, PREFIX, Framing
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.chains import EXCLUSIONS, LINKS
-from faithscope.experiments.studies.rfeval.metrics.frames import FRAMING, READER
+from faithscope.experiments.studies.rfeval.tables.chains import EXCLUSIONS, LINKS
+from faithscope.experiments.studies.rfeval.tables.frames import FRAMING, READER
 
 ORDER: tuple[Framing, ...] = (PREFIX, MULTI_TURN)
 

@@ -24,8 +24,8 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, pooled
 from faithscope.experiments.analysis.tidy import check_rows, columns, keep, numbers, only
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import RF
-from faithscope.experiments.studies.rfeval.metrics.frames import CONDITION, KEY, READER, included
+from faithscope.experiments.studies.rfeval.tables.faithfulness import RF
+from faithscope.experiments.studies.rfeval.tables.frames import CONDITION, KEY, READER, included
 
 _STOP = (
     "a an the and or but if then else for to in on at by with of from as is are was were be been "

@@ -25,12 +25,12 @@ from faithscope.experiments.analysis.tidy import (
     keep,
     numbers,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.frames import (
     COUNTS,
     ON_BROKEN,
     ON_INTACT,
 )
-from faithscope.experiments.studies.c2faith.metrics.localisation import (
+from faithscope.experiments.studies.c2faith.tables.localisation import (
     BLINDLY,
     EXACT,
     PLACED,

@@ -22,7 +22,7 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import groups, renamed, rows
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.frames import (
     CONDITION,
     COUNTS,
     SCALE,

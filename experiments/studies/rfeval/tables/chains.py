@@ -17,7 +17,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.tidy import only
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
-from faithscope.experiments.studies.rfeval.metrics.frames import JUDGED, OUTCOMES, checked
+from faithscope.experiments.studies.rfeval.tables.frames import JUDGED, OUTCOMES, checked
 
 BROKEN = "⊥"
 """The effective stance of a part that a broken chain no longer reaches."""

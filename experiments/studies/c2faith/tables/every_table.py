@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, declared, make_tables
 from faithscope.experiments.analysis.tidy import numbers
-from faithscope.experiments.studies.c2faith.metrics import (
+from faithscope.experiments.studies.c2faith.tables import (
     agreement,
     coverage,
     detection,
@@ -23,7 +23,7 @@ from faithscope.experiments.studies.c2faith.metrics import (
     reliability,
     sensitivity,
 )
-from faithscope.experiments.studies.c2faith.metrics.frames import Frames
+from faithscope.experiments.studies.c2faith.tables.frames import Frames
 
 OF_FRAMES = (
     *(detection.DETECTION, localisation.LOCALISATION, coverage.COVERAGE, coverage.POOLED),

@@ -28,9 +28,9 @@ from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tables import OVERALL, Table
 from faithscope.experiments.analysis.tidy import all_columns, columns, count, groups, keep, numbers
 from faithscope.experiments.engine.forms.tasks import NO_STEP
-from faithscope.experiments.studies.c2faith.metrics.coverage import INFLATED, OF, share_kept, tops
-from faithscope.experiments.studies.c2faith.metrics.detection import BRIER, ECE
-from faithscope.experiments.studies.c2faith.metrics.frames import (
+from faithscope.experiments.studies.c2faith.tables.coverage import INFLATED, OF, share_kept, tops
+from faithscope.experiments.studies.c2faith.tables.detection import BRIER, ECE
+from faithscope.experiments.studies.c2faith.tables.frames import (
     COUNTS,
     ON_BROKEN,
     REFERENCE_JUDGE,

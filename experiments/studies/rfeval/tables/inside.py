@@ -15,8 +15,8 @@ from faithscope.experiments.analysis.cells import Boot, Count, levels, rows_know
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.studies.rfeval.metrics.faithfulness import BEHAVIOURS
-from faithscope.experiments.studies.rfeval.metrics.frames import KEY, READER, included
+from faithscope.experiments.studies.rfeval.tables.faithfulness import BEHAVIOURS
+from faithscope.experiments.studies.rfeval.tables.frames import KEY, READER, included
 from faithscope.probes.prefilled_reasoning import (
     SIGNALS,
     TURNS,
@@ -43,7 +43,7 @@ def inside_frame(records: Iterable[Mapping[str, Any]], pairs: pd.DataFrame) -> p
 
     Args:
         records: those of `subjects.inside.look_inside`, of both conditions.
-        pairs: see `metrics.chains.scored`.
+        pairs: see `tables.chains.scored`.
 
     Returns:
         `JOINED`; NaN where a signal has no value. `led_to` is the reader's stance of r′;
