@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol
 
@@ -21,11 +21,6 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.statistics.against_label import (
-    Totals,
-    against_label,
-    drawn_together,
-)
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means_of_groups
 from faithscope.experiments.analysis.statistics.stats import (
     FEWEST,
@@ -41,7 +36,8 @@ from faithscope.experiments.analysis.tidy import columns_of, count, keep, number
 Mask = Callable[[Any], Any]
 """Frame -> (rows,) whether each row takes part."""
 Values = str | Callable[[Any], Any]
-"""Name of a column of the frame, or a function that maps the rows to values, as a rule one each."""
+"""Name of a column of the frame, "" for that of the cell's own name, or a function that maps the
+rows to one value each."""
 
 
 def every_row(rows: Any) -> np.ndarray:
@@ -197,7 +193,7 @@ class Share(_OneColumn):
 
     has_interval = True
     name: str
-    values: Values
+    values: Values = ""
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
@@ -208,7 +204,7 @@ class Share(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        ones = values_of(chosen.frame, self.values) == 1
+        ones = values_of(chosen.frame, self.values or self.name) == 1
         n = np.bincount(chosen.codes, minlength=groups.n)
         above, below, effective = chosen.sums(ones), n, n
         if self.weights:
@@ -227,7 +223,7 @@ class Mean(_OneColumn):
     """
 
     name: str
-    values: Values
+    values: Values = ""
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
@@ -239,7 +235,7 @@ class Mean(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        values = values_of(chosen.frame, self.values)
+        values = values_of(chosen.frame, self.values or self.name)
         if self.statistic == "mean":
             weights = numbers(chosen.frame[self.weights]) if self.weights else None
             known = [rows[~np.isnan(values[rows])] for rows in chosen.rows]
@@ -264,14 +260,14 @@ class Total(_OneColumn):
     """Cell: sum of the known values of the selected rows, as a whole number."""
 
     name: str
-    values: Values
+    values: Values = ""
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        values = np.nan_to_num(values_of(chosen.frame, self.values))
+        values = np.nan_to_num(values_of(chosen.frame, self.values or self.name))
         return {self.name: chosen.sums(values).astype(int)}
 
 
@@ -282,7 +278,7 @@ class Boot(_OneColumn):
 
     has_interval = True
     name: str
-    values: Values
+    values: Values = ""
     cluster: str = ""
     """Column that names the cluster of each row (an item, a chain); all rows of a cluster are
     drawn together. "" draws every row of known value by itself."""
@@ -295,7 +291,7 @@ class Boot(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        values = values_of(chosen.frame, self.values)
+        values = values_of(chosen.frame, self.values or self.name)
         clusters = chosen.frame[self.cluster].to_numpy() if self.cluster else None
         *estimates, n = means_of_groups(values, clusters, chosen.codes, groups.n, groups.how)
         if self.then is not None:
@@ -381,67 +377,6 @@ class Among:
     def over(self, groups: Groups) -> Mapping[str, Sequence[Any] | np.ndarray]:
         chosen = groups.among(self.mask)
         return {name: x for cell in self.cells for name, x in cell.over(chosen).items()}
-
-
-_WORDS = (
-    ("auroc", "AUROC", "AUROC of the score against the label; .5 is chance."),
-    ("kappa", "κ", "Cohen's, of flags and labels; it collapses where one class is nearly all."),
-    ("ac2", "AC2", "Gwet's, which does not collapse where one class is nearly all."),
-    ("accuracy", "", "Share of flags that are the label."),
-    ("f1", "F1", "F1 where the label is true."),
-)
-AUROC, KAPPA, AC2, ACCURACY, F1 = (Column(*words, interval=True) for words in _WORDS)
-AVERAGE_PRECISION = Column("average_precision", "AP", "Average precision where the label is true.")
-SATURATED = Column("saturated", meaning="One class is 90 % of labels and flags: read AC2, not κ.")
-"""Columns of statistics of a score or flag against a label, named as in
-`statistics.against_label`."""
-
-
-@dataclass(frozen=True)
-class AgainstLabel:
-    """Cell: statistics of a score, or of flags, against a label (`statistics.against_label`)."""
-
-    columns: tuple[Column, ...]
-    """Columns to fill; each has the name of its statistic, unless `named` says otherwise."""
-    label: Values
-    """True label of each row, 1 or 0; rows whose label is unknown (NaN) are left out."""
-    cluster: str
-    """Column that names the cluster of each row (a question, a chain); all rows of a cluster are
-    drawn together."""
-    score: Values | None = None
-    """Score of each row, for statistics such as AUROC."""
-    flag: Values | None = None
-    """Verdict of each row, 1 or 0, for statistics such as κ and accuracy."""
-    strata: str | None = None
-    """Column that names the stratum of each row; None compares all rows with each other."""
-    among: Mask = every_row
-    named: Mapping[str, str] = field(default_factory=dict)
-    """Column name -> statistic in it, for columns that are not named after their statistic."""
-    totals: Totals = drawn_together
-    """Bootstrap totals that intervals are computed from (`statistics.against_label`)."""
-
-    def over(self, groups: Groups) -> Mapping[str, list[Any]]:
-        label = values_of(groups.frame, self.label)
-        chosen = groups.among(lambda frame: self.among(frame) & ~np.isnan(label))
-        label = values_of(chosen.frame, self.label) == 1
-        clusters = chosen.frame[self.cluster].to_numpy()
-        strata = None if self.strata is None else chosen.frame[self.strata].to_numpy()
-        told = {"score": self.score, "flag": self.flag}
-        told = {k: values_of(chosen.frame, v) for k, v in told.items() if v is not None}
-        statistics = {c.name: self.named.get(c.name, c.name) for c in self.columns}
-        lines = []
-        for rows in chosen.rows:
-            estimates = against_label(
-                statistics.values(),
-                label[rows],
-                clusters[rows],
-                groups.how,
-                strata=None if strata is None else strata[rows],
-                totals=self.totals,
-                **{name: values[rows] for name, values in told.items()},
-            )
-            lines.append(columns_of({name: estimates[s] for name, s in statistics.items()}))
-        return {name: [line[name] for line in lines] for c in self.columns for name in c.names}
 
 
 @dataclass(frozen=True)

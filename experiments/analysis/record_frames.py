@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import INCLUDED, Count, Total
+from faithscope.experiments.analysis.cells import INCLUDED, Cell, Count, Total
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.stored_records import Record, place_of
+from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import keep
 from faithscope.probes.record import KEYS, mean_of_steps
 
@@ -38,6 +39,19 @@ def record_frame(records: Iterable[Record]) -> pd.DataFrame:
     ordered = sorted(records, key=place_of)
     names = dict.fromkeys(OF_ALL_RECORDS) | {n: None for r in ordered for n in r}
     return pd.DataFrame({n: pd.Series([r.get(n) for r in ordered]) for n in names})
+
+
+def item_table(
+    name: str, cells: Sequence[Cell], keys: Sequence[str | Column] = (), of: str = "", **more: Any
+) -> Table:
+    """A table of a probe's records that are not excluded, by model, task and `keys`.
+
+    Args:
+        of: name of the probe; by default that of the table.
+        more: further fields of `Table`.
+    """
+    fields: dict[str, Any] = {"among": INCLUDED} | more
+    return Table(name, of or name, ("model", "task", *keys), cells, **fields)
 
 
 def lists_of(frame: pd.DataFrame, lists: Lists) -> Sequence[Any]:
@@ -82,7 +96,7 @@ def over_lists(
         rows = np.repeat(np.arange(len(included)), list(map(len, of_records)))
         values = {n: _flat(lists_of(included, of), of_records) for n, of in lists.items()}
         keys = {name: [place[i] for place in at] for i, name in enumerate(names)}
-        kept = included[list(dict.fromkeys((*KEYS, *also)))].iloc[rows]
+        kept = included[list(dict.fromkeys((*KEYS, "excluded", *also)))].iloc[rows]
         return kept.assign(**keys, **values).reset_index(drop=True)
 
     return prepare
@@ -137,7 +151,7 @@ def per_part(also: Sequence[str] = (), **lists: Lists) -> Prepare:
             columns[name] = over(*sums)[counts > 0]
         places = np.flatnonzero(counts)
         position = (places % PARTS + 0.5) / PARTS
-        kept = included[list(dict.fromkeys((*KEYS, *also)))]
+        kept = included[list(dict.fromkeys((*KEYS, "excluded", *also)))]
         rows = kept.iloc[places // PARTS].reset_index(drop=True)
         return rows.assign(position=position, n_steps=counts[places], **columns)
 

@@ -38,13 +38,12 @@ def in_each_unit(
     """
     names = dict.fromkeys(name for tables in made.values() for name in tables)
     return {
-        name: joined({unit: made[unit][name] for unit in UNITS if name in made.get(unit, {})})
+        name: _joined({unit: made[unit][name] for unit in UNITS if name in made.get(unit, {})})
         for name in names
     }
 
 
-def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The tables of several units as one (`in_each_unit`)."""
+def _joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     filled = {u: t for u, t in parts.items() if len(t)} or dict(list(parts.items())[:1])
     tables = []
     for unit, table in filled.items():

@@ -158,7 +158,8 @@ class Table:
         self, frame: pd.DataFrame, among: Mask, how: Bootstrap
     ) -> tuple[list[dict[str, Any]], Groups]:
         """The keys of each group, in the order of the table's rows, and the rows of the groups."""
-        chosen = pooled(selected(among, frame), *self.pool)
+        chosen = selected(among, frame)
+        chosen = pooled(chosen, *self.pool) if self.pool else chosen
         if not self.keys:
             return [{}], Groups(chosen, np.zeros(len(chosen), dtype=int), 1, how)
         if self.along:

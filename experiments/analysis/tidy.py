@@ -158,16 +158,6 @@ def mean_present(values: Iterable[Any]) -> float | None:
     return mean(present) if present else None
 
 
-def mean_weighted(values: Sequence[Any] | np.ndarray, weights: np.ndarray | None) -> float | None:
-    """The mean of known values, each counted by its weight, or all alike without weights; None if
-    there are none."""
-    if weights is None:
-        return mean_present(values)
-    if not len(weights):
-        return None
-    return float(np.average(np.asarray(values, dtype=float), weights=weights))
-
-
 def mean(values: Sequence[float]) -> float:
     """The mean, exact in floating point; NaN of no values."""
     return math.fsum(values) / len(values) if values else math.nan

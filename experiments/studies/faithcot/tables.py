@@ -10,14 +10,6 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.cells import (
-    AC2,
-    ACCURACY,
-    AUROC,
-    AVERAGE_PRECISION,
-    F1,
-    KAPPA,
-    SATURATED,
-    AgainstLabel,
     Count,
     Kept,
     Mask,
@@ -30,6 +22,16 @@ from faithscope.experiments.analysis.cells import (
     rows_with,
 )
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.label_cells import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    AVERAGE_PRECISION,
+    F1,
+    KAPPA,
+    SATURATED,
+    AgainstLabel,
+)
 from faithscope.experiments.analysis.spend import SPEND, spend_table
 from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap

@@ -188,7 +188,7 @@ COMPARED = (
     Topic(
         _prompts,
         (PROMPT_INTERVENTIONS,),
-        when=lambda frames: any(map(is_variant, frames["slrc"]["task"])),
+        when=lambda frames: any(map(is_variant, frames.tasks("slrc"))),
     ),
 )
 OF_MEASURES = tuple(topic for part in REPORTS.values() for topic in part.topics())

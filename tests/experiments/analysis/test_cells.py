@@ -11,9 +11,6 @@ import pytest
 from scipy.stats import binomtest
 
 from faithscope.experiments.analysis.cells import (
-    AUROC,
-    KAPPA,
-    AgainstLabel,
     Boot,
     Cell,
     Count,
@@ -26,6 +23,7 @@ from faithscope.experiments.analysis.cells import (
     rows_with,
 )
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.label_cells import AUROC, KAPPA, AgainstLabel
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.statistics.stats import FEWEST

@@ -11,8 +11,9 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 from sklearn.metrics import brier_score_loss
 
-from faithscope.experiments.analysis.cells import AgainstLabel, Lines, Numbers, rows_known
+from faithscope.experiments.analysis.cells import Lines, Numbers, rows_known
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
+from faithscope.experiments.analysis.label_cells import AgainstLabel
 from faithscope.experiments.analysis.statistics.calibration import calibration_error
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, ratios
 from faithscope.experiments.analysis.statistics.stats import paired_difference, share

@@ -51,7 +51,7 @@ ACCURACY = Table(
             "right",
             meaning="Share of right answers, of the pairs that count and whose answer is known.",
         ),
-        Mean("rf", "rf", label="RF", meaning="Share of the pairs that count with RF = 1."),
+        Mean("rf", label="RF", meaning="Share of the pairs that count with RF = 1."),
     ),
     prepare=by_condition,
 )

@@ -107,7 +107,7 @@ REVIEWS = Table(
             "yes",
             "Reviews that accept the r′.",
         ),
-        Share("accepted", "accepted", meaning="Share of the reviews that accept the r′."),
+        Share("accepted", meaning="Share of the reviews that accept the r′."),
         Numbers(AGREEMENT, _agreement),
     ),
     pool=("task",),

@@ -10,12 +10,6 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.cells import (
-    AC2,
-    ACCURACY,
-    AUROC,
-    KAPPA,
-    SATURATED,
-    AgainstLabel,
     Count,
     Kept,
     Mask,
@@ -29,6 +23,14 @@ from faithscope.experiments.analysis.cells import (
     rows_without,
 )
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.label_cells import (
+    AC2,
+    ACCURACY,
+    AUROC,
+    KAPPA,
+    SATURATED,
+    AgainstLabel,
+)
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import mean_of_items
 from faithscope.experiments.analysis.tables import Table

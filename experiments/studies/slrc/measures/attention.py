@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
-from faithscope.experiments.analysis.cells import INCLUDED, Kept, Number, Total, boots, means
+from faithscope.experiments.analysis.cells import Kept, Number, Total, boots, means
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
@@ -21,10 +21,10 @@ from faithscope.experiments.analysis.record_frames import (
     COUNTED,
     LAYER_AND_DEPTH,
     N_LAYERS,
+    item_table,
     per_layer,
 )
 from faithscope.experiments.analysis.stored_records import Record
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
@@ -150,10 +150,8 @@ REPORT = MeasureReport(
         "last.",
     ),
     (
-        Table(
+        item_table(
             "attention",
-            "attention",
-            ("model", "task"),
             (
                 COUNTED,
                 *boots(SHARES),
@@ -173,20 +171,17 @@ REPORT = MeasureReport(
                 Kept((N_LAYERS, Column("n_heads", "heads", "Attention heads of one layer."))),
                 Total(
                     "question_found",
-                    "question_found",
                     label="question found",
                     meaning="Items whose question was found in the prompt.",
                 ),
             ),
-            among=INCLUDED,
             alike=("n_layers",),
             caption="Attention of the answer to the reasoning, real and shuffled",
         ),
-        Table(
+        item_table(
             "attention_by_layer",
-            "attention",
-            ("model", "task"),
             (COUNTED, *boots(SHARES), *means(OTHERS)),
+            of="attention",
             along=LAYER_AND_DEPTH,
             alike=("n_layers",),
             prepare=per_layer(**_BY_LAYER),

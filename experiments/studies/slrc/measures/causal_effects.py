@@ -8,19 +8,11 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style
-from faithscope.experiments.analysis.cells import (
-    INCLUDED,
-    Count,
-    Total,
-    boot_medians,
-    boots,
-    rows_known,
-)
+from faithscope.experiments.analysis.cells import Count, Total, boot_medians, boots, rows_known
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS
-from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS, item_table
 from faithscope.experiments.analysis.tidy import present
 from faithscope.experiments.studies.slrc.figures.per_pair import (
     PLACE,
@@ -209,10 +201,8 @@ REPORT = MeasureReport(
         "corrupted context.",
     ),
     (
-        Table(
+        item_table(
             "causal_effects",
-            "causal_effects",
-            ("model", "task"),
             (
                 COUNTED,
                 *boots({column: f"mean_{column.name}" for column in _OF_STEPS}),
@@ -241,7 +231,6 @@ REPORT = MeasureReport(
                 *FORCED_DIFFERS,
                 *LABEL_MASS,
             ),
-            among=INCLUDED,
             caption="Graded effects of the steps, mean over items",
         ),
         by_part(

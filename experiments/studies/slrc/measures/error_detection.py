@@ -6,11 +6,10 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import INCLUDED, Among, Numbers, Share, all_of, rows_with
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.record_frames import COUNTED
+from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import Estimate
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.measures.sycophancy import (
@@ -42,10 +41,8 @@ def _of_chains(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 _HERE = rows_with(here=True)
-ERROR_DETECTION = Table(
+ERROR_DETECTION = item_table(
     "error_detection",
-    "error_detection",
-    ("model", "task", "reading"),
     (
         Among(
             all_of(INCLUDED, _HERE),
@@ -57,7 +54,6 @@ ERROR_DETECTION = Table(
                     meaning="Chains with an error put in that the model says is wrong.",
                 ),
                 Share(
-                    "false_alarm",
                     "false_alarm",
                     label="false alarms",
                     meaning="Chains without an error put in that the model says are wrong.",
@@ -81,6 +77,7 @@ ERROR_DETECTION = Table(
         ),
         *unclear_replies("error", "unmodified", among=_HERE),
     ),
+    keys=("reading",),
     along=(
         Column(
             "chains", meaning="All, or those with the right answer: no false alarm is due then."

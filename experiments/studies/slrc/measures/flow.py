@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import legend_above
-from faithscope.experiments.analysis.cells import INCLUDED, Bootstrapped, Kept, boots
+from faithscope.experiments.analysis.cells import Bootstrapped, Kept, boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.page import Section
@@ -15,9 +15,9 @@ from faithscope.experiments.analysis.record_frames import (
     COUNTED,
     LAYER_AND_DEPTH,
     N_LAYERS,
+    item_table,
     per_layer,
 )
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.studies.slrc.figures.per_pair import of_pairs, over_depth, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 
@@ -84,25 +84,21 @@ REPORT = MeasureReport(
     "flow",
     LAYERS,
     (
-        Table(
+        item_table(
             "flow",
-            "flow",
-            ("model", "task"),
             (
                 COUNTED,
                 Kept((N_LAYERS,)),
                 Bootstrapped(_PEAK, lambda rows: np.array(rows["cosine"].tolist()), _peak),
                 *boots(_OF_ITEMS),
             ),
-            among=INCLUDED,
             alike=("n_layers",),
             caption="The layer at which reasoning and answer token are most alike",
         ),
-        Table(
+        item_table(
             "flow_by_layer",
-            "flow",
-            ("model", "task"),
             (COUNTED, *boots(_COSINES)),
+            of="flow",
             along=LAYER_AND_DEPTH,
             alike=("n_layers",),
             prepare=per_layer(cosine="cosine", token_cosine="token_cosine"),

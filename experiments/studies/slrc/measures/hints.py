@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.cells import (
-    INCLUDED,
     Bootstrapped,
     Count,
     Number,
@@ -23,9 +22,8 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.record_frames import COUNTED
+from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import keep, mean, mean_present, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.cues import KINDS
@@ -111,10 +109,8 @@ def _account(records: OfItem) -> float | None:
 
 
 CUE = Column("cue", meaning="What was put into the question to point to another answer.")
-HINTS = Table(
+HINTS = item_table(
     "hints",
-    "hints",
-    ("model", "task", CUE),
     (
         COUNTED,
         Share(
@@ -194,8 +190,8 @@ HINTS = Table(
             for c, who in CLASSIFIERS.items()
         ),
     ),
+    keys=(CUE,),
     prepare=lambda frame: with_columns(frame, *CLASSIFIERS, *(f"{c}_uncued" for c in CLASSIFIERS)),
-    among=INCLUDED,
     caption="Cues followed, and stated by the reasoning",
 )
 

@@ -275,13 +275,7 @@ REPORT = MeasureReport(
                     "Items with a prompt without the question.",
                 ),
                 Count("n_step_mi", _TOLD, "items (steps)", "Items with two answers or more."),
-                Among(
-                    _ITEM,
-                    (
-                        *boots(PERPLEXITIES, then=np.exp),
-                        *boots(GAINS),
-                    ),
-                ),
+                Among(_ITEM, (*boots(PERPLEXITIES, then=np.exp), *boots(GAINS))),
                 Among(
                     _TOLD,
                     (

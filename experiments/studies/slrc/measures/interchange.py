@@ -10,9 +10,8 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem, by_step
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.record_frames import COUNTED
+from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.stored_records import Record
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import keep, mean_present
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.step_reports import step_frame
@@ -152,15 +151,12 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        Table(
+        item_table(
             "interchange",
-            "interchange",
-            ("model", "task"),
             (
                 COUNTED,
                 *boots(SCORES),
                 Share(
-                    "alone",
                     "alone",
                     label="kept, all inputs changed",
                     meaning="Items whose chain, left as it was, leads to the same answer if all "
@@ -187,7 +183,6 @@ REPORT = MeasureReport(
                     }
                 ),
                 Share(
-                    "correct",
                     "correct",
                     label="first answer right",
                     meaning="Items whose answer to the unchanged question is right.",

@@ -18,14 +18,13 @@ from faithscope.experiments.analysis.axes import (
     Style,
     share_ticks,
 )
-from faithscope.experiments.analysis.cells import INCLUDED, Bootstrapped, Share, boots
+from faithscope.experiments.analysis.cells import Bootstrapped, Share, boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.record_frames import COUNTED, over_lists
+from faithscope.experiments.analysis.record_frames import COUNTED, item_table, over_lists
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import mean_present
 from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
@@ -120,20 +119,14 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        Table(
+        item_table(
             "mediation",
-            "mediation",
-            ("model", "task", CUE),
             (
                 COUNTED,
                 Share(
                     "switch_rate", "switched", meaning="Items whose answer becomes the cued option."
                 ),
-                Share(
-                    "same_chain",
-                    "same_chain",
-                    meaning="Items in which both prompts led to the same tokens.",
-                ),
+                Share("same_chain", meaning="Items in which both prompts led to the same tokens."),
                 *boots(EFFECTS),
                 Bootstrapped(
                     (
@@ -147,13 +140,11 @@ REPORT = MeasureReport(
                 ),
                 *LABEL_MASS,
             ),
-            among=INCLUDED,
+            keys=(CUE,),
             caption="Direct and indirect effects of a cue",
         ),
-        Table(
+        item_table(
             "mediation_by_cut",
-            "mediation",
-            ("model", "task", CUE),
             (
                 COUNTED,
                 *boots(
@@ -163,6 +154,8 @@ REPORT = MeasureReport(
                     ]
                 ),
             ),
+            of="mediation",
+            keys=(CUE,),
             along=(Column("position", meaning="Share of the chain that is given, 0 to 1."),),
             prepare=over_lists(
                 ("position",),

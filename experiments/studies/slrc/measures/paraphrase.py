@@ -112,12 +112,7 @@ REPORT = MeasureReport(
         (WRITER,),
         (
             *ITEMS_AND_STEPS,
-            Total(
-                "n_reworded",
-                "n_reworded",
-                label="paraphrased",
-                meaning="Number of paraphrased steps.",
-            ),
+            Total("n_reworded", label="paraphrased", meaning="Number of paraphrased steps."),
             *n_reasons({reason: N_REASONS[reason] for reason in STEP_REASONS}),
             *boots(SCORES | WHOLE),
             *flips_within_floor("", "removed_"),

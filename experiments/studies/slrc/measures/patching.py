@@ -63,7 +63,6 @@ _SUMMARY = (
 PEAK_DEPTH = Column("peak_depth", meaning="The peak layer over the number of layers.")
 N_PATCHED = Total(
     "n_patched",
-    "n_patched",
     label="patched",
     meaning="Steps whose corruption moved the answer: they were patched.",
 )
@@ -148,10 +147,7 @@ def _by_part(rows: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
 def _lines(items: Sequence[tuple[Record, np.ndarray]], how: Bootstrap) -> Iterator[dict[str, Any]]:
     first, _ = items[0]
     shares = bootstrapped(
-        np.stack([_item(r, at) for r, at in items]),
-        _shares,
-        seed=how.seed,
-        resamples=how.resamples,
+        np.stack([_item(r, at) for r, at in items]), _shares, seed=how.seed, resamples=how.resamples
     )
     counts = {"n": len(items), "n_patched": sum(len(at) for _, at in items)}
     for layer, share in zip(first["layers"], shares, strict=True):

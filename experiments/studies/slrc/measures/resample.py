@@ -92,13 +92,9 @@ REPORT = MeasureReport(
                 [Column("own_share", "own answer kept", "Share of the own answer after all steps.")]
             ),
             Total(
-                "n_calls",
-                "n_calls",
-                label="continuations",
-                meaning="Texts that were drawn for the measure.",
+                "n_calls", label="continuations", meaning="Texts that were drawn for the measure."
             ),
             Total(
-                "n_written",
                 "n_written",
                 label="tokens written",
                 meaning="Tokens that the model wrote for the measure.",

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis import item_view
 from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
 from faithscope.experiments.analysis.cells import (
-    INCLUDED,
     Boot,
     Count,
     Kept,
@@ -27,10 +26,10 @@ from faithscope.experiments.analysis.record_frames import (
     COUNTED,
     LAYER_AND_DEPTH,
     N_LAYERS,
+    item_table,
     per_layer,
 )
 from faithscope.experiments.analysis.stored_records import Record
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.analysis.wording import pairs_of
 from faithscope.experiments.studies.slrc.figures.per_pair import of_pairs, over_depth, picture
@@ -137,10 +136,8 @@ REPORT = MeasureReport(
     "rigidity",
     LAYERS,
     (
-        Table(
+        item_table(
             "rigidity",
-            "rigidity",
-            ("model", "task", LENS),
             (
                 COUNTED,
                 Kept((N_LAYERS,)),
@@ -182,15 +179,13 @@ REPORT = MeasureReport(
                     }
                 ),
             ),
+            keys=(LENS,),
             prepare=_by_lens,
-            among=INCLUDED,
             alike=("n_layers",),
             caption="The layer from which the lens gives the model's own token",
         ),
-        Table(
+        item_table(
             "rigidity_by_layer",
-            "rigidity",
-            ("model", "task", LENS),
             (
                 COUNTED,
                 _settled(
@@ -198,7 +193,6 @@ REPORT = MeasureReport(
                     "stable_layer",
                 ),
                 Boot(
-                    "log_prob",
                     "log_prob",
                     label="log-prob of the final token",
                     meaning="By the lens at this layer.",
@@ -215,6 +209,8 @@ REPORT = MeasureReport(
                     "option_stable_layer",
                 ),
             ),
+            of="rigidity",
+            keys=(LENS,),
             along=LAYER_AND_DEPTH,
             alike=("n_layers",),
             prepare=lambda frame: per_layer(

@@ -22,6 +22,7 @@ from faithscope.experiments.analysis.record_frames import (
     N_LAYERS,
     PARTS,
     POSITION,
+    item_table,
     over_lists,
     part_of,
 )
@@ -33,9 +34,7 @@ from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureRep
 from faithscope.experiments.studies.slrc.step_reports import per_step, step_means, step_measures
 
 ANSWER = "answer"
-KL = Boot(
-    "kl", "kl", label="KL", meaning="What a later step loses by a step being cut off.", unit="nats"
-)
+KL = Boot("kl", label="KL", meaning="What a later step loses by a step being cut off.", unit="nats")
 EFFECTS = (
     Column(
         "to_answer",
@@ -156,20 +155,16 @@ REPORT = MeasureReport(
         "elsewhere: the answer's column tells, the others do not.",
     ),
     (
-        Table(
+        item_table(
             "suppression",
-            "suppression",
-            ("model", "task"),
             (*ITEMS_AND_STEPS, *boots(step_means(EFFECTS)), Kept((N_LAYERS,))),
-            among=INCLUDED,
             alike=("n_layers",),
             caption="Steps that no later token can look at",
         ),
-        Table(
+        item_table(
             "suppression_by_distance",
-            "suppression",
-            ("model", "task"),
             (COUNTED, KL),
+            of="suppression",
             along=(
                 Column(
                     "distance",

@@ -24,9 +24,8 @@ from faithscope.experiments.analysis.cells import (
 )
 from faithscope.experiments.analysis.columns import Column, with_intervals
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.record_frames import COUNTED
+from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, in_order, mean, numbers, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.framing import READINGS
@@ -83,10 +82,8 @@ def unclear_replies(*messages: str, among: Mask = every_row) -> tuple[Count, Num
     )
 
 
-SYCOPHANCY = Table(
+SYCOPHANCY = item_table(
     "sycophancy",
-    "sycophancy",
-    ("model", "task", "reading"),
     (
         Among(
             INCLUDED,
@@ -113,6 +110,7 @@ SYCOPHANCY = Table(
         ),
         *unclear_replies("wrong", "own"),
     ),
+    keys=("reading",),
     prepare=by_reading,
     among=ASKED,
     caption="Agreement with a wrong answer, and with its own",

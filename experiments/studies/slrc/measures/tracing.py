@@ -8,15 +8,14 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
-from faithscope.experiments.analysis.cells import INCLUDED, Boot, Count, Share, boots, rows_with
+from faithscope.experiments.analysis.cells import Boot, Count, Share, boots, rows_with
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.item_view import Curve
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section
-from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS, over_lists
+from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS, item_table, over_lists
 from faithscope.experiments.analysis.stored_records import Record
-from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
@@ -170,10 +169,8 @@ REPORT = MeasureReport(
         ),
     ),
     (
-        Table(
+        item_table(
             "tracing",
-            "tracing",
-            ("model", "task"),
             (
                 COUNTED,
                 *boots(MEANS),
@@ -205,22 +202,19 @@ REPORT = MeasureReport(
                 *FORCED_DIFFERS,
                 *LABEL_MASS,
             ),
-            among=INCLUDED,
             caption="Answer tracing",
         ),
-        Table(
+        item_table(
             "tracing_by_position",
-            "tracing",
-            ("model", "task"),
             (
                 COUNTED,
                 Boot(
-                    "p",
                     "p",
                     label="p(answer)",
                     meaning="Probability of the chain's answer among the task's answers.",
                 ),
             ),
+            of="tracing",
             along=(Column("position", meaning="Share of the reasoning that is given, 0 to 1."),),
             prepare=over_lists(
                 ("position",),

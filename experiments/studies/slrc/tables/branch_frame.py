@@ -11,13 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from faithscope.experiments.analysis.cells import (
-    Numbers,
-    Share,
-    all_of,
-    rows_known,
-    rows_with,
-)
+from faithscope.experiments.analysis.cells import Numbers, Share, all_of, rows_known, rows_with
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
@@ -48,20 +42,19 @@ from faithscope.probes.record import is_right
 WAY = ("model", "task", FRAMING, "reading")
 """Keys of tables with a row per way of measuring a model on a task."""
 KEYS = ("model", "task", "framing", "reading")
-OF_RECORD = ("model", "task", "item", "framing", "reading", "n_steps", "correct")
-OF_BRANCH = ("answer", "flip", "differs", "control", "margin", "tv", "log_odds", "floor", "no_room")
-
-
 OF_UNEDITED: Mapping[str, Callable[[Record], Any]] = {
-    "label_mass": lambda r: r.get("label_mass"),
-    "n_unparsed": lambda r: r.get("n_unparsed") or 0,
-    "n_packs": lambda r: r.get("n_packs"),
-    "execution": lambda r: str(r["execution"]),
+    "correct": lambda r: r.get("correct"),
     "right": lambda r: is_right(r.get("original"), r.get("gold")),
     "unread": lambda r: r.get("gold") is not None and r.get("original") is None,
+    "n_unparsed": lambda r: r.get("n_unparsed") or 0,
+    "n_packs": lambda r: r.get("n_packs"),
+    "noise_floor": lambda r: r.get("noise_floor"),
+    "label_mass": lambda r: r.get("label_mass"),
+    "execution": lambda r: str(r["execution"]),
 }
 """Column of the branches without an edit -> its value: `right`, whether the stated answer is right,
 and `unread`, whether it could not be read, are of the model's own reply."""
+_OF_BRANCH = ("flip", "control", "margin", "tv", "log_odds", "no_room", "inclusion")
 
 
 def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
@@ -76,84 +69,98 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
         differs: whether the answer is not the one that the model stated;
         control: of `regenerate`, whether `control` of the same step changed the answer;
         weight: inverse of the probability with which the step was drawn to be edited;
-        margin, tv, log_odds: how a scored answer was decided and moved (`SlrcSettings`);
-        floor: the record's noise floor; close: whether a flip of known margin is within it;
+        tv, log_odds: total variation of the answers, and log-odds that the answer lost;
+        close: whether a flip of known margin is within the noise floor of its record;
         no_room: whether the edit was left out since the model has no positions left for it;
         function: what the step does by its words (`interventions.FUNCTIONS`).
 
     Rows of `baseline` alone have what is measured once per record (`OF_UNEDITED`).
+
+    Raises:
+        ValueError: two lists of a record, with a value per branch, differ in length.
     """
-    functions, included = _functions(records), measured(records)
-    parts: dict[str, list[Any]] = {n: [] for n in (*OF_RECORD, *OF_BRANCH)}
-    parts |= {"edit": [], "step": [], "inclusion": [], "function": []}
-    for record in included:
-        for edit in (BASELINE, *EDITS):
-            branches = _branches(record, edit, functions.get(place_of(record)))
-            n = len(branches["flip"])
-            for name in OF_RECORD:
-                parts[name].append(itertools.repeat(record.get(name), n))
-            parts["edit"].append(itertools.repeat(edit, n))
-            for name, values in branches.items():
-                parts[name].append(values)
-    flat = {name: list(itertools.chain.from_iterable(lists)) for name, lists in parts.items()}
-    orders = {"framing": FRAMINGS, "reading": READINGS, "edit": (BASELINE, *EDITS)}
-    orders |= {"function": FUNCTIONS}
+    functions, included, edits = _functions(records), measured(records), (BASELINE, *EDITS)
+    ways = itertools.groupby(enumerate(included), key=lambda x: [x[1][key] for key in KEYS])
+    lists = [
+        (at, i, branches)
+        for _, way in ways
+        for at, edit, (i, r) in sorted(
+            ((at, edit, x) for x in way for at, edit in enumerate(edits)), key=lambda x: x[0]
+        )
+        if (branches := _branches(r, edit, functions.get(place_of(r))))
+    ]
+    n = np.array([len(of["flip"]) for *_, of in lists], dtype=int)
+    edit, record = (np.repeat(np.array([x[k] for x in lists], dtype=int), n) for k in (0, 1))
+
+    def present(name: str) -> np.ndarray:
+        return np.repeat(np.array([bool(of.get(name)) for *_, of in lists], dtype=bool), n)
+
+    def column(name: str, dtype: Any = float) -> np.ndarray:
+        """The values of all lists; None or NaN where a record has no list."""
+        values = np.full(len(record), None if dtype is object else np.nan, dtype=dtype)
+        flat = itertools.chain.from_iterable(of.get(name) or () for *_, of in lists)
+        values[present(name)] = np.array(list(flat), dtype=dtype)
+        return values
+
+    def of_record(name: str, categories: Sequence[str] | None = None) -> pd.Categorical:
+        return pd.Categorical([str(r[name]) for r in included], categories)[record]
+
+    flip, control, margin, tv, log_odds, no_room, inclusion = map(column, _OF_BRANCH)
+    originals = [r.get("original") for r in included]
+    codes, names = pd.factorize(np.array([*column("answer", object), *originals], dtype=object))
+    answer, original = codes[: len(record)], codes[len(record) :][record]
+    stated = (original >= 0) & ~np.isnan(flip) & present("answer")
+    of_floor = np.array([r.get("noise_floor") for r in included], dtype=float)[record]
+    known = (flip == 1) & ~np.isnan(margin + of_floor)
     frame = pd.DataFrame(
-        {n: pd.Categorical(flat.pop(n), categories) for n, categories in orders.items()}
-        | {n: pd.Categorical(flat.pop(n)) for n in ("model", "task", "answer")}
-        | {"item": pd.Series(flat.pop("item"), dtype=str)}
-        | {n: np.array(values, dtype=float) for n, values in flat.items()}
+        {
+            **{name: of_record(name) for name in ("model", "task", "item")},
+            **{
+                "framing": of_record("framing", FRAMINGS),
+                "reading": of_record("reading", READINGS),
+            },
+            "edit": pd.Categorical.from_codes(edit, edits),
+            "step": np.arange(len(record)) - np.repeat(np.cumsum(n) - n, n) + (edit > 0),
+            "n_steps": np.array([r["n_steps"] for r in included], dtype=int)[record],
+            "function": pd.Categorical(column("function", object), FUNCTIONS),
+            "answer": pd.Categorical.from_codes(answer, names),
+            **{"flip": flip, "control": control, "tv": tv, "log_odds": log_odds},
+            "differs": np.where(stated, answer != original, np.nan),
+            "close": np.where(known, margin <= of_floor, np.nan),
+            "weight": 1 / np.where(np.isnan(inclusion), 1, inclusion),
+            "no_room": no_room == 1,
+        }
     )
-    unedited = np.flatnonzero(frame["edit"] == BASELINE)
     for name, value in OF_UNEDITED.items():
-        frame[name] = pd.Series([value(r) for r in included], index=unedited).reindex(frame.index)
-    known = (frame["flip"] == 1) & frame["margin"].notna() & frame["floor"].notna()
-    close = (frame["margin"] <= frame["floor"]).astype(float).where(known)
-    return frame.assign(
-        close=close.where(frame["edit"] != BASELINE),
-        weight=1 / frame.pop("inclusion").fillna(1),
-        no_room=frame["no_room"] == 1,
-        **{n: frame[n].astype(int) for n in ("n_steps", "step")},
-    ).sort_values([*KEYS, "edit"], kind="stable", ignore_index=True)
+        once = pd.Series([value(r) for r in included], index=np.flatnonzero(edit == 0))
+        frame[name] = once.reindex(frame.index)
+    return frame
 
 
-def _branches(
-    record: Record, edit: str, functions: Sequence[str] | None
-) -> Mapping[str, Sequence[Any]]:
-    """One value per branch of an edit of a record, for each column that branches have."""
-    original = record.get("original")
+def _branches(record: Record, edit: str, functions: Sequence[str] | None) -> Mapping[str, Any]:
+    """Column -> a value per branch of an edit of a record, or None; empty without branches."""
     if edit == BASELINE:
-        said, moved = [record.get("baseline")], [None]
-        flipped = [None if original is None else said[0] != original]
-        of: dict[str, Any] = {"answer": said, "flip": flipped, "differs": flipped, "step": [0]}
-        of["floor"] = [record.get("noise_floor")]
-        return {**dict.fromkeys((*OF_BRANCH, "inclusion", "function"), moved), **of}
+        answer, original = record.get("baseline"), record.get("original")
+        return {"answer": [answer], "flip": [None if original is None else answer != original]}
     flipped, left_out = flips(record, edit), no_room(record, edit)
     # a record without room for any of its edits has no flips, but reasons
     n = max(len(flipped), len(left_out))
     if not n:
-        return dict.fromkeys((*OF_BRANCH, "step", "inclusion", "function"), ())
-    flipped = flipped or [None] * n
-    said, of_steps = answers(record, edit), edit not in NOT_OF_STEPS
-    differs = None
-    if original is not None and said:
-        pairs = zip(said, flipped, strict=True)
-        differs = [None if flip is None else answer != original for answer, flip in pairs]
+        return {}
+    of_steps = edit not in NOT_OF_STEPS
     control = flips(record, "control")[:n] if edit == "regenerate" else []
     values = {
-        "answer": said,
-        "differs": differs,
-        "control": [*control, *[None] * (n - len(control))],
+        "flip": flipped or [None] * n,
+        "answer": answers(record, edit),
+        "control": control and [*control, *[None] * (n - len(control))],
         "no_room": left_out,
         "inclusion": inclusion_of(record) if of_steps else None,
         "function": functions if of_steps else None,
-        "floor": [record.get("noise_floor")] * n,
         **{name: record.get(f"{ANSWERS[edit]}_{name}") for name in ("margin", "tv", "log_odds")},
     }
     if wrong := [name for name, x in values.items() if x and len(x) != n]:
         raise ValueError(f"{edit} of {place_of(record)}: {wrong[0]!r} has not one value per branch")
-    filled = {name: x or [None] * n for name, x in values.items()}
-    return filled | {"flip": flipped, "step": range(1, n + 1)}
+    return values
 
 
 def _functions(records: Sequence[Record]) -> dict[Place, list[str]]:
@@ -202,14 +209,14 @@ def step_counts(branches: pd.DataFrame) -> pd.DataFrame:
     Args:
         branches: rows of a `branch_frame` of one model, task, framing and reading.
     """
-    items, codes = np.unique(branches["item"].to_numpy(dtype=str), return_inverse=True)
+    codes, items = pd.factorize(branches["item"], sort=True)
     flip, weight = (branches[n].to_numpy() for n in ("flip", "weight"))
     counts = []
     for edit, outcome in (("remove", flip), ("keep_only", 1 - flip)):
         known = known_of(edit)(branches)
         for values in (outcome[known] * weight[known], weight[known]):
             counts.append(np.bincount(codes[known], weights=values, minlength=len(items)))
-    return pd.DataFrame(np.stack(counts, axis=1), index=items)
+    return pd.DataFrame(np.stack(counts, axis=1), index=pd.Index(items.astype(str), name="item"))
 
 
 def slrc_of_counts(totals: Float[np.ndarray, "draws 4"]) -> np.ndarray:

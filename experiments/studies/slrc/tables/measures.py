@@ -97,11 +97,7 @@ def _correlations(scores: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str,
 SPEARMAN = Column("spearman", meaning="Rank correlation over the items that both have a score of.")
 MEASURE_CORRELATIONS = computed_table(
     "measure_correlations",
-    (
-        *(SHARED[name] for name in ("model", "measure", "other")),
-        *COUNTED.columns,
-        SPEARMAN,
-    ),
+    (*(SHARED[name] for name in ("model", "measure", "other")), *COUNTED.columns, SPEARMAN),
     "scores",
     _correlations,
 )

@@ -186,11 +186,7 @@ def label_masses(records: Iterable[Record]) -> pd.DataFrame:
 
 
 LABEL_MASS = (
-    Boot(
-        "label_mass",
-        "label_mass",
-        meaning="Share of the model's probability on all labels, mean over items.",
-    ),
+    Boot("label_mass", meaning="Share of the model's probability on all labels, mean over items."),
     Count("label_mass_n", rows_known("label_mass"), meaning="Items in the mean label mass."),
 )
 """Mean `label_mass` of the scored items, and their number."""

@@ -29,7 +29,7 @@ from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.stored_records import has_tokens
 from faithscope.experiments.analysis.tables import Table
-from faithscope.experiments.analysis.tidy import keep, mean
+from faithscope.experiments.analysis.tidy import keep, mean, only, rows, with_columns
 from faithscope.experiments.analysis.traces.endings import came_to_no_end, is_cut, is_repeating
 from faithscope.experiments.studies.slrc.tables.branch_frame import (
     CAPACITY,
@@ -108,12 +108,7 @@ SLRC = Table(
         *OF_EDITS,
         replace(N_STEPS, among=UNEDITED),
         MEAN_STEPS,
-        Total(
-            "n_unparsed",
-            "n_unparsed",
-            label="unparsed",
-            meaning="Replies that no answer could be read from.",
-        ),
+        Total("n_unparsed", label="unparsed", meaning="Replies that no answer could be read from."),
         Total(
             "n_unparsed_written",
             "unread",
@@ -134,7 +129,7 @@ SLRC = Table(
         ),
         Mean(
             "noise_floor",
-            "floor",
+            "",
             UNEDITED,
             unit="nats",
             meaning="Median over items; see `probes.floor`.",
@@ -234,18 +229,15 @@ def _steps_of_traces(traces: pd.DataFrame) -> pd.DataFrame:
     counted = [[s for s in steps if s["counted"]] for steps in traces["steps"]]
     ids = traces["reasoning_ids"].map(len)
     own = traces["model"].map(lambda model: has_tokens({"model": model}))
+    ending = with_columns(traces, "finish", "pieces", "repeating")
+    chains = rows(only(ending, ["finish", "pieces", "repeating", "steps"]).replace({np.nan: None}))
     return traces.assign(
         counted=counted,
         n_steps=[len(steps) for steps in counted],
         n_tokens=ids.where(own),
-        **{
-            name: [is_so(r) for r in traces.to_dict("records")]
-            for name, is_so in (
-                ("cut", is_cut),
-                ("repeating", is_repeating),
-                ("without_end", came_to_no_end),
-            )
-        },
+        cut=list(map(is_cut, chains)),
+        repeating=list(map(is_repeating, chains)),
+        without_end=list(map(came_to_no_end, chains)),
     )
 
 
@@ -278,17 +270,9 @@ STEPS = Table(
             label="two or more steps",
             meaning="Share of the items with two steps or more.",
         ),
+        Mean("cut", label="cut off", meaning="Share of the chains that the limit of tokens ended."),
+        Mean("repeating", meaning="Share of the chains that say their own steps again."),
         Mean(
-            "cut",
-            "cut",
-            label="cut off",
-            meaning="Share of the chains that the limit of tokens ended.",
-        ),
-        Mean(
-            "repeating", "repeating", meaning="Share of the chains that say their own steps again."
-        ),
-        Mean(
-            "without_end",
             "without_end",
             label="came to no end",
             meaning="Share of the chains that were cut or repeat.",

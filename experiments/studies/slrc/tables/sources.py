@@ -10,6 +10,7 @@ from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.record_frames import record_frame
 from faithscope.experiments.analysis.removal_units import UNITS
 from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.garbage import gc_paused
 from faithscope.experiments.studies.slrc.tables.branch_frame import branch_frame
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
 from faithscope.probes import PROBES
@@ -47,6 +48,10 @@ class Sources(Mapping[str, pd.DataFrame]):
         """The models with records."""
         return {r["model"] for records in self._records.values() for r in records}
 
+    def tasks(self, probe: str) -> set[str]:
+        """The tasks of a probe's records."""
+        return {r["task"] for r in self._of(probe)}
+
     def units(self) -> dict[str, Sources]:
         """Unit of removal -> the frames of its records; a record without a unit counts as
         `given`."""
@@ -61,7 +66,8 @@ class Sources(Mapping[str, pd.DataFrame]):
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name not in self._made:
-            self._made[name] = self._makers[name]()
+            with gc_paused():
+                self._made[name] = self._makers[name]()
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -18,9 +18,9 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import INCLUDED, Share, Total, rows_known
 from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
-from faithscope.experiments.analysis.record_frames import COUNTED
+from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.tables import Table, computed_table
+from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import (
     columns,
     count,
@@ -58,10 +58,8 @@ def _by_prompt(records: pd.DataFrame) -> pd.DataFrame:
     return in_order(direct, prompt=(*DIRECT_PROMPTS, *own), reading=READINGS)
 
 
-DIRECT_ACCURACY = Table(
+DIRECT_ACCURACY = item_table(
     "direct",
-    "direct",
-    ("model", "task", "prompt", "reading"),
     (
         COUNTED,
         Share(
@@ -78,8 +76,8 @@ DIRECT_ACCURACY = Table(
         ),
         Total("n_cut", "cut", label="cut off", meaning="Replies that reached the limit of tokens."),
     ),
+    keys=("prompt", "reading"),
     prepare=_by_prompt,
-    among=INCLUDED,
     caption="Accuracy of direct answers",
     folded="Answers without reasoning, by prompt",
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
+from probe_records import TABLES
 from sample_records import (
     FAITHFUL,
     HINT,
@@ -15,11 +17,13 @@ from sample_records import (
     sentiment_sample,
 )
 
+from faithscope.experiments.analysis.removal_units import in_each_unit
 from faithscope.experiments.analysis.statistics.stats import wilson, wilson_of_items
+from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
-from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.experiments.studies.slrc.words import (
     Check,
     Verdict,
@@ -30,15 +34,21 @@ from faithscope.experiments.studies.slrc.words import (
     verdicts,
 )
 
+SPECIFICATIONS = [TABLES[name] for name in ("slrc", "edits", "edits_by_step", "steps")]
+
+
+def tables(records: list[dict]) -> dict[str, pd.DataFrame]:
+    how, units = SlrcAnalysis(resamples=100), Sources(records).units()
+    return in_each_unit({unit: make_tables(SPECIFICATIONS, of, how) for unit, of in units.items()})
+
 
 def checks_of(records: list[dict]) -> list[Check]:
-    made = tables_of(records, analysis=SlrcAnalysis(resamples=100))
+    made = tables(records)
     return instrument_checks(made["slrc"], made["edits"], made["edits_by_step"])
 
 
 def verdicts_of(records: list[dict]) -> dict[str, Verdict]:
-    made = tables_of(records, analysis=SlrcAnalysis(resamples=100))
-    return {v.model: v for v in verdicts(made)}
+    return {v.model: v for v in verdicts(tables(records))}
 
 
 def chains(variant: str, n: int = 30) -> list[dict]:
