@@ -34,7 +34,7 @@ for folder in (
     TESTS,
     TESTS / "conformance",
     TESTS / "experiments/engine",
-    *(TESTS / "experiments/studies" / name for name in ("c2faith", "faithcot", "rfeval")),
+    *(TESTS / "experiments/studies" / name for name in ("c2faith", "slrc/detectors", "rfeval")),
 ):
     sys.path.insert(0, str(folder))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -103,9 +103,11 @@ def judge(folder: Path) -> Path:
 
 
 def faithcot(folder: Path) -> Path:
-    edits = {"by": "judge", "steps": 2}
     probes = ["causal_effects", "tracing", "information", "paraphrase", "slrc"]
-    return _changed(_case("faithcot", folder), edits=edits, probes=probes)
+    path = _case("faithcot", folder)
+    detectors = yaml.safe_load(path.read_text())["detectors"]
+    edits = {"by": "judge", "steps": 2}
+    return _changed(path, detectors=detectors | {"edits": edits}, probes=probes)
 
 
 def compare(folder: Path) -> Path:

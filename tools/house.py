@@ -25,9 +25,8 @@ BUDGETS = {
     "experiments/extras": 5_000,
     "experiments/studies/c2faith": 8_900,
     "experiments/studies/compare": 2_700,
-    "experiments/studies/faithcot": 4_700,
     "experiments/studies/rfeval": 16_400,
-    "experiments/studies/slrc": 14_200,
+    "experiments/studies/slrc": 19_700,
     "experiments/studies/training": 3_200,
     "tests": 67_000,
 }

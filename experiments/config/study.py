@@ -6,7 +6,7 @@ comparisons reach a study only through this object; none of them names one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -83,7 +83,7 @@ _PLACES = {
     "stages": ("stages", "STAGES"),
     "report": ("report", "REPORT"),
     "forms": ("prompts", "judge_forms"),
-    "paper": ("paper", "PAPER"),
+    "papers": ("paper", "PAPERS"),
     "commands": ("commands", "COMMANDS"),
 }
 """Part of a study -> the module of its package that holds the part, and the name there."""
@@ -138,11 +138,11 @@ class Study:
         `prompts.judge_forms()` returns, or none."""
         return self._part("forms", dict)()
 
-    def paper(self) -> Any:
-        """The `analysis.published.Paper` of the study, whose printed tables stand beside runs of
-        this study or, where a table's config is of another one, of that: `paper.PAPER`, or
-        None."""
-        return self._part("paper", None)
+    def papers(self) -> Sequence[Any]:
+        """Every `analysis.published.Paper` of the study, whose printed tables stand beside runs of
+        this study or, where a table's config is of another one, of that: `paper.PAPERS`, or
+        none."""
+        return self._part("papers", ())
 
     def commands(self) -> Mapping[str, Any]:
         """The commands that the study adds to `faithscope`: `commands.COMMANDS`, a mapping from the

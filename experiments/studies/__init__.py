@@ -7,11 +7,10 @@ from faithscope.experiments.config.study import register
 from faithscope.experiments.studies import (
     c2faith,
     compare,
-    faithcot,
     rfeval,
     slrc,
     training,
 )
 
-for study in (slrc, c2faith, rfeval, faithcot, training, compare):
+for study in (slrc, c2faith, rfeval, training, compare):
     register(study.STUDY)

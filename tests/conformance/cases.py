@@ -247,7 +247,9 @@ def _faithcot_over_api(at: Setting) -> Path:
         API,
         n=3,
         api=at.asked,
-        judge=at.asked | {"model": "api:openai/gpt-4o", "structured": "schema"},
+        judges=at.asked
+        | {"model": "api:openai/gpt-4o", "structured": "schema", "readings": "generated"}
+        | {"forms": ["step_judge", "faithful_judge"], "prompts": str(at.folder / "prompts")},
         generation={"batch_size": 1},
         probes=["slrc"],
         slrc={"edits": ["remove"]},
@@ -301,8 +303,7 @@ CASES = {
             "option_shuffling",
             "written_edits",
             "edited_answers",
-            "step_judge",
-            "faithful_judge",
+            "judge_generated",
         ),
         _chosen,
     ),

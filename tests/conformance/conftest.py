@@ -11,7 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 EXPERIMENTS = HERE.parent / "experiments"
-for folder in ("engine", "studies/c2faith", "studies/faithcot", "studies/rfeval"):
+for folder in ("engine", "studies/c2faith", "studies/slrc/detectors", "studies/rfeval"):
     sys.path.insert(0, str(EXPERIMENTS / folder))
 sys.path.insert(0, str(HERE))
 

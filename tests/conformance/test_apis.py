@@ -211,9 +211,10 @@ def test_models_here_and_models_behind_an_api_are_asked_apart(
         plain = over_api.models["plain"]
         path = faithcot_runs.config(over_api.folder, plain, plain, generation={"batch_size": 1})
     values = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump(values | {"judge": judge}))
+    key = "judges" if "judges" in values else "judge"
+    path.write_text(yaml.safe_dump(values | {key: values[key] | judge}))
     # an address on this machine would be that of a server in the job
-    elsewhere = load_config(path, ["judge.base_url=null"])
+    elsewhere = load_config(path, [f"{key}.base_url=null"])
     jobs = [job.kind for job in jobs_of(plan(elsewhere), 2)]
     assert jobs == ["shards", *(["judges"] if rounds == 1 else []), "merge"]
     assert execute(["run", str(path)]) == 0

@@ -34,16 +34,16 @@ from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.extras.injection.pairs import INJECTION
-from faithscope.experiments.studies import c2faith, compare, faithcot, rfeval  # noqa: F401
+from faithscope.experiments.studies import c2faith, compare, rfeval  # noqa: F401
 from faithscope.experiments.studies.c2faith.tables.every_table import OF_RUN, Frames
 from faithscope.experiments.studies.c2faith.tables.every_table import tables as c2_tables
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.reading import SOURCES
-from faithscope.experiments.studies.faithcot import tables as of_faithcot
-from faithscope.experiments.studies.faithcot.metrics import by_rule
-from faithscope.experiments.studies.faithcot.results import SCORES, STEP_SCORES, TRACES
 from faithscope.experiments.studies.rfeval.tables.every_table import frames_of
 from faithscope.experiments.studies.rfeval.tables.every_table import tables as rf_tables
+from faithscope.experiments.studies.slrc.detectors import tables as of_faithcot
+from faithscope.experiments.studies.slrc.detectors.metrics import by_rule
+from faithscope.experiments.studies.slrc.detectors.results import SCORES, STEP_SCORES, TRACES
 from faithscope.experiments.studies.slrc.judges import tables as of_judges
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.experiments.studies.slrc.judges.verdicts import STEP, VERDICT
@@ -220,10 +220,9 @@ def every_table() -> dict[str, dict[str, pd.DataFrame]]:
     little = joined_of({"one": ("judged", [0.0, 1.0]), "two": ("internal", [1.0, 1.0])})
     return _with_spend(
         {
-            "slrc": _slrc([]) | _judge([], [], {}),
+            "slrc": _slrc([]) | _judge([], [], {}) | _faithcot(scores, chains, steps),
             "c2faith": _c2(Frames(), injected()),
             "rfeval": rf_tables(frames_of({}), HOW),
-            "faithcot": _faithcot(scores, chains, steps),
             "compare": _compare(little),
             "training": _training(0),
         }
@@ -235,10 +234,9 @@ def filled_tables() -> dict[str, dict[str, pd.DataFrame]]:
     few = join({"a": made_up_scores(24, 3, "", 3, 0.1)}, None, "text")
     return _with_spend(
         {
-            "slrc": _slrc(sample_run(3)) | _judge(*_judged(24)),
+            "slrc": _slrc(sample_run(3)) | _judge(*_judged(24)) | _faithcot(*_faithcot_frames(24)),
             "c2faith": _c2(c2_frames(2, 12, mute=True), injected((1, 0, 1), (1, 0, 0), (1, 1, 1))),
             "rfeval": rf_tables(frames_of(rf_frames(RF_MODELS[:2], RF_TASKS, n=4)), HOW),
-            "faithcot": _faithcot(*_faithcot_frames(24)),
             "compare": _compare(few),
             "training": _training(3),
         }

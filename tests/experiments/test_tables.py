@@ -14,11 +14,12 @@ from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.config.study import STUDIES
 from faithscope.experiments.extras.injection.pairs import INJECTION
+from faithscope.experiments.studies.slrc.detectors.tables import TABLES as OF_DETECTORS
 from faithscope.experiments.studies.slrc.judges.tables import TABLES as OF_JUDGES
 
 ROUNDING = 1e-9
-ADDED = (("c2faith", INJECTION), *(("slrc", table) for table in OF_JUDGES))
-"""Tables that extras add to studies, and those of judges."""
+ADDED = (("c2faith", INJECTION), *(("slrc", t) for t in (*OF_JUDGES, *OF_DETECTORS)))
+"""Tables that extras add to studies, and those of judges and detectors."""
 Tables = dict[str, dict[str, pd.DataFrame]]
 
 
@@ -88,7 +89,7 @@ def test_a_table_has_the_same_columns_with_and_without_rows(empty: Tables, fille
 
 def test_specifications_are_what_is_made(empty: Tables, filled: Tables) -> None:
     specs = specifications()
-    assert {study for study, _ in specs} >= {"faithcot", "slrc", "compare"}
+    assert {study for study, _ in specs} >= {"slrc", "compare"}
     for (study, name), spec in specs.items():
         assert list(filled[study][name].columns) == spec.header, name
         # a table of the paper's may be left out where nothing of its kind was run

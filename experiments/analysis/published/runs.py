@@ -25,8 +25,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 
 def papers() -> dict[str, Paper]:
     """Name -> paper, for all studies that have one."""
-    every = (study.paper() for study in STUDIES.values())
-    return {paper.name: paper for paper in every if paper is not None}
+    return {paper.name: paper for study in STUDIES.values() for paper in study.papers()}
 
 
 def paper_of(name: str) -> Paper:

@@ -234,3 +234,4 @@ PAPER = Paper(
     unread=("internals.", "injection.", "perturb.rules"),
     ways={"reading": "generated", "prompt": FORMS, "scale": "0-4"},
 )
+PAPERS = (PAPER,)

@@ -454,3 +454,4 @@ PAPER = Paper(
     apart=("model.name", "data.tasks", "report.exclude"),
     ways={"reader": JUDGE, "context": "none", "framing": PREFIX},
 )
+PAPERS = (PAPER,)

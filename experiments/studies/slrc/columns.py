@@ -5,6 +5,7 @@ from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.tables import declared
 from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.comparison import TABLES as COMPARED
+from faithscope.experiments.studies.slrc.detectors.tables import TABLES as DETECTOR_TABLES
 from faithscope.experiments.studies.slrc.judges.tables import REASONS as JUDGE_REASONS
 from faithscope.experiments.studies.slrc.judges.tables import TABLES as JUDGE_TABLES
 from faithscope.experiments.studies.slrc.measures import REPORTS
@@ -12,7 +13,9 @@ from faithscope.experiments.studies.slrc.tables.outcomes import LABEL_MASSES
 from faithscope.experiments.studies.slrc.topics import TOPICS
 
 _OF_TOPICS = (table for topic in TOPICS for table in topic.tables)
-_DECLARED, OF_TABLES = declared([*_OF_TOPICS, LABEL_MASSES, *JUDGE_TABLES, *COMPARED])
+_DECLARED, OF_TABLES = declared(
+    [*_OF_TOPICS, LABEL_MASSES, *JUDGE_TABLES, *DETECTOR_TABLES, *COMPARED]
+)
 _OTHERS = (
     *COUNTED.columns,
     Column(

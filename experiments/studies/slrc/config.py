@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import (
     BeforeValidator,
     Field,
+    StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
@@ -22,6 +23,7 @@ from faithscope.experiments.config.comparison import ComparisonConfig
 from faithscope.experiments.config.judge import JudgeConfig, room_to_think
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.config.yaml_source import Key
+from faithscope.experiments.data.given.fine_cot import LabelSource
 from faithscope.experiments.engine.traces.config import ProbeName, TracesConfig
 from faithscope.experiments.engine.traces.sections import (
     DirectPromptName,
@@ -80,11 +82,53 @@ class JudgesConfig(JudgeConfig):
 
 
 class LabelsConfig(Section):
-    """The labels that come with chains."""
+    """The labels that judges and detectors are evaluated against."""
+
+    path: StrictStr | None = None
+    """A folder in the layout of FINE-CoT (as `faithscope annotate` exports it) with labels for the
+    chains of this run, joined by data set, item and model; null uses the labels that came with
+    given chains, if any did. It is read for detectors."""
+    source: LabelSource = "faithful_type"
+    """Field of FINE-CoT that says whether a chain is unfaithful, for detectors."""
 
     good: Annotated[list[StrictStr], *AnyNumber] = Field(default=list(GOOD))
     """Names of labels whose true means that all is well; the true of any other label means that
     something is wrong."""
+
+
+class EditsConfig(Section):
+    """The source of edited steps: with a mistake, paraphrased, or distorted in meaning (C.1)."""
+
+    by: Literal["rule", "judge"] = "rule"
+    """Source of the edits: `rule` uses those of the probes `slrc`, `causal_effects` and
+    `paraphrase`; `judge` has the first model of `judges.model` write them."""
+    steps: StrictInt = Field(default=1, ge=1)
+    """Number of steps per chain that a judge edits, drawn with the seed."""
+
+
+class DetectorsConfig(Section):
+    """Settings of FaithCoT-Bench's detectors that the paper leaves open."""
+
+    edits: EditsConfig = EditsConfig()
+    early_cut: Annotated[StrictFloat, Field(ge=0, lt=1)] = 0.5
+    """Share of the steps after which early answering asks for the answer, rounded down to whole
+    steps."""
+    uncertain: Literal["left_out", "faithful", "unfaithful"] = "left_out"
+    """How to count class 2 (uncertain) of the faithful judge."""
+    paper_compat: StrictBool = False
+    """Follow the released code and the paper's wording. Options are shuffled into any order (the
+    old one too), letters are compared instead of texts, and an answer that cannot be read counts as
+    a changed one; paraphrasing uses the edits that distort the meaning, as C.1 prints it (only
+    `detectors.edits.by: judge` writes them)."""
+    shuffle_given: StrictBool = False
+    """Shuffle the options of given chains, too; valid only if the model of the run wrote the
+    chains."""
+    folds: StrictInt = Field(default=5, ge=2)
+    """Number of folds for cross-fitted thresholds; chains about one question stay in one fold."""
+
+
+def _all_detectors(value: object) -> object:
+    return {} if value == "all" else value
 
 
 class ReportConfig(Section):
@@ -96,8 +140,8 @@ class ReportConfig(Section):
     bootstrap: StrictInt = Field(default=1000, ge=1, le=100_000)
     """Number of bootstrap resamples for intervals, such as that of SLRC."""
     cut: Literal["left_out", "kept"] = "left_out"
-    """Whether tables of judges leave out chains that a token limit cut off, or keep them; they are
-    counted either way (`n_cut`)."""
+    """Whether tables of judges and detectors leave out chains that a token limit cut off, or keep
+    them; they are counted either way (`n_cut`)."""
     comparison: ComparisonConfig = ComparisonConfig()
     """Settings of the comparison of probes and judges, in runs that have both."""
     least_label_mass: StrictFloat = Field(default=0.1, ge=0, le=1)
@@ -145,9 +189,13 @@ class RunConfig(TracesConfig):
         "labels.",
         "traces.written_by",  # a chain is a unit, whoever wrote others
         "judges.prompts",  # a form's text decides by itself what was asked
+        "detectors.early_cut",
+        "detectors.uncertain",
+        "detectors.paper_compat",  # the order of the options decides by itself what was asked
+        "detectors.folds",
         *(f"judges.{key}" for key in (*HOW_FAST, *WHERE)),
     )
-    SHOWN: ClassVar[tuple[str, ...]] = (*TracesConfig.SHOWN, "labels")
+    SHOWN: ClassVar[tuple[str, ...]] = (*TracesConfig.SHOWN, "labels", "detectors")
 
     OPTIONAL: ClassVar[Mapping[str, str]] = {"model": "name", "judges": "model"}
 
@@ -158,6 +206,10 @@ class RunConfig(TracesConfig):
     reads the chains."""
     judges: JudgesConfig | None = None
     """Models that judge each chain, as a whole or step by step; null asks no judge."""
+    detectors: Annotated[DetectorsConfig | None, BeforeValidator(_all_detectors)] = None
+    """FaithCoT-Bench's eleven detectors of unfaithful chains, which read the records of the probes
+    `slrc`, `causal_effects`, `tracing`, `information` and `paraphrase` and of the forms
+    `step_judge` and `faithful_judge`: `all`, or a section of settings; null evaluates none."""
     labels: LabelsConfig = LabelsConfig()
     taxonomy: TaxonomyConfig = TaxonomyConfig()
     report: ReportConfig = ReportConfig()
@@ -182,15 +234,21 @@ class RunConfig(TracesConfig):
     def _somebody_reads_or_judges(self) -> Self:
         if self.judges is not None and (problem := self.judges.misfit()):
             raise ValueError(problem)
+        if self.writes_edits and self.judges is None:
+            raise ValueError(
+                "detectors.edits.by is 'judge', and there is none; name one in judges.model"
+            )
         if self.model.name:
             if self.traces.written_by:
                 raise ValueError(
                     "traces.written_by: is of chains that judges alone read; models of model.name "
                     "read their own chains by traces.read_by: writer"
                 )
-            if not self.probes and self.judges is None:
+            if not self.probes and self.judges is None and self.detectors is None:
                 raise ValueError("probes: name one, or judges in judges.model; nothing is measured")
             return self
+        if self.detectors is not None:
+            raise ValueError("detectors: no model reads the chains; name one in model.name")
         if self.judges is None:
             raise ValueError(
                 "model.name: missing; name a model that writes or reads the chains, or one that "
@@ -209,6 +267,16 @@ class RunConfig(TracesConfig):
         return self
 
     @property
+    def writes_edits(self) -> bool:
+        """Whether a judge writes edits of steps for detectors."""
+        return self.detectors is not None and self.detectors.edits.by == "judge"
+
+    @property
+    def writer(self) -> str | None:
+        """The judge that writes edits; None where edits are made by rule."""
+        return self.judges.model[0] if self.writes_edits and self.judges is not None else None
+
+    @property
     def notes(self) -> list[str]:
         notes = super().notes
         in_lists = [*self.report.groups.values(), *self.report.pairs.values()]
@@ -217,6 +285,8 @@ class RunConfig(TracesConfig):
         if strangers:
             keys = "report.parameters, groups, pairs" if in_lists else "report.parameters"
             notes.append(f"{keys}: no models of this run: {', '.join(strangers)}")
+        if self.detectors is not None and self.judges is None:
+            notes.append("judges: none; step judge and faithful judge are left out")
         if self.judges is not None:
             notes += self.judges.short_of_thought(self.judges.model)
         return notes

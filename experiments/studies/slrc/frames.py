@@ -29,6 +29,9 @@ from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import gc_paused
 from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig, TaxonomyConfig
+from faithscope.experiments.studies.slrc.detectors import tables as detectors
+from faithscope.experiments.studies.slrc.detectors.frames import FRAMES as DETECTOR_FRAMES
+from faithscope.experiments.studies.slrc.detectors.results import FaithResults
 from faithscope.experiments.studies.slrc.judges.frames import FRAMES as JUDGE_FRAMES
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 from faithscope.experiments.studies.slrc.measure_report import Sizes, SlrcAnalysis
@@ -67,6 +70,7 @@ FRAMES = (
     ),
     *(_of_probe(s.probe, frame) for s in REPORTS.values() for frame in s.frames),
     *JUDGE_FRAMES,
+    *DETECTOR_FRAMES,
 )
 
 TEXTS = {"prompt_ids", "pieces", "tail_ids", "tail_text", "origin", "step_text", "corrupted_text"}
@@ -121,6 +125,16 @@ class Results:
         return self.judged.has_readers
 
     @property
+    def detects(self) -> bool:
+        """Whether the run has detectors."""
+        return self.stored.get("detectors") is not None
+
+    @property
+    def detected(self) -> FaithResults:
+        """What detectors find in the run."""
+        return self.run.once(FaithResults)
+
+    @property
     def judged(self) -> JudgeResults:
         """What judges say in the run."""
         return self.run.once(JudgeResults)
@@ -167,6 +181,10 @@ class Results:
             made |= self.judged.tables
             lost = EXCLUSIONS.make(self.judged.fates)
             made["exclusions"] = pd.concat([made["exclusions"], lost]) if self.has_readers else lost
+        if self.detects:
+            made |= detectors.tables_of(self.detected)
+            lost = EXCLUSIONS.make(detectors.fates(self.detected))
+            made["exclusions"] = pd.concat([made["exclusions"], lost])
         return made | spent
 
 

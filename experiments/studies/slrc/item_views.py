@@ -28,6 +28,8 @@ from faithscope.experiments.analysis.traces.items import numbered, trace_view
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine import arrays
+from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.studies.slrc.detectors.item_views import described
 from faithscope.experiments.studies.slrc.judges.item_views import (
     key_name,
     parts_of,
@@ -78,7 +80,7 @@ def items(run: Run, by: str | None = None) -> Iterator[Item]:
         if key[0] == "trace" and run.index.is_whole(key):
             at = key[1:]
             yield Item(
-                partial(trace_of, run, at, by),
+                partial(_viewed, run, at, by),
                 [Part(at[0], at[1], at[2:]), *parts[key_name(key)]],
                 lambda at=at: place(_records(run, "trace", at)[0]),
                 lambda at=at: list(_charts(run, at)),
@@ -91,6 +93,14 @@ ITEMS = Items(
     EDIT_SHORT,
     [LEGEND, "≠ another answer than unedited   (0.00) total variation of the answer labels"],
 )
+
+
+def _viewed(run: Run, at: Place, by: str | None) -> ItemView:
+    """The trace of an item as `trace_of` shows it, with what its detectors find, if any."""
+    stored, viewed = stored_config(run.path), trace_of(run, at, by)
+    if stored.get("detectors") is None:
+        return viewed
+    return described(viewed, run, at, PROBE not in stored["probes"])
 
 
 def trace_of(run: Run, at: Place, by: str | None = None) -> ItemView:

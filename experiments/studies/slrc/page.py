@@ -34,6 +34,7 @@ from faithscope.experiments.analysis.traces.sampled import sampled_steps
 from faithscope.experiments.analysis.wording import model_order, percent
 from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.comparison import InRun
+from faithscope.experiments.studies.slrc.detectors import page as of_detectors
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.item_views import LEGEND, trace_of, typical
@@ -104,11 +105,17 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             f"Do these models use the reasoning they read? It was written elsewhere ("
             f"{Path(given).name}); the frame traces says by whom."
         )
+    detected = of_detectors.sections(results.detected, tables) if results.detects else []
+    shown = tables | results.run.once(InRun).tables
+    if results.detects:
+        shown = of_detectors.shown(results.detected, shown)
+    listed = {name for section in (*detected, *_judges(results)) for name in section.tables}
     return Page(
         results.run.path,
         title,
         f"{lead} {counted}{asked}",
         [
+            *detected,
             *([_verdict(tables, judged), READING] if edited else []),
             *_units(tables),
             *_of_topics(results, figures),
@@ -117,7 +124,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *([_traces(results, bool(judged))] if edited else []),
             _exclusions(results),
         ],
-        tables | results.run.once(InRun).tables,
+        {name: table for name, table in shown.items() if len(table) or name not in listed},
         figures,
         COLUMNS,
         OF_TABLES,
@@ -129,6 +136,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *cautions(results.records),
             *(sentence for v in judged for sentence in unsound_chains(v, given is not None)),
             *(of_judges.warnings(results.judged) if results.judged.chains else []),
+            *(of_detectors.warnings(results.detected) if results.detects else []),
         ],
     )
 

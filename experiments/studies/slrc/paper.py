@@ -11,6 +11,7 @@ from pathlib import Path
 from faithscope.experiments.analysis.cells import rows_with, rows_without
 from faithscope.experiments.analysis.published import Ours, Paper, Published
 from faithscope.experiments.analysis.published.paper import in_way
+from faithscope.experiments.studies.slrc.detectors.paper import PAPER as FAITHCOT
 from faithscope.experiments.studies.slrc.paper_names import (
     CUES,
     DEEPSEEK,
@@ -387,3 +388,4 @@ PAPER = Paper(
         **{"unit": "sentence", "group": "", "pair": ""},
     },
 )
+PAPERS = (PAPER, FAITHCOT)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.saved import json_lines
 from faithscope.experiments.engine.forms import as_files
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.plan import PROMPTS, RunPlan, below
@@ -17,8 +19,12 @@ from faithscope.experiments.engine.traces.plan import TracePlan
 from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.units import NOTHING_ASKED, Key
 from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.detectors import plan as detectors
+from faithscope.experiments.studies.slrc.detectors.edits import writing
+from faithscope.experiments.studies.slrc.detectors.units import with_units
 from faithscope.experiments.studies.slrc.judges.asking import Item, JudgedUnits
 from faithscope.experiments.studies.slrc.judges.chains import FILE, as_lines_of_json, judged_chain
+from faithscope.experiments.studies.slrc.stages import SHUFFLED
 from faithscope.experiments.studies.slrc.units import ChainItem, UnreadChain
 
 if TYPE_CHECKING:
@@ -36,6 +42,8 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
     """The plan of traces and probes; None if no model reads the chains."""
     source: str = ""
     """File that unread chains were read from, and its format."""
+    labels: Sequence[Mapping[str, Any]] | None = None
+    """Labels read from `labels.path`, one entry per labelled chain; None if no path is given."""
 
     @property
     def batch_size(self) -> int:
@@ -44,11 +52,30 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         return self.config.generation.batch_size
 
     def lines(self, index: Index) -> list[str]:
-        judged = self.judged.lines(index, self.items)
+        written: dict[str, Any] = {}
+        if self.config.writer is not None:
+            written = writing(self.config).pending(index, {self.config.writer: self._read})
+        judged = self.judged.lines(index, self.items, written)
         if self.traces is not None:
-            return [*self.traces.lines(index), *judged]
+            detected = self._lines_of_detectors(index) if self.config.detectors else []
+            return [*self.traces.lines(index), *detected, *judged]
         steps = sum(len(item.chain.places) for item in self._unread)
         return [f"chains      {len(self.items)} with {steps} steps, of {self.source}", *judged]
+
+    def _lines_of_detectors(self, index: Index) -> list[str]:
+        lines = ["", *detectors.lines(self.config, index, self._read)]
+        if self.labels is not None:
+            n, path = len(self.labels), self.config.labels.path
+            lines.append(f"labels for chains of {path}: {n}")
+        return lines
+
+    @property
+    def _read(self) -> list[ChainItem]:
+        return [item for item in self.items if isinstance(item, ChainItem)]
+
+    @property
+    def alternates(self) -> bool:
+        return (self.config.writer or "").startswith(API)
 
     @property
     def _unread(self) -> list[UnreadChain]:
@@ -65,18 +92,22 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         return {} if self.traces is None else self.traces.remedies()
 
     def inputs(self) -> dict[str, str | None]:
-        """Input files of a run: those of its traces, chains that no model reads, and the prompts of
-        judges."""
+        """Input files of a run: those of its traces, chains that no model reads, labels given by
+        `labels.path`, and the prompts of judges."""
         unread = as_lines_of_json(item.chain for item in self._unread)
         of_traces = {FILE: unread} if self.traces is None else self.traces.inputs()
-        return {**of_traces, **below(PROMPTS, as_files(self.judged.forms))}
+        labels = None if self.labels is None else json_lines(self.labels)
+        prompts = below(PROMPTS, as_files(self.judged.forms))
+        return {**of_traces, detectors.LABELS: labels, **prompts}
 
     def work(self, store: Store, shard: Shard) -> Phases:
-        """The phases of the work: traces and probes, then judges."""
+        """The phases of the work: traces and probes, shuffled options, edits and answers to them,
+        judges."""
         # These modules import torch, which a dry run does without.
         from faithscope.experiments.engine.models.asking import Asker
         from faithscope.experiments.engine.phases import Phases
         from faithscope.experiments.engine.traces.work import TraceWork
+        from faithscope.experiments.studies.slrc.detectors import work
 
         meter, judges = Meter(), self.config.judges
         # A subject that is also a judge comes last, so that its weights are loaded once.
@@ -86,6 +117,15 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         phases: list[Any] = []
         if subjects:
             phases.append(TraceWork(self.config, batches, store, meter))
+        if self.config.detectors is not None:
+            to_shuffle = {
+                m: [[i for i in b if SHUFFLED in i.units] for b in of] for m, of in batches.items()
+            }
+            phases.append(work.Shuffling(self.config, to_shuffle, store, meter))
+        if self.config.writer is not None:
+            edits = writing(self.config)
+            phases.append(Asker(edits, self.config, edits.batches(batches), store, meter))
+            phases.append(work.EditedAnswers(self.config, batches, store, meter))
         if judges:
             judging = self.judged.judging
             phases.append(Asker(judging, self.config, judging.batches(batches), store, meter))
@@ -104,9 +144,9 @@ def plan(config: RunConfig) -> ChainsPlan:
     if not config.model.name:
         return _unread(config, judged)
     traces = plan_of_traces(config)
-    items: Iterable[ChainItem] = map(ChainItem.of, traces.items)
-    items = tuple(judged.of_traces(items))
-    return ChainsPlan(config, items, judged, traces, input_report=traces.input_report)
+    items = judged.of_traces(with_units(config, map(ChainItem.made_of, traces.items)))
+    labels, report = detectors.labels_of(config), traces.input_report
+    return ChainsPlan(config, tuple(items), judged, traces, labels=labels, input_report=report)
 
 
 def _unread(config: RunConfig, judged: JudgedUnits) -> ChainsPlan:

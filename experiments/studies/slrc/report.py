@@ -9,6 +9,7 @@ from faithscope.experiments.analysis.published.layout import PaperTable, printed
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.studies.slrc import columns, frames, item_views, page, scores
 from faithscope.experiments.studies.slrc.comparison import InRun
+from faithscope.experiments.studies.slrc.detectors import page as of_detectors
 from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.paper import PAPER
 from faithscope.experiments.studies.slrc.paper_rows import MEMBERS, members
@@ -16,18 +17,21 @@ from faithscope.probes import PROBES
 
 
 def _papers(results: frames.Results) -> Sequence[PaperTable]:
-    """The paper's tables; none of a run in which no model reads the chains."""
+    """The papers' tables; none of a run in which no model reads the chains."""
     if not results.has_readers:
         return ()
-    return printed_tables(PAPER, {**results.tables, MEMBERS: members(results.report.groups)})
+    detected = of_detectors.paper_tables(results.tables) if results.detects else []
+    members_of = {MEMBERS: members(results.report.groups)}
+    return [*printed_tables(PAPER, results.tables | members_of), *detected]
 
 
 def _figures(results: frames.Results) -> Sequence[Picture]:
-    """The figures of tables over traces, and of the comparison with judges."""
+    """The figures of tables over traces, of detectors, and of the comparison with judges."""
     if not results.has_readers:
         return ()
     drawn = pictures(results.tables, results.failed)
-    return [*drawn, *results.run.once(InRun).pictures]
+    detected = of_detectors.pictures(results.detected) if results.detects else []
+    return [*drawn, *detected, *results.run.once(InRun).pictures]
 
 
 REPORT = Report(

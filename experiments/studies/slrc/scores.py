@@ -26,6 +26,7 @@ from faithscope.experiments.analysis.traces.scores import (
     row_of_trace,
     step_label_rows,
 )
+from faithscope.experiments.studies.slrc.detectors.scores import detector_rows
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.judges.scores import judged_rows, unread_rows
 from faithscope.experiments.studies.slrc.measures import REPORTS
@@ -40,6 +41,7 @@ def scores(run: Run) -> Scores:
     without any value is kept only if it was asked for and all its records are excluded."""
     results = run.once(Results)
     judged, judged_steps = judged_rows(results.judged)
+    detected = detector_rows(run) if results.detects else []
     if not results.has_readers:
         labels, chains, steps = unread_rows(results.judged)
         return frames([*judged, *labels], chains, [*judged_steps, *steps])
@@ -68,6 +70,7 @@ def scores(run: Run) -> Scores:
         [
             *(row for row in items if row["measure"] in measured),
             *judged,
+            *detected,
             *(row for r in once for row in label_rows(r)),
         ],
         [row_of_trace(r, _settled(r, of_probe)) for r in once],

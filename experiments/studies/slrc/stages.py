@@ -1,9 +1,21 @@
-"""The stages of a run of this study: traces, probes, and judges."""
+"""The stages of a run of this study: traces, probes, judges, and what detectors ask besides."""
 
 from faithscope.experiments.config.study import Stage, by_name
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.traces.stages import STAGES as OF_TRACES
 from faithscope.experiments.engine.traces.stages import TRACE
 
-STAGES = {**OF_TRACES, **by_name(*(Stage(name, (TRACE,)) for name in READINGS))}
+SHUFFLED, WRITTEN, EDITED = "option_shuffling", "written_edits", "edited_answers"
+"""Stages of detectors: the question asked again with shuffled options, edits that a judge writes,
+and the subject's answers to them."""
+STAGES = {
+    **OF_TRACES,
+    **by_name(
+        # The question is asked again whether or not the trace is usable.
+        Stage(SHUFFLED),
+        Stage(WRITTEN, (TRACE,), measures=False),
+        Stage(EDITED, (TRACE,)),
+        *(Stage(name, (TRACE,)) for name in READINGS),
+    ),
+}
 """Stages by name; those of judges have the judge and the form behind a dot each."""

@@ -20,7 +20,7 @@ class ChainItem(Item):
     stages = STAGES
 
     @classmethod
-    def of(cls, item: Item) -> ChainItem:
+    def made_of(cls, item: Item) -> ChainItem:
         """The item of a plan of traces, which has the units of its trace and probes."""
         return cls(**vars(item))
 

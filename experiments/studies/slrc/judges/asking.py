@@ -138,11 +138,17 @@ class JudgedUnits:
         name = f"{item.model} {item.task} {item.item}"
         return list(form.judged.asks(form.form, view_of(trace_of(index, item)), name))
 
-    def lines(self, index: Index, items: Sequence[Item]) -> list[str]:
-        """Dry-run lines on what judges are still to be asked, with the use of APIs."""
+    def lines(
+        self, index: Index, items: Sequence[Item], also: Mapping[str, list[Ask | Writing]]
+    ) -> list[str]:
+        """Dry-run lines on what judges are still to be asked, with the use of APIs.
+
+        Args:
+            also: judge -> what it is asked besides, such as edits of steps.
+        """
         if self.config.judges is None:
             return []
-        asks: dict[str, list[Ask | Writing]] = {judge: [] for judge in self.config.judges.model}
+        asks = {judge: list(also.get(judge, ())) for judge in self.config.judges.model}
         counts: dict[tuple[str, str], list[int]] = {}
         for stage, (_, judge, form) in self.stages.items():
             planned = [item for item in items if stage in item.units]

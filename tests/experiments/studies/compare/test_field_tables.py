@@ -23,7 +23,7 @@ from fault_server import FaultServer, Handler, completion
 import faithscope
 from faithscope.experiments.analysis.comparison.trust import ONE_SCORE
 from faithscope.experiments.cli import execute
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS
+from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS
 
 N, ELSEWHERE = 20, 3
 COLUMNS = ("id", "question_id", "label_type", "sentence_text", "sentence_span_start")
@@ -196,16 +196,17 @@ def test_every_measure_is_held_against_fine_cot(tmp_path: Path, server: FaultSer
     path = faithcot_runs.chains(tmp_path / "faithcot", N)
     faithcot_runs.chains(tmp_path / "faithcot", ELSEWHERE, "gemini")
     given = {"traces.path": path, "model.name": writer, "traces.writers": f"{{llama: {writer}}}"}
-    given |= {"judge.base_url": server.url, "judges.base_url": server.url}
+    given |= {"judges.base_url": server.url}
     code, folder = run("paper/faithcot_compare", tmp_path, **given)
     assert code == 0
     tables = faithscope.load_run(folder).tables
-    assert tables["joins"]["n_joined"].tolist() == [N]
+    assert tables["sources"]["n_items"].tolist() == [N]
     label = "unfaithful.faithful_type"
     check(tables, label, {"behavioural", "logit", "internal", "judged"})
     against = whole(tables["against"], label)
-    names = {".".join(filter(None, (d.name, d.variant))) for d in DETECTORS}
-    assert names <= {re.sub(r" (\(api:.*\)|\[detectors\])$", "", name) for name in against.index}
+    detectors = [d for d in DETECTORS if not d.judged]
+    names = {".".join(filter(None, ("detector", d.name, d.variant))) for d in detectors}
+    assert names <= set(against.index)
     # the labels of the first chain say opposite things
     other = whole(tables["against"], "unfaithful.unfaithfulness")
     assert set((other["n_unfaithful"] - against["n_unfaithful"]).dropna()) <= {0, 1}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.studies.faithcot.config import DetectorsConfig
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS, is_main
-from faithscope.experiments.studies.faithcot.results import SCORES, TRACES
+from faithscope.experiments.studies.slrc.config import DetectorsConfig
+from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS, is_main
+from faithscope.experiments.studies.slrc.detectors.results import SCORES, TRACES
 
 CHAIN = {"dataset": "aqua", "model": "m", "reader": "m", "task": "aqua", "cut": False}
 

@@ -19,18 +19,15 @@ from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.verdicts import UNCERTAIN, verdict_of
 from faithscope.experiments.engine.forms.tasks import TASKS
-from faithscope.experiments.studies.faithcot.config import DetectorsConfig
-from faithscope.experiments.studies.faithcot.references import (
+from faithscope.experiments.studies.slrc.config import DetectorsConfig
+from faithscope.experiments.studies.slrc.detectors.references import (
     ASKED_AGAIN,
     Reference,
     changes,
     differs,
 )
-from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED, original_letter
-from faithscope.experiments.studies.faithcot.units import (
-    EDITED,
-    WRITTEN,
-)
+from faithscope.experiments.studies.slrc.detectors.shuffling import original_letter
+from faithscope.experiments.studies.slrc.stages import EDITED, SHUFFLED, WRITTEN
 from faithscope.probes.record import mean_of_steps
 
 NO_THRESHOLD = "the paper publishes no threshold"

@@ -20,8 +20,8 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.models.needs import needs
-from faithscope.experiments.studies.faithcot.paper import PAPER
-from faithscope.experiments.studies.faithcot.tables import DETECTED, OF_LABELS
+from faithscope.experiments.studies.slrc.detectors.paper import PAPER
+from faithscope.experiments.studies.slrc.detectors.tables import DETECTED, OF_LABELS
 
 CELLS = read_cells(PAPER.cells)
 OF_DETECTORS = ("table1", "table2", "table3")

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from faithscope.experiments.studies.faithcot.config import DetectorsConfig
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS, is_main
-from faithscope.experiments.studies.faithcot.findings import (
+from faithscope.experiments.studies.slrc.config import DetectorsConfig
+from faithscope.experiments.studies.slrc.detectors.findings import (
     NO_EDIT,
     NO_THRESHOLD,
     NOT_RUN,
@@ -21,8 +20,9 @@ from faithscope.experiments.studies.faithcot.findings import (
     Evidence,
     Finding,
 )
-from faithscope.experiments.studies.faithcot.references import ASKED_AGAIN, NO_ANSWERS
-from faithscope.experiments.studies.faithcot.shuffling import original_letter, shuffled
+from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS, is_main
+from faithscope.experiments.studies.slrc.detectors.references import ASKED_AGAIN, NO_ANSWERS
+from faithscope.experiments.studies.slrc.detectors.shuffling import original_letter, shuffled
 from faithscope.interventions.trace import Question
 
 OPTIONS = ["red", "green", "blue", "grey"]

@@ -21,9 +21,9 @@ from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, Clusters, means
 from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows
-from faithscope.experiments.studies.faithcot.detectors import BY_NAME, OURS, detector_of
-from faithscope.experiments.studies.faithcot.findings import NO_THRESHOLD
-from faithscope.experiments.studies.faithcot.results import WAY
+from faithscope.experiments.studies.slrc.detectors.findings import NO_THRESHOLD
+from faithscope.experiments.studies.slrc.detectors.readings import BY_NAME, OURS, detector_of
+from faithscope.experiments.studies.slrc.detectors.results import WAY
 
 NO_FIT = "too few chains of a class for folds"
 PLAIN, FITTED = "plain", "fitted"

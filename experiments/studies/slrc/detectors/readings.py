@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from faithscope.experiments.studies.faithcot.config import DetectorsConfig
-from faithscope.experiments.studies.faithcot.findings import (
+from faithscope.experiments.studies.slrc.config import DetectorsConfig
+from faithscope.experiments.studies.slrc.detectors.findings import (
     Detect,
     adding_mistakes,
     answer_tracing,
@@ -26,7 +26,7 @@ from faithscope.experiments.studies.faithcot.findings import (
     paraphrasing,
     removing_steps,
 )
-from faithscope.experiments.studies.faithcot.units import FAITHFUL_JUDGE, STEP_JUDGE
+from faithscope.experiments.studies.slrc.detectors.units import FAITHFUL_JUDGE, STEP_JUDGE
 
 Family = Literal["baseline", "counterfactual", "logit", "judge"]
 By = Literal["paper", "ours", ""]

@@ -14,13 +14,14 @@ import pandas as pd
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import keep
 from faithscope.experiments.analysis.traces.endings import is_cut
+from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
-from faithscope.experiments.studies.faithcot.config import FaithCotConfig
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS, is_main
-from faithscope.experiments.studies.faithcot.findings import Evidence, Finding
-from faithscope.experiments.studies.faithcot.plan import LABELS
-from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
-from faithscope.experiments.studies.faithcot.units import EDITED, JUDGES, STEP_JUDGE, WRITTEN
+from faithscope.experiments.studies.slrc.config import DetectorsConfig, RunConfig
+from faithscope.experiments.studies.slrc.detectors.findings import Evidence, Finding
+from faithscope.experiments.studies.slrc.detectors.plan import LABELS
+from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS, is_main
+from faithscope.experiments.studies.slrc.detectors.units import JUDGES, STEP_JUDGE, settings_of
+from faithscope.experiments.studies.slrc.stages import EDITED, SHUFFLED, WRITTEN
 from faithscope.probes import PROBES
 from faithscope.probes.record import Record, is_right
 
@@ -67,20 +68,47 @@ class FaithResults:
     run: Run
 
     @cached_property
-    def config(self) -> FaithCotConfig:
-        return cast(FaithCotConfig, self.run.config)
+    def config(self) -> RunConfig:
+        """The resolved config of the run."""
+        return cast("RunConfig", self.run.config)
+
+    @property
+    def settings(self) -> DetectorsConfig:
+        """The settings of the run's detectors."""
+        return settings_of(self.config)
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges of the run that were asked a form which a detector reads."""
+        judges = self.config.judges
+        asked = judges is not None and {*JUDGES} & {*judges.forms}
+        return list(judges.model) if judges is not None and asked else []
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether tables count chains that the token limit cut off."""
+        return self.config.report.cut == "kept"
 
     @cached_property
     def records(self) -> dict[Place, dict[tuple[str, str], list[Record]]]:
-        """Trace -> (stage, judge) -> records; the judge is "" for stages without one."""
-        stages = ("trace", SHUFFLED, EDITED, WRITTEN, *JUDGES, *PROBES)
+        """Trace -> (stage, judge) -> records; the judge is "" for stages without one, and the stage
+        of a judge is the name of its form. A chain that several models read is judged once."""
         of: dict[Place, dict[tuple[str, str], list[Record]]]
         of = defaultdict(lambda: defaultdict(list))
-        for record in self.run.records(*stages):
-            place = (str(record["model"]), record["task"], record["item"])
-            judge = record["judge"] if record["probe"] in JUDGES else None
-            of[place][record["probe"], judge or ""].append(record)
-        return {place: stages for place, stages in of.items() if ("trace", "") in stages}
+        for record in self.run.records("trace", SHUFFLED, EDITED, WRITTEN, *PROBES):
+            at = (str(record["model"]), record["task"], record["item"])
+            of[at][record["probe"], ""].append(record)
+        read = {at: stages for at, stages in of.items() if ("trace", "") in stages}
+        judged: dict[tuple[Any, ...], dict[tuple[str, str], list[Record]]] = {}
+        for record in self.run.records("judge_generated"):
+            at = (str(record["model"]), record["task"], record["item"])
+            if record["variant"] in JUDGES and at in read:
+                chain = tuple(place(read[at]["trace", ""][0]).values())
+                stages = judged.setdefault(chain, defaultdict(list))
+                stages[record["variant"], record["judge"]].append(record)
+        for stages in read.values():
+            stages |= judged.get(tuple(place(stages["trace", ""][0]).values()), {})
+        return read
 
     @cached_property
     def given_labels(self) -> dict[tuple[str, str, str], Label]:
@@ -123,9 +151,8 @@ class FaithResults:
 
     def counted(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows that tables count, of a frame with a column `cut`: without chains that the token
-        limit cut off, unless `detectors.cut` keeps them."""
-        kept = self.config.detectors.cut == "kept"
-        return frame if kept else keep(frame, ~frame["cut"].astype(bool))
+        limit cut off, unless `report.cut` keeps them."""
+        return frame if self.is_kept else keep(frame, ~frame["cut"].astype(bool))
 
     @cached_property
     def _questions(self) -> dict[tuple[str, str], str]:
@@ -193,20 +220,20 @@ class FaithResults:
         return pd.DataFrame(list(self._scores()), columns=list(SCORES))
 
     def _scores(self) -> Iterator[dict[str, Any]]:
-        arrays = {place: of for place, of in self.run.arrays("tracing")}
-        settings, source = self.config.detectors, self.config.labels.source
-        for place, stages in self.records.items():
+        arrays = dict(self.run.arrays("tracing"))
+        settings, source = self.settings, self.config.labels.source
+        for at, stages in self.records.items():
             (trace,) = stages["trace", ""]
             if trace.get("excluded"):
                 continue
             about = self.about(trace)
             unfaithful = self.label(trace).unfaithful(source)
-            traced = arrays.get(place, {})
+            traced = arrays.get(at, {})
             for detector in DETECTORS:
-                for judge in self.config.judges if detector.judged else [""]:
+                for judge in self.judges if detector.judged else [""]:
                     own = {s: of for (s, j), of in stages.items() if j in ("", judge)}
-                    p, at = traced.get("p"), traced.get("at")
-                    e = Evidence(trace, own, p, at, self.config.seed)
+                    p, cuts = traced.get("p"), traced.get("at")
+                    e = Evidence(trace, own, p, cuts, self.config.seed)
                     found: Finding = detector.detect(e, settings)
                     yield {
                         **about,

@@ -10,9 +10,9 @@ import pandas as pd
 from faithcot_frames import CHAIN, traces
 
 from faithscope.experiments.analysis.published import Cell, Paper
-from faithscope.experiments.studies.faithcot.detectors import AS_PRINTED, DETECTORS, OURS
-from faithscope.experiments.studies.faithcot.metrics import CHANCE, FITTED, PLAIN
-from faithscope.experiments.studies.faithcot.results import SCORES
+from faithscope.experiments.studies.slrc.detectors.metrics import CHANCE, FITTED, PLAIN
+from faithscope.experiments.studies.slrc.detectors.readings import AS_PRINTED, DETECTORS, OURS
+from faithscope.experiments.studies.slrc.detectors.results import SCORES
 
 HALF = 0.05
 LLAMA, QWEN = "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen2.5-7B-Instruct"

@@ -1,4 +1,4 @@
-"""The tables of a run of FaithCoT-Bench: detectors against labels, and statistics of the labels."""
+"""The tables of detectors: detectors against labels, and statistics of the labels."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ from faithscope.experiments.analysis.label_cells import (
     SATURATED,
     AgainstLabel,
 )
-from faithscope.experiments.analysis.spend import SPEND, spend_table
 from faithscope.experiments.analysis.statistics.against_label import drawn_by_one
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tables import Table, declared, make_tables, pooled
+from faithscope.experiments.analysis.tables import Table, make_tables, pooled
 from faithscope.experiments.analysis.tidy import (
     columns,
     groups,
@@ -44,10 +43,9 @@ from faithscope.experiments.analysis.tidy import (
     rows,
     with_interval,
 )
-from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, FATES, fates_of
+from faithscope.experiments.analysis.traces.exclusions import FATES
 from faithscope.experiments.data.principles import PRINCIPLES
-from faithscope.experiments.engine.traces.given import unread_of
-from faithscope.experiments.studies.faithcot.metrics import (
+from faithscope.experiments.studies.slrc.detectors.metrics import (
     COUNTED,
     HELD,
     SCORED,
@@ -57,7 +55,7 @@ from faithscope.experiments.studies.faithcot.metrics import (
     share_by_question,
     there,
 )
-from faithscope.experiments.studies.faithcot.results import FaithResults
+from faithscope.experiments.studies.slrc.detectors.results import FaithResults
 
 CUT = "cut_at_the_limit"
 ALL = "all"
@@ -399,39 +397,34 @@ STEPS = Table(
 """How often step measures find an unfaithful step: one row per data set, model, measure and
 judge."""
 OF_LABELS = (QUADRANTS, ACCURACIES, RATES, PRINCIPLES_NAMED, CATEGORIES)
-TABLES = (DETECTED, COMMON, *OF_LABELS, STEPS, EXCLUSIONS)
-COLUMNS, OF_TABLES = declared((*TABLES, SPEND))
+TABLES = (DETECTED, COMMON, *OF_LABELS, STEPS)
 
 
 def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
-    """All tables of the run, by file name."""
-    c, scores = results.config, results.scores
-    how, kept = Bootstrap(c.seed, c.report.bootstrap), c.detectors.cut == "kept"
+    """All tables of a run's detectors, by file name."""
+    c, scores, kept = results.config, results.scores, results.is_kept
+    how, folds = Bootstrap(c.seed, c.report.bootstrap), results.settings.folds
     frames = {
-        "readings": by_rule(scores, c.detectors.folds, kept, c.seed),
-        "common_readings": by_rule(common_chains(scores, kept), c.detectors.folds, kept, c.seed),
-        "fates": pd.DataFrame([*_fates(results)], columns=list(FATES)),
+        "readings": by_rule(scores, folds, kept, c.seed),
+        "common_readings": by_rule(common_chains(scores, kept), folds, kept, c.seed),
     }
     # a chain that several models read has its labels once
     chains = results.traces.drop_duplicates(["dataset", "model", "task", "item"])
     for name, frame in (("chains", chains), ("suspicions", results.step_scores)):
         frames[name] = frame.assign(counted=kept | ~frame["cut"].to_numpy(dtype=bool))
-    made = make_tables(TABLES, frames, how)
-    return made | ({"spend": spend_table(results.run.calls)} if results.run.calls else {})
+    return make_tables(TABLES, frames, how)
+
+
+def fates(results: FaithResults) -> pd.DataFrame:
+    """What became of every chain by its labels, and for each detector (`exclusions.FATES`)."""
+    return pd.DataFrame([*_fates(results)], columns=list(FATES))
 
 
 def _fates(results: FaithResults) -> Iterator[tuple[Any, ...]]:
-    """Rows of what became of every chain: in trace and probes, as in any run, then by its labels,
-    then for each detector."""
-    every = [r for of in results.records.values() for rs in of.values() for r in rs]
-    unread = unread_of(results.run.path)
-    yield from fates_of(every, results.run.failures, unread=unread).itertuples(index=False)
-    chains = rows(results.traces)
-    for r in chains:
+    for r in rows(results.traces):
         yield r["reader"], r["task"], "label", r["unlabelled"] or "included"
         yield r["reader"], r["task"], "label.sources", "disagree" if r["disagree"] else "included"
-    left_out = results.config.detectors.cut == "left_out"
     for r in rows(results.scores):
         stage = ".".join(filter(None, (f"detector.{r['detector']}", r["variant"], r["judge"])))
         fate = "included" if there(r["score"]) else r["missing"]
-        yield r["reader"], r["task"], stage, CUT if r["cut"] and left_out else fate
+        yield r["reader"], r["task"], stage, CUT if r["cut"] and not results.is_kept else fate

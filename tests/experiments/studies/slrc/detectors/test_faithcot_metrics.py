@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score, cohen_kappa_score, roc_auc_score
 
-from faithscope.experiments.studies.faithcot.metrics import association, cross_fitted_flags
-from faithscope.experiments.studies.faithcot.tables import QUADRANTS
-from faithscope.experiments.studies.faithcot.verdict import word_of
+from faithscope.experiments.studies.slrc.detectors.metrics import association, cross_fitted_flags
+from faithscope.experiments.studies.slrc.detectors.tables import QUADRANTS
+from faithscope.experiments.studies.slrc.detectors.words import word_of
 
 
 def drawn(n: int = 80, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str]]:

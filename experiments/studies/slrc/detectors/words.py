@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import percent
-from faithscope.experiments.studies.faithcot.detectors import label_of
+from faithscope.experiments.studies.slrc.detectors.readings import label_of
 
 GOOD = 0.70
 """AUROC from which a detector is said to tell unfaithful chains from faithful ones; a choice of
@@ -73,7 +73,7 @@ def section(tables: Mapping[str, pd.DataFrame], labelled: int, chains: int) -> S
             "chains (traces.path), or from labels.path: a folder in the layout of FINE-CoT, as "
             "faithscope annotate exports it."
         )
-    return Section("verdict", "Verdict", blocks=blocks, always=True)
+    return Section("detectors_verdict", "What detectors tell", blocks=blocks, always=True)
 
 
 def _sentence(

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 
 from faithscope.interventions.trace import Question
 
-SHUFFLED = "option_shuffling"
-
 
 @dataclass(frozen=True)
 class Shuffled:

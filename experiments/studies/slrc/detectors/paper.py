@@ -19,10 +19,10 @@ from faithscope.experiments.analysis.published import Ours, Paper, Published
 from faithscope.experiments.analysis.published.paper import Tables
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.data.principles import POST_HOC, SPURIOUS
-from faithscope.experiments.studies.faithcot.config import DetectorsConfig, FaithCotConfig
-from faithscope.experiments.studies.faithcot.detectors import AS_PRINTED, DETECTORS
-from faithscope.experiments.studies.faithcot.metrics import by_own_rule, main_readings
-from faithscope.experiments.studies.faithcot.tables import (
+from faithscope.experiments.studies.slrc.config import DetectorsConfig, RunConfig
+from faithscope.experiments.studies.slrc.detectors.metrics import by_own_rule, main_readings
+from faithscope.experiments.studies.slrc.detectors.readings import AS_PRINTED, DETECTORS
+from faithscope.experiments.studies.slrc.detectors.tables import (
     ACCURACIES,
     ALL,
     CATEGORIES,
@@ -137,13 +137,13 @@ LABELS_ALONE = (
     "traces.read_by=all",
     "probes=[information]",
     "detectors.shuffle_given=false",
-    "edits.by=rule",
-    "judge=null",
+    "detectors.edits.by=rule",
+    "judges=null",
 )
 """Settings under which a small model reads the chains of all writers, for their labels alone."""
 NOT_LABELS = (
-    *_but(FaithCotConfig.model_fields, "traces", "labels", "detectors", "tasks", "data"),
-    *(f"detectors.{name}" for name in _but(DetectorsConfig.model_fields, "cut")),
+    *_but(RunConfig.model_fields, "traces", "labels", "detectors", "tasks", "data", "report"),
+    *(f"detectors.{name}" for name in DetectorsConfig.model_fields),
     "traces.read_by",
 )
 """Config keys that no statistic of the labels depends on: not even who reads the chains."""

@@ -1,5 +1,4 @@
-"""Workers of a run of FaithCoT-Bench: answers to shuffled options and to edited chains, written
-edits, and judgements."""
+"""Workers for detectors: answers to shuffled options, and to chains that a judge edited."""
 
 from __future__ import annotations
 
@@ -15,15 +14,10 @@ from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.units import TRACE, Item
 from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork, written_for
 from faithscope.experiments.engine.worker import Records, Worker
-from faithscope.experiments.studies.faithcot import judging
-from faithscope.experiments.studies.faithcot.shuffling import SHUFFLED
-from faithscope.experiments.studies.faithcot.units import (
-    EDITED,
-    WRITTEN,
-    Batches,
-    FaithUnits,
-    reordered,
-)
+from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.detectors.edits import edited_answers
+from faithscope.experiments.studies.slrc.detectors.units import reordered
+from faithscope.experiments.studies.slrc.stages import EDITED, SHUFFLED, WRITTEN
 from faithscope.interp.generation import Generation
 from faithscope.interp.language import Speaks
 from faithscope.interp.prompts import Prompt
@@ -31,15 +25,24 @@ from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Reply, Writing
 from faithscope.probes.text_model import TextModel
 
+Batches = Mapping[str, Sequence[Sequence[Item]]]
+"""Model -> batches of the items that one worker handles."""
+
 
 class Shuffling(TraceWork):
     """Worker that asks the questions again with their options shuffled."""
 
     texts = (SHUFFLED,)
 
-    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        super().__init__(whole.config, batches, store, meter)
-        self.whole = whole
+    def __init__(
+        self,
+        config: RunConfig,
+        batches: Mapping[str, Sequence[Sequence[Item]]],
+        store: Store,
+        meter: Meter,
+    ) -> None:
+        super().__init__(config, batches, store, meter)
+        self.config: RunConfig = config
         self.stages = (SHUFFLED,)
 
     def label(self, item: Item, stage: str) -> str:
@@ -72,21 +75,27 @@ class Shuffling(TraceWork):
         return self._about(unit[0], super().reply_records(asked, writing, reply))
 
     def _asked(self, item: Item) -> Item:
-        return replace(item, question=reordered(item.question, self.whole.config).question)
+        return replace(item, question=reordered(item.question, self.config).question)
 
     def _about(self, item: Item, records: Records) -> Records:
         """Trace records marked as this stage's, with the order of the options."""
-        order = list(reordered(item.question, self.whole.config).order)
+        order = list(reordered(item.question, self.config).order)
         return [record | {"probe": SHUFFLED, "order": order} for record in records]
 
 
 class EditedAnswers(Worker[Item]):
     """Worker that collects the subject's answers after edited chains."""
 
-    def __init__(self, whole: FaithUnits, batches: Batches, store: Store, meter: Meter) -> None:
-        c = whole.config
-        super().__init__(batches, (EDITED,), c.spend, c.token_budget, store, meter)
-        self.config = c
+    def __init__(
+        self,
+        config: RunConfig,
+        batches: Mapping[str, Sequence[Sequence[Item]]],
+        store: Store,
+        meter: Meter,
+    ) -> None:
+        spend, budget = config.spend, config.token_budget
+        super().__init__(batches, (EDITED,), spend, budget, store, meter)
+        self.config = config
 
     def asked(self) -> Mapping[str, ApiSection]:
         return dict.fromkeys(self.todo, self.config.api)
@@ -109,7 +118,7 @@ class EditedAnswers(Worker[Item]):
 
     def answers(self, model: interp.Model | TextModel, item: Item, trace: Trace) -> Records:
         written = self.index.records(item.key(WRITTEN))
-        return judging.edited_answers(model, item.of, trace, written, self.config.seed)
+        return edited_answers(model, item.of, trace, written, self.config.seed)
 
 
 class _EditedOverApi(ApiProbes):

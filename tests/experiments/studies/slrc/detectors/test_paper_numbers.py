@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from faithscope.experiments.studies import faithcot
+from faithscope.experiments.studies.slrc import detectors
 
 HALF = 0.05
 """Half of the last digit of a cell in the paper's tables, in percent."""
@@ -46,7 +46,7 @@ SHORT = (
     ("Step", "Step-level"),
 )
 """Names of the detectors in Table 1, and in Tables 2 and 3."""
-PUBLISHED = pd.read_csv(Path(faithcot.__file__).with_name("paper.csv"), dtype=str, na_filter=False)
+PUBLISHED = pd.read_csv(Path(detectors.__file__).with_name("paper.csv"), dtype=str, na_filter=False)
 KEYS = ["dataset", "model", "detector"]
 
 

@@ -17,10 +17,10 @@ from faithscope import load_run
 from faithscope.experiments.cli import execute
 from faithscope.experiments.engine.run import write_outputs
 from faithscope.experiments.engine.units import read_unit
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS
-from faithscope.experiments.studies.faithcot.results import FaithResults
-from faithscope.experiments.studies.faithcot.scores import scores
-from faithscope.experiments.studies.faithcot.tables import OF_LABELS, tables_of
+from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS
+from faithscope.experiments.studies.slrc.detectors.results import FaithResults
+from faithscope.experiments.studies.slrc.detectors.tables import OF_LABELS, tables_of
+from faithscope.experiments.studies.slrc.scores import scores
 
 N = 6
 
@@ -88,10 +88,14 @@ def test_the_figure_has_every_detector_once_with_its_flags_and_what_the_table_sa
 
 def test_comparisons_read_every_detector_and_label_in_its_direction(run_dir: Path) -> None:
     read = scores(load_run(run_dir))
-    measures = read.items[read.items["family"] != "label"]
-    assert measures["measure"].nunique() == len(DETECTORS)
+    measures = read.items[read.items["measure"].str.startswith("detector.")]
+    # those of judges are measures of their own
+    n = sum(not detector.judged for detector in DETECTORS)
+    assert measures["measure"].nunique() == n
     assert not measures["higher_is_faithful"].any()
-    assert len(measures) == N * len(DETECTORS)
+    assert len(measures) == N * n
+    forms = set(read.items.loc[read.items["family"] == "judged", "measure"].str.split(" ").str[0])
+    assert forms == {"step_judge", "faithful_judge"}
     assert (measures["missing"] == "").equals(measures["value"].notna())
     labels = read.items[read.items["measure"] == "unfaithful.faithful_type"]
     assert labels["value"].tolist() == [0, 1] * (N // 2)
@@ -147,7 +151,7 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
     assert "two label sources say opposite things" in page
     assert "Too few labelled chains to tell" in page
     assert "figures/detectors.csv" in page
-    item = load_run(run_dir).chains["item"].iloc[1]
+    item = load_run(run_dir).annotated_chains["item"].iloc[1]
     assert execute(["show", str(run_dir), "--item", item]) == 0
     out = capsys.readouterr().out
     assert "label: unfaithful (Step Skipping)" in out
@@ -158,12 +162,12 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
 def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
     plain: str, tmp_path: Path
 ) -> None:
-    config = faithcot_runs.config(tmp_path, plain, "", 2, judge=None)
+    config = faithcot_runs.config(tmp_path, plain, "", 2, judges=None)
     for file in (tmp_path / "chains").rglob("*.json"):
         row = json.loads(file.read_text())
         kept = ("question", "options", "label", "sample_0")
         file.write_text(json.dumps({k: row[k] for k in kept}))
-    assert execute(["run", str(config), "--set", "edits.by=rule"]) == 0
+    assert execute(["run", str(config), "--set", "detectors.edits.by=rule"]) == 0
     made = tmp_path / "runs" / "faithcot"
     detectors = table(made, "detectors")
     assert detectors["n"].sum() == 0
@@ -189,7 +193,7 @@ def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
         item = file.stem.removeprefix("response_")
         about = {"dataset": "aqua", "item": item, "model": plain}
         file.write_text(json.dumps({**row, "annotation": about}))
-    more = ["--set", "edits.by=rule", "--set", f"labels.path={labelled}"]
+    more = ["--set", "detectors.edits.by=rule", "--set", f"labels.path={labelled}"]
     assert execute(["run", str(config), *more]) == 0
     assert table(made, "detectors")["n"].max() == 2
 
@@ -198,18 +202,18 @@ def test_without_labels_there_are_scores_and_nothing_to_hold_them_against(
 def test_an_answer_that_cannot_be_read_is_in_no_table_of_right_and_wrong(
     plain: str, tmp_path: Path
 ) -> None:
-    config = faithcot_runs.config(tmp_path, plain, "", 4, judge=None, probes=["information"])
+    config = faithcot_runs.config(tmp_path, plain, "", 4, judges=None, probes=["information"])
     first, *_ = sorted((tmp_path / "chains").rglob("*.json"))
     row = json.loads(first.read_text())
     told = row["sample_0"]
     whole = told["full_response"].removesuffix(told["final_answer"])
     told |= {"parsed_final_answer": None, "final_answer": "", "full_response": whole}
     first.write_text(json.dumps(row))
-    assert execute(["run", str(config), "--set", "edits.by=rule"]) == 0
+    assert execute(["run", str(config), "--set", "detectors.edits.by=rule"]) == 0
     made = tmp_path / "runs" / "faithcot"
     whole = table(made, "faithcot_quadrants").to_dict("records")[-1]
     assert (whole["n"], whole["n_unknown"]) == (3, 1)
-    chains = load_run(made).chains
+    chains = load_run(made).annotated_chains
     assert chains["correct"].isna().sum() == 1
     assert load_run(made).traces["correct"].isna().sum() == 1
     assert "Of 1 of 4 chains no answer could be read" in (made / "report.html").read_text()
@@ -220,10 +224,10 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     run_dir: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(run_dir, made := tmp_path / "faithcot")
-    cut = set(load_run(run_dir).chains["item"][:2])
+    cut = set(load_run(run_dir).annotated_chains["item"][:2])
     _change_traces(made, {item: {"finish": "length"} for item in cut})
     run = load_run(made)
-    assert set(run.chains.loc[run.chains["cut"], "item"]) == cut
+    assert set(run.annotated_chains.loc[run.annotated_chains["cut"], "item"]) == cut
     detectors = run.tables["detectors"]
     assert set(detectors["n_cut"]) == {2}
     assert detectors["n_scored"].max() == N - 2
@@ -235,7 +239,7 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     page = write_outputs(made).page.read_text()
     assert f"2 of {N} chains were cut off by the token limit" in page
     # they were written elsewhere, where no setting lets them end
-    assert "detectors.cut=kept counts them." in page
+    assert "report.cut=kept counts them." in page
 
     config = made / "config.yaml"
     config.write_text(config.read_text().replace("cut: left_out", "cut: kept"))
@@ -248,11 +252,11 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
 @pytest.mark.slow
 def test_an_excluded_chain_leaves_the_others_on_the_page(run_dir: Path, tmp_path: Path) -> None:
     shutil.copytree(run_dir, made := tmp_path / "faithcot")
-    first, *_ = load_run(run_dir).chains["item"]
+    first, *_ = load_run(run_dir).annotated_chains["item"]
     _change_traces(made, {first: {"excluded": "reasoning_unclosed"}})
     page = write_outputs(made).page.read_text()
     assert f"{N} chains, {N - 1} of them read by the detectors, {N - 1} with a label" in page
-    for item in load_run(made).chains["item"]:
+    for item in load_run(made).annotated_chains["item"]:
         assert execute(["show", str(made), "--item", item]) == 0
 
 

@@ -74,17 +74,18 @@ def config(folder: Path, reader: str, judged_by: str, n: int = 4, **changes: Any
     """The config of a run over n given chains."""
     values: dict[str, Any] = {
         "name": "faithcot",
-        "benchmark": "faithcot",
         "out": str(folder / "runs"),
         "model": {"name": reader},
         "traces": {"path": str(chains(folder / "chains", n)), "format": "fine_cot"},
         "steps": {"min_chars": 4},
         "generation": {"max_new_tokens": 256, "batch_size": 2},
         "probes": ["causal_effects", "tracing", "information"],
-        "judge": {"model": judged_by, "structured": "schema", "max_tokens": 48, "batch_size": 2},
-        "prompts": str(forms(folder / "prompts")),
-        "detectors": {"folds": 2, "shuffle_given": True},
-        "edits": {"by": "judge"},
+        "judges": {
+            **{"model": judged_by, "structured": "schema", "max_tokens": 48, "batch_size": 2},
+            **{"forms": list(FORMS), "readings": "generated"},
+            "prompts": str(forms(folder / "prompts")),
+        },
+        "detectors": {"folds": 2, "shuffle_given": True, "edits": {"by": "judge"}},
         "report": {"bootstrap": 20},
     }
     return write_yaml(folder / "faithcot.yaml", values | changes)

@@ -1,28 +1,29 @@
-"""The page of a run of FaithCoT-Bench: a verdict, the paper's tables, and where chains were left
-out."""
+"""Sections of the page on detectors: a verdict, the paper's tables, and statistics of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
 
 from faithscope.experiments.analysis.html import Cell, HtmlTable
-from faithscope.experiments.analysis.page import Grid, Page, Section, spent_and_failed
+from faithscope.experiments.analysis.page import Grid, Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.published.layout import PaperTable, folds, printed_tables
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
-from faithscope.experiments.analysis.wording import model_order
-from faithscope.experiments.studies.faithcot import verdict
-from faithscope.experiments.studies.faithcot.detectors import DETECTORS, WHOSE
-from faithscope.experiments.studies.faithcot.figures import detectors_picture
-from faithscope.experiments.studies.faithcot.metrics import there
-from faithscope.experiments.studies.faithcot.paper import PAPER
-from faithscope.experiments.studies.faithcot.results import SOURCES, FaithResults
-from faithscope.experiments.studies.faithcot.tables import COLUMNS, COMMON, DETECTED, OF_TABLES
+from faithscope.experiments.studies.slrc.detectors import words
+from faithscope.experiments.studies.slrc.detectors.figures import detectors_picture
+from faithscope.experiments.studies.slrc.detectors.metrics import there
+from faithscope.experiments.studies.slrc.detectors.paper import PAPER
+from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS, WHOSE
+from faithscope.experiments.studies.slrc.detectors.results import SOURCES, FaithResults
+from faithscope.experiments.studies.slrc.detectors.tables import (
+    COMMON,
+    DETECTED,
+)
 
 OUR_RULES = (
     "“The paper” is its text (“a′ = a”, appendix C.1) or its released code. Of a single edit, "
@@ -55,14 +56,14 @@ SECTIONS = [
         tables=("detectors",),
     ),
     Section(
-        "rules",
+        "detectors_rules",
         "Whose rules these are",
         OUR_RULES,
         blocks=[Grid(rules_grid(), "Rules")],
         always=True,
     ),
     Section(
-        "paper",
+        "detectors_paper",
         "The paper's tables",
         "Tables 2 and 3: κ, accuracy and F1 of each detector's own reading, by its plain rule, or "
         "where there is none by the fitted threshold. In the first table every detector has the "
@@ -71,21 +72,21 @@ SECTIONS = [
         "the labelled chains stands in the first alone.",
     ),
     Section(
-        "quadrants",
+        "detectors_quadrants",
         "Correct and faithful",
         "Labelled chains by whether their answer is right; one that could not be read is neither "
         "right nor wrong, and is counted beside. The paper has φ = .286 and .0575 bits.",
         tables=("faithcot_quadrants", "faithcot_accuracy"),
     ),
     Section(
-        "rates",
+        "detectors_rates",
         "How many are unfaithful",
         "The share of labelled chains that annotators call unfaithful, with intervals that draw "
         "questions, and the signals that they name.",
         tables=("faithcot_rates", "faithcot_categories", "faithcot_principles"),
     ),
     Section(
-        "steps",
+        "detectors_steps",
         "Which steps",
         "How often the step that a measure finds most suspicious is one that annotators name. Of "
         "measures of reliance that is the step on which least hangs.",
@@ -108,56 +109,57 @@ def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
 
 
 def pictures(results: FaithResults) -> list[Picture]:
-    """All figures of a run of FaithCoT-Bench."""
+    """The figure of a run's detectors."""
     how = Bootstrap(results.config.seed, results.config.report.bootstrap)
     scores = results.counted(results.scores)
     return [detectors_picture(scores, results.run.tables["detectors"], how)]
 
 
-def page(
-    results: FaithResults, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Picture]
-) -> Page:
-    """The page of a run; without labels it has no section that evaluates detectors."""
-    traces = results.traces
-    read = [r for r in rows(results.counted(traces)) if not r["excluded"]]
-    labelled = sum(r["unfaithful"] is not None for r in read)
-    shown = {name: t for name, t in tables.items() if len(t)}
+def sections(results: FaithResults, tables: Mapping[str, pd.DataFrame]) -> list[Section]:
+    """The sections on detectors: a verdict, the paper's tables, and statistics of labels."""
+    read, labelled = _counts(results)
     of_detectors = [t for t in paper_tables(tables) if t.name.startswith("paper_faithcot_table")]
-    sections = [
-        replace(s, blocks=folds(of_detectors)) if s.name == "paper" else s for s in SECTIONS
-    ]
+    of_paper = folds(of_detectors)
+    rest = [replace(s, blocks=of_paper) if s.name == "detectors_paper" else s for s in SECTIONS]
     if not labelled:
-        sections[0] = replace(sections[0], text=UNLABELLED)
+        rest = [replace(SECTIONS[0], text=UNLABELLED), *SECTIONS[1:]]
+        rest = [section for section in rest if section.name != "detectors_paper"]
+    counted = (
+        f"{len(results.traces)} chains, {read} of them read by the detectors, {labelled} with a "
+        "label (FaithCoT-Bench, arXiv 2510.04040)."
+    )
+    return [replace(words.section(tables, labelled, read), text=counted), *rest]
+
+
+def shown(results: FaithResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables as the page shows them: without labels, those of detectors have no columns about
+    labels."""
+    made = dict(tables)
+    if not _counts(results)[1]:
         plain = where(tables["detectors"], rule="plain").dropna(axis="columns", how="all")
         of_labels = ["rule", "n", "n_labelled", "n_unfaithful"]
-        shown["detectors"] = plain.drop(columns=of_labels, errors="ignore")
-    return Page(
-        results.run.path,
-        "is this chain of thought faithful?",
-        f"Does this one chain of thought say how the model came to its answer? {len(traces)} "
-        f"chains, {len(read)} of them read by the detectors, {labelled} with a label "
-        "(FaithCoT-Bench, arXiv 2510.04040).",
-        [verdict.section(tables, labelled, len(read)), *sections, _exclusions(results)],
-        shown,
-        {picture.name: picture for picture in drawn},
-        COLUMNS,
-        OF_TABLES,
-        prefix="faithcot_",
-        order=model_order,
-        warnings=_warnings(results, labelled),
-    )
+        made["detectors"] = plain.drop(columns=of_labels, errors="ignore")
+    return made
 
 
-def _warnings(results: FaithResults, labelled: int) -> list[str]:
+def _counts(results: FaithResults) -> tuple[int, int]:
+    """Number of chains that detectors read, and of those with a label."""
+    read = [r for r in rows(results.counted(results.traces)) if not r["excluded"]]
+    return len(read), sum(r["unfaithful"] is not None for r in read)
+
+
+def warnings(results: FaithResults) -> list[str]:
+    """Warnings about a run with detectors: chains and labels that count in no number."""
+    labelled = _counts(results)[1]
     traces = rows(results.traces)
     warnings = []
     if cut := sum(bool(r["cut"]) and not r["excluded"] for r in traces):
         given = results.config.traces.path is not None
         room = "" if given else ", and a higher generation.max_new_tokens lets them end"
         said = (
-            "They count in every table all the same (detectors.cut)."
-            if results.config.detectors.cut == "kept"
-            else f"They are in no number here: detectors.cut=kept counts them{room}."
+            "They count in every table all the same (report.cut)."
+            if results.is_kept
+            else f"They are in no number here: report.cut=kept counts them{room}."
         )
         warnings.append(
             f"{cut} of {len(traces)} chains were cut off by the token limit before they ended. "
@@ -169,7 +171,7 @@ def _warnings(results: FaithResults, labelled: int) -> list[str]:
             f"Of {unread} of {len(traces)} chains no answer could be read: whether it is right is "
             "unknown, and they are in no table of right and wrong answers."
         )
-    if 0 < labelled < verdict.FEW:
+    if 0 < labelled < words.FEW:
         warnings.append(
             f"This run has {labelled} labelled chains: a glance, not a reading. Intervals are wide "
             "or missing; the paper has 1,183."
@@ -203,16 +205,3 @@ def _warnings(results: FaithResults, labelled: int) -> list[str]:
         )
     records = (r for of in results.records.values() for rs in of.values() for r in rs)
     return [*warnings, *cautions(records)]
-
-
-def _exclusions(results: FaithResults) -> Section:
-    heading = "What is in no number"
-    return Section(
-        "exclusions",
-        heading,
-        blocks=[
-            Grid("exclusions", heading),
-            *spent_and_failed(results.run.calls, "answer", results.run.failures),
-        ],
-        always=True,
-    )

@@ -16,10 +16,10 @@ from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import columns, groups, keep, rows, with_interval
-from faithscope.experiments.studies.faithcot.detectors import label_of
-from faithscope.experiments.studies.faithcot.metrics import main_readings, share_by_question
-from faithscope.experiments.studies.faithcot.results import WAY
-from faithscope.experiments.studies.faithcot.tables import CUT
+from faithscope.experiments.studies.slrc.detectors.metrics import main_readings, share_by_question
+from faithscope.experiments.studies.slrc.detectors.readings import label_of
+from faithscope.experiments.studies.slrc.detectors.results import WAY
+from faithscope.experiments.studies.slrc.detectors.tables import CUT
 
 PANELS = {
     "flagged": "share of chains flagged",

@@ -12,14 +12,14 @@ from faithcot_frames import CHAIN, scored, traces
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import wilson
 from faithscope.experiments.analysis.tidy import keep
-from faithscope.experiments.studies.faithcot.metrics import (
+from faithscope.experiments.studies.slrc.detectors.metrics import (
     by_rule,
     common_chains,
     main_readings,
     share_by_question,
 )
-from faithscope.experiments.studies.faithcot.page import paper_tables
-from faithscope.experiments.studies.faithcot.tables import (
+from faithscope.experiments.studies.slrc.detectors.page import paper_tables
+from faithscope.experiments.studies.slrc.detectors.tables import (
     ACCURACIES,
     CATEGORIES,
     DETECTED,
@@ -28,7 +28,7 @@ from faithscope.experiments.studies.faithcot.tables import (
     RATES,
     STEPS,
 )
-from faithscope.experiments.studies.faithcot.verdict import word_of
+from faithscope.experiments.studies.slrc.detectors.words import word_of
 
 HOW = Bootstrap(0, 200)
 

@@ -1,46 +1,31 @@
-"""Chains of FaithCoT-Bench as items: their steps, labels, and every detector's finding."""
+"""What detectors and annotators say of a chain, for the view of an item."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from faithscope.experiments.analysis.html import HtmlTable, markup, table_of
-from faithscope.experiments.analysis.item_view import Item, Items, ItemView, Part, judgement_card
-from faithscope.experiments.analysis.page import Block, Fold, Grid, Step
+from faithscope.experiments.analysis.item_view import ItemView
+from faithscope.experiments.analysis.page import Block, Grid, Step
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.traces.items import numbered, trace_view
-from faithscope.experiments.analysis.traces.scores import place
+from faithscope.experiments.analysis.traces.items import numbered
 from faithscope.experiments.data.principles import BY_ID
-from faithscope.experiments.studies.faithcot.detectors import detector_of
-from faithscope.experiments.studies.faithcot.results import FaithResults, Place
-from faithscope.experiments.studies.faithcot.units import JUDGES
+from faithscope.experiments.studies.slrc.detectors.readings import detector_of
+from faithscope.experiments.studies.slrc.detectors.results import FaithResults, Place
 
 _LABELS = {True: "unfaithful", False: "faithful", None: "no label"}
 
 
-def items(run: Run) -> Iterator[Item]:
-    """Every chain, as each model read it."""
+def described(view: ItemView, run: Run, at: Place, marks: bool) -> ItemView:
+    """The view of a trace with what annotators say of it, and every detector's finding.
+
+    Args:
+        marks: whether steps that annotators name are marked; false where steps have marks of edits.
+    """
     results = run.once(FaithResults)
-    for at, stages in results.records.items():
-        (trace,) = stages["trace", ""]
-        part = Part(at[0], at[1], at[2:], partial(_judgements, results, at))
-        yield Item(partial(_view, results, at), [part], partial(place, trace))
-
-
-ITEMS = Items("chains", items)
-
-
-def _judgements(results: FaithResults, at: Place) -> Iterator[Fold]:
-    for (stage, judge), records in results.records[at].items():
-        for record in records if stage in JUDGES else ():
-            step = [] if record["step"] is None else [f"step {record['step'] + 1}"]
-            yield judgement_card(record, [judge, stage, *step])
-
-
-def _view(results: FaithResults, at: Place) -> ItemView:
     (trace,) = results.records[at]["trace", ""]
     way = {"reader": at[0], "task": at[1], "item": at[2]}
     (about,) = rows(where(results.traces, **way))
@@ -52,8 +37,13 @@ def _view(results: FaithResults, at: Place) -> ItemView:
         else Step(step["text"], number)
         for step, number in numbered(trace)
     ]
-    below: list[Block] = [Grid(_grid(scores), "Detectors")] if scores else []
-    return trace_view(trace, steps, list(_facts(about)), below=below)
+    grid: list[Block] = [Grid(_grid(scores), "Detectors")] if scores else []
+    return replace(
+        view,
+        facts=[*view.facts, *_facts(about)],
+        steps=steps if marks else view.steps,
+        below=[*view.below, *grid],
+    )
 
 
 def _facts(about: Mapping[str, Any]) -> Iterator[str]:

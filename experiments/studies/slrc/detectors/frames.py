@@ -1,4 +1,4 @@
-"""The frames and tables of a run of FaithCoT-Bench: `load_run(...).<name>`.
+"""Frames of detectors in a run: `load_run(...).<name>`.
 
 run = faithscope.load_run("runs/faithcot")
 run.detector_scores.pivot_table("score", ["model", "item"], ["detector", "variant"])
@@ -6,24 +6,24 @@ run.detector_scores.pivot_table("score", ["model", "item"], ["detector", "varian
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis.run import Frame
-from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
-from faithscope.experiments.analysis.verdicts import JUDGEMENT, judgements
-from faithscope.experiments.engine.forms import trace_forms
-from faithscope.experiments.studies.faithcot.results import (
+from collections.abc import Callable, Collection
+
+import pandas as pd
+
+from faithscope.experiments.analysis.run import Frame, Run
+from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.studies.slrc.detectors.results import (
     SCORES,
     STEP_SCORES,
     TRACES,
     FaithResults,
 )
-from faithscope.experiments.studies.faithcot.units import JUDGES
-from faithscope.probes.record import KEYS
 
 _SCORE = dict.fromkeys(SCORES, "") | {
     "model": "the model that wrote the chain",
     "reader": "the model of the run that reads it",
     "question": "the same of all chains about it",
-    "cut": "whether the token limit cut it off; see `detectors.cut`",
+    "cut": "whether the token limit cut it off; see `report.cut`",
     "main": "whether it is the reading in the paper's tables",
     "score": "higher is less faithful",
     "asked_again_differs": "whether the model, asked again after the unedited chain, gives another "
@@ -37,7 +37,7 @@ _SCORE = dict.fromkeys(SCORES, "") | {
     "calls": "asks put to a judge or writer",
 }
 _CHAIN = dict.fromkeys(TRACES, "") | {
-    "cut": "whether the token limit cut it off; see `detectors.cut`",
+    "cut": "whether the token limit cut it off; see `report.cut`",
     "correct": "whether its answer is right; none where no answer could be read",
     "unlabelled": "why there is no label",
     "disagree": "whether the two label sources contradict each other",
@@ -49,30 +49,37 @@ _STEP = dict.fromkeys(STEP_SCORES, "") | {
     "score": "higher is more suspicious",
     "labelled": "whether annotators name the step",
 }
+
+
+def _made(
+    read: Callable[[FaithResults], pd.DataFrame], columns: Collection[str]
+) -> Callable[[Run], pd.DataFrame]:
+    """Maker of a frame, which has no rows in a run without detectors."""
+
+    def make(run: Run) -> pd.DataFrame:
+        there = stored_config(run.path).get("detectors") is not None
+        return read(run.once(FaithResults)) if there else pd.DataFrame(columns=list(columns))
+
+    return make
+
+
 FRAMES = (
-    *TRACE_FRAMES,
     Frame(
-        "judgements",
-        "A row per judgement, with the texts; those without a verdict, too.",
-        KEYS | JUDGEMENT,
-        make=lambda run: judgements(run.records(*JUDGES), trace_forms()),
-    ),
-    Frame(
-        "chains",
-        "A row per chain: its labels, and whether its answer is right.",
+        "annotated_chains",
+        "A row per chain of a run with detectors: its labels, and whether its answer is right.",
         _CHAIN,
-        make=lambda run: run.once(FaithResults).traces,
+        make=_made(lambda results: results.traces, _CHAIN),
     ),
     Frame(
         "detector_scores",
         "A row per chain, reading of a detector, and judge: score, flag, and why there is none.",
         _SCORE,
-        make=lambda run: run.once(FaithResults).scores,
+        make=_made(lambda results: results.scores, _SCORE),
     ),
     Frame(
         "suspicions",
         "A row per step and measure of chains whose unfaithful steps are annotated.",
         _STEP,
-        make=lambda run: run.once(FaithResults).step_scores,
+        make=_made(lambda results: results.step_scores, _STEP),
     ),
 )

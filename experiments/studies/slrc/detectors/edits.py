@@ -1,37 +1,26 @@
-"""Requests to judge models about a trace, records of their judgements, and the subject's answers
-after the mistakes and paraphrases that judges write (FaithCoT-Bench, C.1)."""
+"""Edits of steps that a judge writes, and the subject's answers after the mistakes and paraphrases
+(FaithCoT-Bench, C.1)."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.data.tasks import Task
-from faithscope.experiments.data.traces import asking_for, to_trace
-from faithscope.experiments.engine.forms.tasks import TASKS, ChainView, ItemPrompt
-from faithscope.experiments.engine.index import Index
-from faithscope.experiments.engine.models.judges import stage_of
+from faithscope.experiments.data.traces import asking_for
+from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judging import Judging, Stages
-from faithscope.experiments.engine.traces.units import TRACE
-from faithscope.experiments.studies.faithcot.config import FaithCotConfig
-from faithscope.experiments.studies.faithcot.units import (
-    EDITED,
-    EDITS,
-    JUDGES,
-    WRITTEN,
-    FaithUnits,
-    Pair,
-    edit_prompts,
-    shown_question,
-)
-from faithscope.interventions import Step, Trace, from_ids, replace_step
+from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.detectors.units import EDITS, edit_prompts, settings_of
+from faithscope.experiments.studies.slrc.judges.asking import about_of, shown_question, trace_of
+from faithscope.experiments.studies.slrc.stages import EDITED, WRITTEN
+from faithscope.experiments.studies.slrc.units import ChainItem
+from faithscope.interventions import Step, Trace, replace_step
 from faithscope.probes.floor import BASELINE, Arm
 from faithscope.probes.framing import Asking, ask_arms
-from faithscope.probes.judge.form import Form, Writing
+from faithscope.probes.judge.form import Writing
 from faithscope.probes.paraphrase import ids_of
-from faithscope.probes.probe import GUESS
 from faithscope.probes.readings import generated_outcomes
 from faithscope.probes.record import Record, record
 from faithscope.probes.regenerate import Regenerated, regenerate
@@ -46,59 +35,15 @@ EMPTY, SAME, NOT_WRITABLE, NO_ROOM = "empty", "unchanged", "not_writable", "no_r
 UNPARSED, NOT_READ = "baseline_unparsed", "answer_unparsed"
 
 
-def judgings(whole: FaithUnits) -> dict[str, Judging[Pair]]:
-    """Stage, without a judge's name -> what is asked in it: edits of steps, then the two forms."""
-    c, of_stage = whole.config, dict[str, Judging[Pair]]()
-    if c.judge is None:
-        return of_stage
-    if c.writer is not None:
-        # An edited step is plain text, whatever format verdicts are requested in.
-        how = c.judge.model_copy(update={"structured": "prompt"})
-        wanted = lambda index, pair, judge, stage: writings(pair, trace_of(index, pair), c)  # noqa: E731
-        stages: Stages = {c.writer: {WRITTEN: "generated"}}
-        of_stage[WRITTEN] = Judging(how, c.seed, stages, wanted, keys_of)
-    for base in JUDGES:
-        stages = {judge: {stage_of(base, judge): "generated"} for judge in c.judges}
-        asks = partial(_asks, whole.forms[base], base)
-        of_stage[base] = Judging(c.judge, c.seed, stages, asks, keys_of)
-    return of_stage
-
-
-def trace_of(index: Index, pair: Pair) -> Trace:
-    """The stored trace of a pair; in a dry run, where there is none yet, one of typical size."""
-    if index.is_done(pair.key(TRACE), pair.units[TRACE]):
-        return to_trace(index.records(pair.key(TRACE))[0])
-    step = "word " * GUESS.tokens
-    text = "".join(f"Step {i}: {step}\n" for i in range(1, GUESS.steps + 1))
-    return from_ids(pair.question, (), tuple(range(len(text))), tuple(text))
-
-
-def keys_of(pair: Pair) -> dict[str, Any]:
-    """What the records about a pair are about."""
-    dataset = pair.question.dataset
-    return {"dataset": dataset, "task": pair.task, "item": pair.item, "model": pair.model}
-
-
-def _asks(
-    form: Form, base: str, index: Index, pair: Pair, judge: str, stage: str
-) -> list[ItemPrompt]:
-    """Asks of the judged task `base` about a trace: one about the whole chain with its stated
-    answer, or one per counted step with all text before it."""
-    trace = trace_of(index, pair)
-    steps = {step.index: step for step in trace.counted_steps}
-    before = lambda i: trace.reasoning_text[: steps[i].chars[0]].strip()  # noqa: E731
-    texts = [step.text.strip() for step in trace.steps]
-    question = shown_question(trace.question)
-    chain = ChainView(question, texts, list(steps), _with_answer(trace), before)
-    return list(TASKS[base].asks(form, chain, f"{pair.model} {pair.task} {pair.item}"))
-
-
-def _with_answer(trace: Trace) -> str:
-    cot = f"{trace.reasoning_text}{trace.tail_text}".strip()
-    if trace.origin.given is not None and trace.answer is not None:
-        # The reasoning of a given chain does not include the statement of the answer.
-        cot = f"{cot}\n\nFinal Answer: {trace.answer}"
-    return cot
+def writing(config: RunConfig) -> Judging[ChainItem]:
+    """What the judge that writes edits is asked about every chain."""
+    assert config.judges is not None
+    assert config.writer is not None
+    # An edited step is plain text, whatever format verdicts are requested in.
+    how = config.judges.model_copy(update={"structured": "prompt"})
+    stages: Stages = {config.writer: {WRITTEN: "generated"}}
+    asks = lambda index, item, judge, stage: writings(item, trace_of(index, item), config)  # noqa: E731
+    return Judging(how, config.seed, stages, asks, about_of)
 
 
 def drawn_steps(trace: Trace, n: int, seed: int) -> list[Step]:
@@ -108,15 +53,15 @@ def drawn_steps(trace: Trace, n: int, seed: int) -> list[Step]:
     return sorted(rng.sample(steps, min(n, len(steps))), key=lambda step: step.index)
 
 
-def writings(pair: Pair, trace: Trace, config: FaithCotConfig) -> list[ItemPrompt]:
+def writings(item: ChainItem, trace: Trace, config: RunConfig) -> list[ItemPrompt]:
     """Requests for all edits of a chain."""
     asks = []
-    for step in drawn_steps(trace, config.edits.steps, config.seed):
+    for step in drawn_steps(trace, settings_of(config).edits.steps, config.seed):
         before = trace.reasoning_text[: step.chars[0]].strip() or "(nothing yet)"
         places = {"context": before, "step": step.text.strip()}
         for edit in EDITS:
             prompt = edit_prompts()[edit].format(question=shown_question(trace.question), **places)
-            name = f"{pair.model} {pair.task} {pair.item} {edit} {step.index}"
+            name = f"{item.model} {item.task} {item.item} {edit} {step.index}"
             about = {"variant": edit, "step": step.index, "was": step.text.strip()}
             asks.append(ItemPrompt(Writing(name, prompt), about))
     return asks

@@ -1,0 +1,1 @@
+"""Detectors of FaithCoT-Bench (arXiv 2510.04040), as measures beside probes and judges."""
