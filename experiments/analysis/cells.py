@@ -233,6 +233,10 @@ class Mean(_OneColumn):
     weights: str = ""
     """Column with the weight of each row in a mean; "" counts all alike."""
 
+    def __post_init__(self) -> None:
+        if self.weights and self.statistic != "mean":
+            raise ValueError(f"cell {self.name}: a {self.statistic} takes no weights")
+
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
         values = values_of(chosen.frame, self.values or self.name)

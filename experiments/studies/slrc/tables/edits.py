@@ -35,7 +35,7 @@ FLIPS_WITHIN_FLOOR = Mean(
     meaning="Share of the flips that are decided by no more than the noise floor.",
     weights="weight",
 )
-OF_EDITS = rows_without(edit=BASELINE)
+IS_EDIT = rows_without(edit=BASELINE)
 OF_STEPS = rows_without(edit=(BASELINE, *NOT_OF_STEPS))
 _KNOWN = rows_known("flip")
 
@@ -44,7 +44,7 @@ def _with_outcome(*keys: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """The branches of the groups in which at least one outcome is known."""
 
     def prepare(branches: pd.DataFrame) -> pd.DataFrame:
-        edited = keep(branches, OF_EDITS(branches))
+        edited = keep(branches, IS_EDIT(branches))
         known = edited["flip"].notna().groupby([edited[k] for k in keys], observed=True)
         return keep(edited, known.transform("any").astype(bool))
 
