@@ -228,6 +228,8 @@ def _pages() -> Iterator[tuple[str, Callable[[], str]]]:
 PAGES = dict(_pages())
 
 if __name__ == "__main__":
+    if unknown := set(sys.argv[1:]) - PAGES.keys():
+        sys.exit(f"no such page: {', '.join(sorted(unknown))}; there are {', '.join(PAGES)}")
     for page in sys.argv[1:] or PAGES:
         text = PAGES[page]()
         (DOCS / page).parent.mkdir(exist_ok=True)

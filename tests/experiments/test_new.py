@@ -19,10 +19,19 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.takes("a suite of tests of its own is run in another process")
-@pytest.mark.in_time(1)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=pytest.mark.slow if k in ("probe", "study") else ()) for k in KINDS],
+)
 def test_a_new_package_passes_the_tests_that_come_with_it(here: Path, kind: str) -> None:
     done = python(here, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"my_{kind}")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.takes("pytest is started in another process")
+def test_every_test_of_new_packages_can_be_collected(here: Path) -> None:
+    folders = [f"my_{kind}" for kind in KINDS]
+    done = python(here, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *folders)
     assert done.returncode == 0, done.stdout
 
 
