@@ -1,4 +1,4 @@
-"""Text that arrives as data is encoded as text, whatever it spells.
+"""Encodes user text without ever producing special tokens.
 
 A question that contains `<|im_end|>` or `</think>` would end the turn, or the reasoning,
 of the model it is given to. Here such strings become the ordinary tokens that spell them.

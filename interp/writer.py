@@ -61,7 +61,7 @@ def write(
 
 
 def _stopped(model: LoadedModel, text: Generation, stop: Stop | None) -> Generation:
-    """A text up to the first token at which its rule, if it has one, ends it."""
+    """Truncates a text at the first token where its stop rule, if it has one, fires."""
     if stop is None:
         return text
     growing = GrowingText(model.tokenizer)

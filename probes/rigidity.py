@@ -87,11 +87,11 @@ class Settled:
     """(L+1,) the likeliest token of the vocabulary, embeddings first."""
     layer: int
     no_options: str | None
-    """Why answers cannot be told apart by their first token; None if they can."""
+    """Why answers do not differ in their first token; None if they do."""
     option_log_probs: Tensor | None
     """(L+1, answers) log-probabilities, not normalised over the answers."""
     option_top: tuple[int, ...]
-    """(L+1,) index of the likeliest answer; empty if answers cannot be told apart."""
+    """(L+1,) index of the likeliest answer; empty if answers do not differ in their first token."""
     option_layer: int | None
 
     @property
@@ -204,7 +204,7 @@ def first_tokens(model: Model, asking: Asking) -> dict[str, set[int]]:
 
 
 def why_no_options(first: Mapping[str, set[int]]) -> str | None:
-    """Reason why answers cannot be told apart by their first token; None if they can."""
+    """Reason why answers do not differ in their first token; None if they do."""
     if len(first) < 2:
         return FEWER_LABELS
     n = sum(map(len, first.values()))

@@ -155,7 +155,7 @@ def read(
         outcome, problem = "truncated", "the token limit ended the reply"
     elif isinstance(ask, Writing):
         if thought.unpaired:
-            problem = f"{_doubt(thought)}, so that it cannot be told what is thinking"
+            problem = f"{_doubt(thought)}, so that what is thinking is ambiguous"
         elif not thought.answer:
             problem = "the reply is empty"
         outcome = "unparsed" if problem else "parsed"

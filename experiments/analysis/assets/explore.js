@@ -217,7 +217,7 @@ byId("agreement").append(heat.table);
 function inWords(i, j) {
   const of = rho[i][j];
   if (!of) return `${names[i]} and ${names[j]}`;
-  const value = Number.isNaN(of.rho) ? "cannot be told" : `ρ = ${signed(of.rho)}`;
+  const value = Number.isNaN(of.rho) ? "inconclusive" : `ρ = ${signed(of.rho)}`;
   return `${names[i]} and ${names[j]}: ${value}, ${of.n} traces`;
 }
 

@@ -209,7 +209,7 @@ def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
     ]
     if told:
         words = f"Mean rank correlation of the measures of two families: {'; '.join(told)}."
-        yield Sentence(words.replace("-", "−").replace("+nan", "cannot be told"))
+        yield Sentence(words.replace("-", "−").replace("+nan", "inconclusive"))
     pairs = tables["agreement"]
     if not (n := count(pairs["p"].notna())):
         return

@@ -79,7 +79,7 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
         "agreement",
         "Which measures say the same",
         "Spearman's rank correlation over all traces that have both, each measure turned so that "
-        "more of it says more faithful: blue agrees, red disagrees, grey cannot be told. Measures "
+        "more of it says more faithful: blue agrees, red disagrees, grey is inconclusive. Measures "
         "are in the order of a clustering by average linkage on 1 − rho. Where there are several "
         "models, measures that put the models in one order are blue, whatever they say of the "
         "traces of one model: the next figure separates the two.",

@@ -39,15 +39,14 @@ JOINS = computed_table("joins", (
     Column("n_source", "traces", "Traces of the first of the two runs."),
     Column("n_other", "traces of the other", "Traces of the second of the two runs."),
     Column("n_common", "names in common", "Traces of the same data set, task, item and model."),
-    Column("n_same_ids", "same token ids", "Of the names in common, traces with the same token ids "
+    Column("n_same_ids", "same token ids", "Shared ids whose token ids are equal, those "
            "of prompt and reasoning."),
-    Column("n_same_text", "same text, other ids", "Of the names in common, traces with the same "
+    Column("n_same_text", "same text, other ids", "Shared ids whose texts are equal: the same "
            "reasoning as text, but other token ids or none."),
-    Column("n_same_question", "same question only", "Of the names in common, traces of the same "
-           "question with another reasoning."),
-    Column("n_nothing_same", "another question", "Of the names in common, traces of different "
-           "questions."),
-    Column("n_joined", "joined", "Traces whose scores stand in one row, as the config asks."),
+    Column("n_same_question", "same question only", "Shared ids with the same "
+           "question and another reasoning."),
+    Column("n_nothing_same", "another question", "Shared ids whose questions differ; not joined."),
+    Column("n_joined", "joined", "Traces joined across sources, by the config's rule."),
 ))  # fmt: skip
 """A row per pair of source runs: how many traces they share, and how far these agree."""
 MISSING = computed_table("missing", (

@@ -33,6 +33,6 @@ def cautions(records: Iterable[Record]) -> Iterator[str]:
             yield (
                 f"{model} on {task}: after {sum(chains)} of {len(chains)} chains that state an "
                 "answer, the model's likeliest answer is another one. Probabilities and log-odds "
-                "follow the stated answer (columns forced_… the likeliest one); whether an edit "
-                "changed the scored answer is told of the likeliest one, before and after."
+                "follow the stated answer (columns forced_… the likeliest one); flips of the "
+                "scored reading compare the most probable answers."
             )

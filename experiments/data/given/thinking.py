@@ -32,13 +32,13 @@ def apart(text: str, where: str, prompt: str = "") -> Parted:
         prompt: the prompt that the text replies to, whose marks it may quote.
 
     Raises:
-        UserError: the marks do not pair, so that it cannot be told which text is thinking.
+        UserError: the marks do not pair, so that which text is thinking is ambiguous.
     """
     thought = split(text, prompt)
     if thought.unpaired:
         raise UserError(
             f"{where}: the reply's marks of reasoning do not pair ({thought.unpaired!r} is left "
-            "over), so that it cannot be told what was thought; give that in reasoning_content "
+            "over), so that what was thought is ambiguous; give that in reasoning_content "
             "and the rest in content, or take the row out"
         )
     thinks = bool(thought.thinking.strip()) or thought.withheld

@@ -46,7 +46,7 @@ class Note(NamedTuple):
     """What a task wrote of its last start and end."""
 
     job: str = ""
-    """Id of the task as a job of its own, which an array's task has, too."""
+    """Slurm job id of the task; an array's task has one of its own."""
     restart: str = "0"
     node: str = ""
     code: int | None = None

@@ -226,8 +226,8 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
     lines += [] if exact else [guess]
     if any(item.question.kind == "number" for item, _ in sizes):
         lines.append(
-            "not in the tokens: those behind separators of numbers (a mark after 7, which may "
-            "become 7.5), as many as the model finds likely: from few to twice all others"
+            "tokens that check where a number ends are not counted (a mark after 7, which may "
+            "become 7.5): from few to twice all others, as the model finds likely"
         )
     if unknown:
         lines.append(f"not foretold: tokens of {', '.join(dict.fromkeys(unknown))}")

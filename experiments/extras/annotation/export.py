@@ -148,8 +148,7 @@ def agreement_table(protocol: Protocol) -> pd.DataFrame:
 def _labelled(
     pairs: Sequence[tuple[Chain, tuple[Label, Label]]],
 ) -> Iterator[tuple[str, list[tuple[Hashable, Hashable]], Sequence[Hashable]]]:
-    """What two labels of the same chains can agree on: its name, the two values of every case, and
-    the values that there are."""
+    """Yields (label name, paired values, categories) for inter-annotator agreement."""
     both = [(c, a, b) for c, (a, b) in pairs if a.unfaithful and b.unfaithful]
     yield "label", [(a.label, b.label) for _, (a, b) in pairs], LEVELS
     yes_no = (False, True)

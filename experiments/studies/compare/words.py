@@ -183,7 +183,7 @@ def _agreement(headline: pd.DataFrame) -> Iterator[str]:
     known = [row for row in rows(headline) if not math.isnan(row["p_corrected"])]
     if not known:
         reasons = "; ".join(dict.fromkeys(r for r in headline["reason"] if r))
-        yield f"It cannot be told: {reasons}."
+        yield f"Inconclusive: {reasons}."
         return
     of_kinds = [row for row in known if {row["one"], row["two"]} in SIDES]
     beyond = [row for row in of_kinds if row["p_corrected"] <= LEVEL]
@@ -196,7 +196,7 @@ def _agreement(headline: pd.DataFrame) -> Iterator[str]:
     elif alike:
         lead = "In part: some pairs rank the traces alike beyond chance, and others do not."
     else:
-        lead = "It cannot be told: no two of the three rank the traces alike, or the opposite way, "
+        lead = "Inconclusive: no two of the three rank the traces alike, or the opposite way, "
         lead += "beyond chance."
     yield markup("<strong>{}</strong>", lead)
     for one, two in dict.fromkeys((row["one"], row["two"]) for row in rows(headline)):

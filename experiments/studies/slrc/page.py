@@ -190,7 +190,9 @@ def _mostly_left_out(exclusions: pd.DataFrame) -> Iterator[str]:
         if 2 * left < total:
             most = max(reasons, key=reasons.__getitem__)
             remedy = " It needs more tokens: generation.max_new_tokens." if most in CUT_OFF else ""
-            rest = f"What follows is of the other {left}." if left else "Nothing follows of it."
+            rest = (
+                f"What follows is of the other {left}." if left else "No conclusion can be drawn."
+            )
             yield (
                 f"{place['model']} on {place['task']}: {total - left} of {total} traces are left "
                 f"out before anything is measured ({reasons[most]}: {REASONS.get(most, most)})."

@@ -87,7 +87,7 @@ def stance_of_answer(item: Item, answer: str) -> str:
 
 
 def _agrees(item: Item, letter: str, texts: dict[str, str], rest: str) -> bool:
-    """Whether what follows a letter, or surrounds its words, names no other option."""
+    """True unless the text after the letter, or around its words, names a different option."""
     words = _words(rest.lstrip(" -–:).]"))
     if any(words == text for x, text in texts.items() if x != letter and text != texts[letter]):
         return False

@@ -111,7 +111,7 @@ COVERAGE = Share(
     "contrast_coverage",
     "contrast",
     COVERED,
-    meaning="Share of the judged pairs that coverage is of that are in contrast.",
+    meaning="Among pairs in the coverage denominator, the share with contrast.",
 )
 RF_CELLS = (
     N_TOTAL,

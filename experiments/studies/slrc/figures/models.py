@@ -178,7 +178,7 @@ def _sentence(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str
     numbers = f"r = {signed(r['r'])}, ρ = {signed(rho['r'])}, {r['n']} models"
     if not _goes(correlation_of, x, y):
         p = f"p = {r['p_permutation']:.2f} and {rho['p_permutation']:.2f}"
-        return f"Whether {one} goes with {other} cannot be told ({numbers}; {p})."
+        return f"Correlation of {one} with {other}: inconclusive ({numbers}; {p})."
     way = "higher" if r["r"] > 0 else "lower"
     sentence = f"The higher {one}, the {way} {other} ({numbers})."
     if (x, y) == FIGURE_3[0]:

@@ -49,7 +49,7 @@ class JudgedChain:
     @property
     def text(self) -> str:
         """The reasoning, followed by the answer where the file has one. The answer is added even if
-        the reasoning ends with it, since this cannot be told from the text."""
+        the reasoning ends with it, since the text does not say."""
         reasoning = "".join(self.steps).strip()
         if self.answer is None:
             return reasoning

@@ -116,7 +116,7 @@ def _held(row: Mapping[str, Any]) -> str:
         if low > 0.5
         else "it is worse than chance"
         if high < 0.5
-        else "it cannot be told from chance"
+        else "it is not distinguished from chance"
     )
     return f"{label} {word}: AUROC {row['auroc']:.2f} [{low:.2f}, {high:.2f}]."
 

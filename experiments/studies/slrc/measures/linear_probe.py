@@ -247,7 +247,7 @@ REPORT = MeasureReport(
     ),
     over_steps=False,
     reasons={
-        "no_residual_stream": "model's layers and norm cannot be told",
+        "no_residual_stream": "model structure not recognised",
         "too_few_items": "too few items of classes that recur",
         "fewer_than_2_classes": "fewer than 2 classes that recur",
     },

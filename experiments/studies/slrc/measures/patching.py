@@ -52,7 +52,9 @@ from faithscope.experiments.studies.slrc.tables.outcomes import FORCED_DIFFERS
 _PLACES, _SITES = ("step", "answer"), ("residual", "attention", "mlp")
 _DIRECTIONS = ("denoise", "noise")
 _SUMMARY = (
-    Column("share_max", "greatest share", "Over layers; at the peak layer."),
+    Column(
+        "share_max", "greatest share", "Maximum over layers of the recovered share of probability."
+    ),
     Column("peak_layer", meaning="The layer at which the share is greatest."),
     Column(
         "share_mean",
@@ -342,6 +344,6 @@ REPORT = MeasureReport(
     OF_PATCHING,
     reasons={
         "no_aligned_corruption": "no step can be corrupted at equal length",
-        "no_patching_site": "model's parts cannot be told",
+        "no_patching_site": "model structure not recognised",
     },
 )

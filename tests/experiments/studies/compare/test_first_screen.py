@@ -99,7 +99,7 @@ def test_nothing_is_concluded_of_few_or_unrelated_traces() -> None:
     texts = said({name: rng.normal(size=12) for name in FAMILIES})
     assert "With fewer than 30 questions" in texts["Before any conclusion"]
     agree = texts["Do behaviour, insides and judges agree?"]
-    assert agree.startswith("It cannot be told: no two of the three")
+    assert agree.startswith("Inconclusive: no two of the three")
     parts = texts["Where do they disagree?"]
     assert len(re.findall(r"i\d+ \(t\): ", parts)) == 3
 
@@ -144,7 +144,7 @@ def test_compare_model_makes_its_page_from_nothing(tmp_path: Path) -> None:
     assert np.isnan(numbers(headline["rho"])).all()
     page = (folder / "report.html").read_text("utf-8")
     first = page.split("<h2")[1]
-    assert first.index("Before any conclusion") < first.index("It cannot be told")
+    assert first.index("Before any conclusion") < first.index("Inconclusive")
     targets = re.findall(r'href="(explore.html#open=\d+)"', page)
     assert faults(page, ["explore.html", *targets]) == []
     stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))

@@ -203,7 +203,7 @@ def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultSer
     page = (outcome.run_dir / "report.html").read_text("utf-8")
     assert "Against the label “correct” it is better than chance: AUROC 1.00 [1.00, 1.00]." in page
     # the judge rates every chain alike
-    assert "Against the label “correct” it cannot be told from chance: AUROC 0.50" in page
+    assert "Against the label “correct” it is not distinguished from chance: AUROC 0.50" in page
 
 
 def test_what_is_asked_has_every_step_before_it_and_no_later_one(tmp_path: Path) -> None:

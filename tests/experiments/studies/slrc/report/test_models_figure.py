@@ -148,7 +148,7 @@ def test_sentences_follow_from_the_numbers():
     told = readings(models(crowded(16), noise=0.02))
     assert "The higher SLRC, the higher sycophancy" in told
     assert "That is the paper’s faithfulness paradox." in told
-    assert "Whether SLRC goes with error detection cannot be told" in told
+    assert "Correlation of SLRC with error detection: inconclusive" in told
     against = models(crowded(16))
     against["sycophancy"] = 0.9 - 0.8 * against["slrc"]
     assert "the opposite of the paper’s faithfulness paradox" in readings(against)
@@ -172,7 +172,7 @@ def test_as_in_the_paper_ris_alone_goes_with_error_detection():
     table["error_detection"] = 0.2 + 0.5 * table["ris"]
     told = readings(table)
     assert "The higher RIS, the higher error detection" in told
-    assert "Whether SLRC goes with error detection cannot be told" in told
+    assert "Correlation of SLRC with error detection: inconclusive" in told
     assert "the two correlations were not compared" in told
 
 
