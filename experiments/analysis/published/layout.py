@@ -145,7 +145,9 @@ def _printed(
             by = ", ".join(str(row[subject]) for subject in whose)
             exact = {**ours_keys, "heading": heading, **exact}
             lines.append({**named, "column": heading, "said": said, "by": by, "exact": exact})
-    if all(line["said"] == ABSENT for line in lines):
+    # numbers of cases alone make no table of a paper
+    of_paper = [line for line in lines if line["column"] in (published.columns or published.also)]
+    if all(line["said"] == ABSENT for line in of_paper):
         return None
     order = {
         key: sorted(
