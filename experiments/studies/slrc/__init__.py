@@ -1,5 +1,5 @@
-"""The study of traces measured by probes, SLRC first among them; runs without `benchmark` are of
-it."""
+"""The study of chains, which probes (SLRC first among them), judges and detectors measure in one
+run; runs without `benchmark` are of it."""
 
 from faithscope.experiments.config.study import Study
 
