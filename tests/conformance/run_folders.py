@@ -44,6 +44,8 @@ def outputs(run_dir: Path) -> dict[str, str]:
     texts = {}
     for path in sorted(p for kind in ("tables", "figures") for p in (run_dir / kind).glob("*.csv")):
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if "cost" in table:
+            table = table.loc[table["cost"] != "seconds"]
         if path.name != "spend.csv" and not any(CLOCKS.search(c) for c in table.columns):
             texts[f"{path.parent.name}/{path.name}"] = table.to_csv(index=False)
     return texts

@@ -58,6 +58,8 @@ from faithscope.experiments.studies.slrc.detectors.metrics import (
 from faithscope.experiments.studies.slrc.detectors.results import FaithResults
 
 CUT = "cut_at_the_limit"
+DETECTOR = "detector."
+"""Beginning of the stages of detectors in table `exclusions`."""
 ALL = "all"
 DATASET = Column("dataset", meaning="Where the question is from.")
 MODEL = Column("model", meaning="The model that wrote the chains.")
@@ -425,6 +427,6 @@ def _fates(results: FaithResults) -> Iterator[tuple[Any, ...]]:
         yield r["reader"], r["task"], "label", r["unlabelled"] or "included"
         yield r["reader"], r["task"], "label.sources", "disagree" if r["disagree"] else "included"
     for r in rows(results.scores):
-        stage = ".".join(filter(None, (f"detector.{r['detector']}", r["variant"], r["judge"])))
+        stage = ".".join(filter(None, (f"{DETECTOR}{r['detector']}", r["variant"], r["judge"])))
         fate = "included" if there(r["score"]) else r["missing"]
         yield r["reader"], r["task"], stage, CUT if r["cut"] and not results.is_kept else fate
