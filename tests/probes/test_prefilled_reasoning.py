@@ -137,9 +137,13 @@ def test_lens_and_attention_are_those_of_the_probes_of_a_whole_chain(llama: Mode
     assert r["asked_top"] == whole["top"]
     assert r["asked_settled_layer"] == whole["stable_layer"]
     ids = (*prefix_ids(llama, LETTERS, trace), *llama.encode(" "))
+    usual = llama.hf.config._attn_implementation
     llama.hf.set_attn_implementation("eager")
-    with torch.inference_mode():
-        output = llama.hf(torch.tensor([ids]), output_attentions=True, use_cache=False)
+    try:
+        with torch.inference_mode():
+            output = llama.hf(torch.tensor([ids]), output_attentions=True, use_cache=False)
+    finally:
+        llama.hf.set_attn_implementation(usual)
     rows = torch.stack([a[0, :, -1] for a in output.attentions]).double().numpy()  # (L, H, P)
     n, m = len(trace.prompt_ids), len(trace.prompt_ids) + len(trace.reasoning_ids)
     spans = {"r_prime": (n, n + 9), "own": (n + 9, m), "question": (6, 13)}

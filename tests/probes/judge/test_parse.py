@@ -253,7 +253,7 @@ def test_thinking_ends_once():
     text = Writing("w", "What does </think> do?")
     doubtful = read(text, "It ends a block. </think> is its name.")
     assert (doubtful.outcome, doubtful.values) == ("unparsed", {})
-    assert "cannot be told what is thinking" in doubtful.problem
+    assert "what is thinking is ambiguous" in doubtful.problem
     assert read(text, "<think>Hm.</think>It ends thinking.").answer == "It ends thinking."
 
 
