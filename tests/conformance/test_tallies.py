@@ -28,6 +28,7 @@ def test_a_dry_run_says_how_many_items_can_be_measured(
     assert 0 < can <= items
 
 
+@pytest.mark.takes("a whole run of a study, and its conclusion")
 @every_run
 def test_a_run_ends_with_how_many_items_are_measured(
     undisturbed: Path, capfd: pytest.CaptureFixture[str]

@@ -20,7 +20,6 @@ from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.units import NOTHING_ASKED, Key
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.detectors import plan as detectors
-from faithscope.experiments.studies.slrc.detectors.edits import writing
 from faithscope.experiments.studies.slrc.detectors.units import with_units
 from faithscope.experiments.studies.slrc.judges.asking import Item, JudgedUnits
 from faithscope.experiments.studies.slrc.judges.chains import FILE, as_lines_of_json, judged_chain
@@ -54,6 +53,9 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
     def lines(self, index: Index) -> list[str]:
         written: dict[str, Any] = {}
         if self.config.writer is not None:
+            # it loads transformers, which a finished run does without
+            from faithscope.experiments.studies.slrc.detectors.edits import writing
+
             written = writing(self.config).pending(index, {self.config.writer: self._read})
         judged = self.judged.lines(index, self.items, written)
         if self.traces is not None:
@@ -123,6 +125,8 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
             }
             phases.append(work.Shuffling(self.config, to_shuffle, store, meter))
         if self.config.writer is not None:
+            from faithscope.experiments.studies.slrc.detectors.edits import writing
+
             edits = writing(self.config)
             phases.append(Asker(edits, self.config, edits.batches(batches), store, meter))
             phases.append(work.EditedAnswers(self.config, batches, store, meter))

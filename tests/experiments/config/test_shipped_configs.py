@@ -50,7 +50,7 @@ def of_paper(name: str, folder: Path) -> list[str]:
         row |= {
             "sentence_span_start": 0,
             "sentence_span_end": -1,
-            "cot": "We are told that it is B.",
+            "cot": "We are told that it is B. So the answer has to be B as well.",
         }
         (folder / "b.jsonl").write_text(json.dumps(row | {"question": "?", "model_answer": "B"}))
         return [f"traces.path={folder / 'b.jsonl'}"]

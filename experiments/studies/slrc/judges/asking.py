@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from faithscope.experiments.config.base import expanded, named
 from faithscope.experiments.config.judge import Reading
-from faithscope.experiments.data.traces import to_trace
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
 from faithscope.experiments.engine.forms.lines import as_lines
 from faithscope.experiments.engine.forms.tasks import ChainView, ItemPrompt
@@ -201,6 +200,9 @@ def trace_of(index: Index, item: Planned) -> Trace:
     """The stored trace of an item; in a dry run, where there is none yet, one of typical size."""
     assert isinstance(item, ChainItem)
     if index.is_done(item.key(TRACE), item.units[TRACE]):
+        # it loads transformers, which a finished run does without
+        from faithscope.experiments.data.traces import to_trace
+
         return to_trace(index.records(item.key(TRACE))[0])
     step = "word " * GUESS.tokens
     text = "".join(f"Step {i}: {step}\n" for i in range(1, GUESS.steps + 1))

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from faithscope.experiments.analysis.comparison.scores import PLACE
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
@@ -111,7 +110,7 @@ def chain_of_trace(trace: Record) -> JudgedChain:
 
 def place_of(chain: JudgedChain) -> dict[str, Any]:
     """Identity of a chain in a comparison (`scores.PLACE`): data set, no task, item and model."""
-    return dict(zip(PLACE, (chain.dataset, "", chain.id, chain.model), strict=True))
+    return {"dataset": chain.dataset, "task": "", "item": chain.id, "model": chain.model}
 
 
 def name_of(keys: Mapping[str, Any]) -> str:
