@@ -84,7 +84,7 @@ def deviations(
         ours: resolved config of the run.
         theirs: resolved config of the paper (`paper_config`).
     """
-    unread = (*paper.unread, *published.unread)
+    unread = (*paper.independent_of, *published.independent_of)
     found = [
         _deviation(paper, published, key, there, here)
         for key, there, here in differences(dict(theirs), dict(ours), ("name", "out"))
@@ -94,9 +94,9 @@ def deviations(
 
 
 def _deviation(paper: Paper, published: Published, key: str, theirs: Any, ours: Any) -> Deviation:
-    if key in published.pools:
+    if key in published.pooled_over:
         return Deviation(key, theirs, ours, True, "every cell pools over this list", pools=True)
-    if key in paper.apart:
+    if key in paper.row_keys:
         return Deviation(key, theirs, ours, False, "each entry has rows of its own")
     harmless = next((why for of, why in HARMLESS.items() if _matches(key, (of,))), None)
     return Deviation(key, theirs, ours, harmless is None, harmless or "decides what the number is")

@@ -78,7 +78,7 @@ class Published:
     """Printed heading of a measure -> our column."""
     also: Mapping[str, Ours] = field(default_factory=dict)
     """Heading of a further column of a run's own table, after the paper's -> our column."""
-    without: Mapping[str, str] = field(default_factory=dict)
+    no_counterpart: Mapping[str, str] = field(default_factory=dict)
     """Printed heading, or printed name of any key -> sentence that says why no number of ours
     stands there."""
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -100,12 +100,12 @@ class Published:
     """Our column with the number of cases behind a row."""
     limit: str = "data.limit"
     """Config key that `--limit` sets."""
-    pools: tuple[str, ...] = ()
+    pooled_over: tuple[str, ...] = ()
     """Config keys with a list over which every cell pools: its cells are comparable only if the run
     has the paper's whole list."""
-    unread: tuple[str, ...] = ()
-    """Config keys that the table does not depend on, beside `Paper.unread`; `tracing.` is a whole
-    section."""
+    independent_of: tuple[str, ...] = ()
+    """Config keys that the table does not depend on, beside `Paper.independent_of`;
+    `tracing.` is a whole section."""
     differs: tuple[str, ...] = ()
     """Sentences that say in what the shipped config is known or feared to differ from the paper."""
     incomparable: str = ""
@@ -129,7 +129,9 @@ class Published:
     def why_without(self, names: Iterable[str]) -> str:
         """Why no number of ours stands at a cell with these heading and names; empty where one may
         stand."""
-        return self.why_not or next((self.without[n] for n in names if n in self.without), "")
+        return self.why_not or next(
+            (self.no_counterpart[n] for n in names if n in self.no_counterpart), ""
+        )
 
     def ours(self, heading: str) -> Ours | None:
         """Our column beside a printed heading; None where there is none."""
@@ -151,10 +153,10 @@ class Paper:
     names: Names = field(default_factory=dict)
     """Key column of the file of cells -> printed name -> our value. A printed name without an entry
     is our value itself."""
-    apart: tuple[str, ...] = ("model.name", "judge.model")
+    row_keys: tuple[str, ...] = ("model.name", "judge.model")
     """Config keys with a list each of whose entries gives rows or tables of its own, so that a
     longer or shorter list changes no cell (unless the cell pools over it)."""
-    unread: tuple[str, ...] = ()
+    independent_of: tuple[str, ...] = ()
     """Config keys that no table depends on, beside those that never matter (`deviations.HARMLESS`);
     `tracing.` is a whole section."""
     ways: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)

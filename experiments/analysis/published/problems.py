@@ -43,12 +43,12 @@ def _of_table(paper: Paper, table: Published, cells: Sequence[Cell]) -> Iterator
         yield from (
             f"{table.name}: no column of ours for heading {heading!r}"
             for heading in dict.fromkeys(cell.column for cell in of_table)
-            if heading not in table.columns and heading not in table.without
+            if heading not in table.columns and heading not in table.no_counterpart
         )
         printed = {name for cell in of_table for name in (cell.column, *cell.keys.values())}
         yield from (
             f"{table.name}: without: no cell has {name!r}"
-            for name in table.without
+            for name in table.no_counterpart
             if name not in printed
         )
     headings = {cell.column for cell in of_table}

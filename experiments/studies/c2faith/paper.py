@@ -80,11 +80,13 @@ TABLES = (
             "Detect−FPR": "net",
             "false acceptance": "passed",
         },
-        without=dict.fromkeys(CI, "The interval of our detection rate stands beside that rate."),
+        no_counterpart=dict.fromkeys(
+            CI, "The interval of our detection rate stands beside that rate."
+        ),
         also=dict(zip(CI, map(Ours, ("detection_low", "detection_high")), strict=True)),
         keys={"judge": "judge"},
         compared=ON_STEPS,
-        unread=NO_COVERAGE,
+        independent_of=NO_COVERAGE,
     ),
     Published(
         "table1_tests",
@@ -96,7 +98,7 @@ TABLES = (
             "difference": "difference",
             "significantly better": Ours("better", words={"True": "yes", "False": "no"}),
         },
-        without={
+        no_counterpart={
             "p": "A p-value has no interval, and depends on the number of steps; whether it is "
             "below the paper's level is compared."
         },
@@ -105,8 +107,8 @@ TABLES = (
         names={"row": NAMES},
         compared=ON_STEPS,
         # Bonferroni's correction counts the pairs of the panel
-        pools=("judge.model",),
-        unread=NO_COVERAGE,
+        pooled_over=("judge.model",),
+        independent_of=NO_COVERAGE,
     ),
     Published(
         "table2",
@@ -128,7 +130,7 @@ TABLES = (
         also={"index against final score": Ours("contradicts", unit="%", decimals=1)},
         keys={"judge": "judge"},
         compared=ON_CHAINS,
-        unread=NO_COVERAGE,
+        independent_of=NO_COVERAGE,
     ),
     Published(
         "table3",
@@ -152,7 +154,7 @@ TABLES = (
         keys={"judge": "judge", "row": "level"},
         names={"row": LEVELS},
         compared=ON_COVERAGE,
-        unread=REWRITTEN,
+        independent_of=REWRITTEN,
     ),
     Published(
         "table3_scores",
@@ -164,7 +166,7 @@ TABLES = (
         keys={"judge": "judge", "row": "level"},
         names={"row": LEVELS},
         compared=ON_COVERAGE,
-        unread=REWRITTEN,
+        independent_of=REWRITTEN,
     ),
     Published(
         "table4",
@@ -192,7 +194,7 @@ TABLES = (
         keys={"judge": "judge", "row": "feature"},
         names={"row": FEATURES},
         compared=ON_STEPS,
-        unread=NO_COVERAGE,
+        independent_of=NO_COVERAGE,
     ),
     Published(
         "table6",
@@ -203,7 +205,7 @@ TABLES = (
         keys={"judge": "judge", "row": "edit_type"},
         names={"row": {kind.replace("_", " ").capitalize(): kind for kind in EDIT_TYPES}},
         compared=ON_STEPS,
-        unread=NO_COVERAGE,
+        independent_of=NO_COVERAGE,
     ),
     Published(
         "figure6",
@@ -217,8 +219,8 @@ TABLES = (
         },
         keys={"judge": "missed_by", "row": ""},
         compared=in_way(reading="generated", prompt="c2_detection", n_raters=3),
-        pools=("judge.model",),
-        unread=NO_COVERAGE,
+        pooled_over=("judge.model",),
+        independent_of=NO_COVERAGE,
     ),
 )
 PAPER = Paper(
@@ -230,8 +232,8 @@ PAPER = Paper(
         for table in TABLES
     ),
     {"judge": NAMES},
-    apart=("judge.model", "judge.readings", "forms", "perturb.levels"),
-    unread=("internals.", "injection.", "perturb.rules"),
+    row_keys=("judge.model", "judge.readings", "forms", "perturb.levels"),
+    independent_of=("internals.", "injection.", "perturb.rules"),
     ways={"reading": "generated", "prompt": FORMS, "scale": "0-4"},
 )
 PAPERS = (PAPER,)

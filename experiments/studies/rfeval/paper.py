@@ -78,7 +78,7 @@ def _models(*names: str) -> str:
 def _published(number: int, title: str, **how: Any) -> Published:
     """A table for which the paper's own config is carried out, where `how` says nothing else."""
     hours = {"hours": 1542.0, "hours_from": "Table 12 prints the H100 hours of all twelve models."}
-    own = {"config": "paper/rfeval", "unread": PAIRS, "differs": PROMPTS, **hours}
+    own = {"config": "paper/rfeval", "independent_of": PAIRS, "differs": PROMPTS, **hours}
     return Published(f"table{number}", title, **(own | how))
 
 
@@ -101,7 +101,7 @@ def _shares(
             columns=columns,
             keys={by: by},
             n="n_of",
-            pools=("model.name", "report.exclude") if by == "task" else (),
+            pooled_over=("model.name", "report.exclude") if by == "task" else (),
         )
 
 
@@ -117,7 +117,7 @@ FEWEST_HOURS = (_models(MODELS["R1-Llama-8B"]), ONE_RUN)
 """Settings of a run for tables that do not depend on the models: the one of fewest hours."""
 OF_ITEMS: dict[str, Any] = {
     "sets": ("name=paper_rfeval_items", *FEWEST_HOURS),
-    "unread": ITEMS,
+    "independent_of": ITEMS,
     "hours": 43.0,
     "hours_from": "Table 12 prints the H100 hours of R1-Llama-8B; the table is the same for all "
     "models.",
@@ -128,7 +128,7 @@ OF_WRITTEN: dict[str, Any] = {
         *("name=paper_rfeval_written", "counterfactual.written=true", *FEWEST_HOURS),
         *("counterfactual.writer=api:openai/o3", "counterfactual.validator=api:openai/gpt-5"),
     ),
-    "unread": tuple(k for k in ITEMS if k not in ("counterfactual.", "judge.", "prompts")),
+    "independent_of": tuple(k for k in ITEMS if k not in ("counterfactual.", "judge.", "prompts")),
     "differs": (
         *PROMPTS,
         "The released data have no problem that the paper's validation removed; give problems of "
@@ -254,7 +254,9 @@ TABLES = (
             **{"Mean": "mean", "Std": "std", "Median": "median", "P75": "p75", "P90": "p90"},
             "Small-vocab (%)": "small_vocabulary",
         },
-        without={"Count": "Ours are items, each counted once; the paper counts pairs of outputs."},
+        no_counterpart={
+            "Count": "Ours are items, each counted once; the paper counts pairs of outputs."
+        },
         keys={"task": "task"},
         differs=DELTA,
         **OF_ITEMS,
@@ -267,7 +269,7 @@ TABLES = (
         columns={"Count": "n", "Mean": "mean", "Std": "std"},
         keys={"model": "model"},
         names={"model": {f"MiMo-7B-{x}": MODELS[f"MiMo-{x}"] for x in ("RL", "RL-Zero")}},
-        unread=OUTPUTS,
+        independent_of=OUTPUTS,
         differs=DELTA,
     ),
     Published(
@@ -313,7 +315,7 @@ TABLES = (
         },
         keys=BY_CELL,
         across=("task",),
-        unread=OUTPUTS,
+        independent_of=OUTPUTS,
     ),
     _published(
         15,
@@ -329,7 +331,7 @@ TABLES = (
             )
         },
         keys={"task": "task"},
-        **OF_ITEMS | {"unread": tuple(key for key in ITEMS if key != "naming")},
+        **OF_ITEMS | {"independent_of": tuple(key for key in ITEMS if key != "naming")},
         differs=(
             "Stances are named by the words of the released data, in lower case.",
             "A run of few items may lack a set of stances that other items of the task have.",
@@ -346,7 +348,7 @@ TABLES = (
             for i, head in enumerate(("Q1 (Low)", "Q2", "Q3", "Q4 (High)"), 1)
         },
         keys={"row": "row"},
-        pools=("model.name", "report.exclude"),
+        pooled_over=("model.name", "report.exclude"),
         differs=(
             *PROMPTS,
             *COVERAGE,
@@ -416,7 +418,7 @@ TABLES = (
         },
         keys=BY_CELL,
         n="n_included",
-        unread=tuple(key for key in PAIRS if key != "api."),
+        independent_of=tuple(key for key in PAIRS if key != "api."),
         differs=(*PROMPTS, *COVERAGE),
         hours=None,
         hours_from="",
@@ -436,7 +438,7 @@ TABLES = (
         columns={"RF": "rf"},
         keys={**BY_CELL, "row": "metric"},
         across=("task",),
-        unread=tuple(key for key in PAIRS if key != "per_step."),
+        independent_of=tuple(key for key in PAIRS if key != "per_step."),
         differs=(
             *PROMPTS,
             "The paper prints no prompt for steps; ours asks for the stance of each step.",
@@ -451,7 +453,7 @@ PAPER = Paper(
     Path(__file__).with_name("paper.csv"),
     tuple(sorted(TABLES, key=lambda table: int(table.name.removeprefix("table")))),
     {"model": {**MODELS, **QUOTED, "Overall": OVERALL}, "task": TASK_NAMES},
-    apart=("model.name", "data.tasks", "report.exclude"),
+    row_keys=("model.name", "data.tasks", "report.exclude"),
     ways={"reader": JUDGE, "context": "none", "framing": PREFIX},
 )
 PAPERS = (PAPER,)

@@ -32,7 +32,8 @@ def as_in_paper(models: Collection[str] | None = None, **way: str) -> Selection:
     exclusions.
 
     Args:
-        models: our names of the models that the paper pools; None where `Published.pools` has them.
+        models: our names of the models that the paper pools; None where
+            `Published.pooled_over` has them.
         way: values of further columns that the paper's rows have.
     """
 

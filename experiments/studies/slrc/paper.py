@@ -93,7 +93,7 @@ TABLES = (
         of=step_level,
         own=rows_with(task=FIRST),
         columns=STEP_LEVEL,
-        without={
+        no_counterpart={
             "n": "The number of cases stands beside each of our numbers.",
             "Small models (0.8–8B avg)": "The paper does not name the six models of this mean.",
         },
@@ -101,7 +101,7 @@ TABLES = (
         keys={**ON_TASKS, "row": ""},
         across=("task",),
         compared=AS_IN_PAPER,
-        unread=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -111,10 +111,10 @@ TABLES = (
         of=TAXONOMY.name,
         make=own_tasks,
         columns={"Gap": "gap", "Nec%": "necessity", "Mode": "mode"},
-        without={"Pairs": OTHER_PAIRS},
+        no_counterpart={"Pairs": OTHER_PAIRS},
         keys={**ON_TASKS, "row": ""},
         compared=IN_PAPERS_WAY,
-        unread=(*_needs("slrc", "direct"), *_WEIGHTS),
+        independent_of=(*_needs("slrc", "direct"), *_WEIGHTS),
         differs=(
             *SERVICES,
             "Necessity is held against the answer given when asked again, not against the "
@@ -131,7 +131,7 @@ TABLES = (
         keys=ON_TASKS,
         across=("model",),
         compared=AS_IN_PAPER,
-        unread=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*_needs("slrc"), *_WEIGHTS),
         dollars=16.0,
         dollars_from=DRY_RUN,
         differs=(
@@ -152,7 +152,7 @@ TABLES = (
             "Signal, drop": Ours("signal_drop", unit="word"),
         },
         keys=ON_TASKS,
-        unread=(*_needs("attention"), "api.", "direct."),
+        independent_of=(*_needs("attention"), "api.", "direct."),
         differs=(
             "The paper does not say whether its shares are means over layers or what is lost from "
             "the first layer to the last (its 4.5 says drop); ours are means over layers and "
@@ -170,15 +170,15 @@ TABLES = (
             "Active": Ours("active_parameters_text"),
             "MoE?": Ours("moe"),
         },
-        without=dict.fromkeys(
+        no_counterpart=dict.fromkeys(
             ("Total", "Active", "MoE?"),
             "Sizes of models behind APIs come from this table or the models' cards, and are not "
             "measured.",
         ),
         keys={"model": "model"},
         compared=AS_IN_PAPER,
-        pools=("tasks",),
-        unread=(*_needs("slrc"), *_WEIGHTS),
+        pooled_over=("tasks",),
+        independent_of=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
         incomparable="The paper asked each model other tasks, and does not say which of them it "
         "looked at here.",
@@ -192,8 +192,8 @@ TABLES = (
         columns={"Reward": "reward", "Time (hrs)": "hours", "Projections": "projections"},
         keys={"model": "model", "row": "method"},
         names={"row": {m: m.lower().replace("-", "_") for m in TRAINED}},
-        pools=("tasks",),
-        unread=("measured_on", "optimizer.tokens"),
+        pooled_over=("tasks",),
+        independent_of=("measured_on", "optimizer.tokens"),
         hours=22.9,
         hours_from="Table 6 prints the hours of its five methods, on a GPU that it does not name.",
         differs=(
@@ -227,7 +227,7 @@ TABLES = (
             "row": {"Self-justification": "self_justification", "Alternative CoT": "alternative"}
         },
         compared=AS_IN_PAPER,
-        unread=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*_needs("slrc"), *_WEIGHTS),
         dollars=1.7,
         dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
         differs=(
@@ -251,10 +251,10 @@ TABLES = (
             "Peak depth": "peak_depth",
             "Peak value": "peak_value",
         },
-        without={"Layers": "The number of layers is the model's, and no measurement."},
+        no_counterpart={"Layers": "The number of layers is the model's, and no measurement."},
         also={"Layers": Ours("n_layers")},
         keys=ON_TASKS,
-        unread=(*_needs("rigidity", "attention", "flow"), "api.", "direct."),
+        independent_of=(*_needs("rigidity", "attention", "flow"), "api.", "direct."),
         differs=(
             "The number of items is lost in the paper's text; that of the config is what its 4.5 "
             "gives for all analyses of insides.",
@@ -281,7 +281,7 @@ TABLES = (
         keys={**ON_TASKS, "row": ""},
         across=("task",),
         compared=AS_IN_PAPER,
-        unread=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*_needs("slrc"), *_WEIGHTS),
         dollars=35.0,
         dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
         differs=SERVICES,
@@ -305,13 +305,13 @@ TABLES = (
         of=measured,
         own=rows_with(task="ag_news"),
         columns={k: STEP_LEVEL[k] for k in ("Acc%", "Nec%")},
-        without={
+        no_counterpart={
             "first parser": "The first parser took the first category that a response mentions, "
             "which the paper calls an error; ours reads the conclusion, as the corrected one does."
         },
         keys={**ON_TASKS, "row": ""},
         compared=AS_IN_PAPER,
-        unread=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -319,14 +319,14 @@ TABLES = (
         "Agreement of necessity with the gain in accuracy, by necessity threshold.",
         config="paper/slrc",
         of=THRESHOLD_SENSITIVITY.name,
-        columns={"Pairs": Ours("n_consistent"), "Share": Ours("as_gap")},
+        columns={"Pairs": Ours("n_consistent"), "Share": Ours("consistent")},
         also={"of": Ours("n", unit="n")},
         keys={"task": "tasks", "row": "necessity_threshold"},
         names={"task": {"Classification": CLASSIFICATION, "All tasks": "all"}},
         across=("task",),
         compared=IN_PAPERS_WAY,
-        pools=("tasks", "model.name"),
-        unread=(*_needs("slrc", "direct"), *_WEIGHTS),
+        pooled_over=("tasks", "model.name"),
+        independent_of=(*_needs("slrc", "direct"), *_WEIGHTS),
         differs=SERVICES,
         incomparable=OTHER_PAIRS,
     ),
@@ -339,7 +339,7 @@ TABLES = (
         columns={"Multi-step": "multi_step"},
         keys=ON_TASKS,
         across=("task",),
-        unread=(*_needs(), *_WEIGHTS),
+        independent_of=(*_needs(), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -351,7 +351,7 @@ TABLES = (
         columns={k: STEP_LEVEL[k] for k in ("Nec%", "Suf%", "Acc%")},
         keys=ON_TASKS,
         compared=AS_IN_PAPER,
-        unread=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*_needs("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -363,7 +363,7 @@ TABLES = (
         columns={"Steps": "mean_steps"},
         keys=ON_TASKS,
         across=("task",),
-        unread=(*_needs(), *_WEIGHTS),
+        independent_of=(*_needs(), *_WEIGHTS),
         differs=SERVICES,
     ),
 )
@@ -373,7 +373,7 @@ PAPER = Paper(
     Path(__file__).with_name("paper.csv"),
     TABLES,
     {"model": MODELS, "task": TITLES},
-    apart=(
+    row_keys=(
         "model.name",
         "tasks",
         "probes",
@@ -382,7 +382,7 @@ PAPER = Paper(
         "slrc.edits",
         "methods",
     ),
-    unread=("report.groups", "report.pairs"),
+    independent_of=("report.groups", "report.pairs"),
     ways={
         **{"framing": "reprompt", "reading": "generated", "reference": STATED},
         **{"unit": "sentence", "group": "", "pair": ""},

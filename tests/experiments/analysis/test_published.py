@@ -64,7 +64,7 @@ TABLE = Published(
         "Steps": "mean_steps",
         "Mode": Ours("mode", words={"reads": "Semantic"}),
     },
-    without={"Hours": "Their hours are of their machine."},
+    no_counterpart={"Hours": "Their hours are of their machine."},
     keys={"model": "model", "task": "task"},
     among=rows_with(framing="reprompt"),
 )
@@ -75,7 +75,7 @@ THRESHOLDS = Published(
     of="thresholds",
     columns={"Agree": "agree"},
     keys={"row": "threshold"},
-    pools=("tasks",),
+    pooled_over=("tasks",),
 )
 
 
@@ -292,11 +292,11 @@ def test_deviations_are_made_from_the_two_configs(paper: Paper) -> None:
 def test_a_list_that_cells_pool_over_decides(paper: Paper) -> None:
     theirs = paper_config(TABLE)
     ours = {**theirs, "tasks": ["planted"]}
-    apart = replace(paper, apart=("tasks",))
+    apart = replace(paper, row_keys=("tasks",))
     assert [d.decides for d in deviations(apart, TABLE, ours, theirs)] == [False]
     (pooled,) = deviations(apart, THRESHOLDS, ours, theirs)
     assert (pooled.decides, pooled.pools) == (True, True)
-    unread = replace(paper, unread=("tasks",))
+    unread = replace(paper, independent_of=("tasks",))
     assert deviations(unread, TABLE, ours, theirs) == []
 
 
@@ -306,7 +306,7 @@ def test_a_specification_that_does_not_fit_its_cells_is_named(paper: Paper) -> N
         TABLE,
         config="quickstrat",
         columns={**TABLE.columns, "Suf%": "sufficiency"},
-        without={"Dollars": "Theirs."},
+        no_counterpart={"Dollars": "Theirs."},
         keys={"model": "model"},
     )
     more = replace(THRESHOLDS, name="table3")

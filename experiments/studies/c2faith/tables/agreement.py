@@ -126,7 +126,7 @@ SEPARATOR = " + "
 JUDGES = "judges"
 
 
-def _voices(detection: pd.DataFrame) -> pd.DataFrame:
+def _raters(detection: pd.DataFrame) -> pd.DataFrame:
     """The judgements of broken steps, each rater as a judge, with what raters are (`among`)."""
     broken = where(detection, condition=PERTURBED)
     parts = groups(broken, ("reading", "prompt"))
@@ -148,7 +148,7 @@ def _sets(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     verdicts = who_spoke(asked)
     names = list(verdicts.columns)
     every = verdicts.dropna() if names else verdicts.iloc[:0]
-    of = {"n_raters": len(names), "n_voices_silent": asked.shape[1] - len(names)}
+    of = {"n_raters": len(names), "n_raters_silent": asked.shape[1] - len(names)}
     of |= {"n": len(every), "n_without_verdict": len(verdicts) - len(every)}
     if not len(every):
         yield of
@@ -176,7 +176,7 @@ _SETS = (
         missed_by="Raters that pass the step where all others flag it; empty: all flag it.",
         n_missed_by="How many raters pass the step.",
         n_raters=("judges", "Judges, or readings and prompts of one judge, each a rater."),
-        n_voices_silent=(
+        n_raters_silent=(
             "judges without any verdict",
             "Raters that gave no verdict; they are in no set.",
         ),
@@ -195,7 +195,7 @@ FAILURE_OVERLAP = Table(
     "c2_failure_overlap",
     "detection",
     ("reading", "prompt", *_AMONG),
-    prepare=_voices,
+    prepare=_raters,
     lines=[Lines(_SETS, _sets)],
 )
 """Broken steps by the set of raters that miss them, `""` for seen by all (Figure 6).
@@ -207,7 +207,7 @@ pairs of both (`among`); what they differ in is blank in its own column.
 `n_items` of the `n` items that all raters gave a verdict on, as a `share` with its Wilson
 interval. A set that fails together more often than `share_independent` has blind spots in common.
 Sets that do not occur have no row. Fewer raters first, more items first. Raters without any
-verdict are counted in `n_voices_silent` and otherwise left out.
+verdict are counted in `n_raters_silent` and otherwise left out.
 """
 
 

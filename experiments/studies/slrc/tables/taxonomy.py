@@ -205,18 +205,18 @@ def threshold_sensitivity_table(taxonomy: pd.DataFrame, analysis: SlrcAnalysis) 
         for (tasks, of), threshold in itertools.product(groups.items(), settings.sensitivity):
             modes = [mode(r["necessity"], r["gap"], threshold, settings.gap) for r in of]
             same = [now == r["mode"] for now, r in zip(modes, of, strict=True)]
-            as_gap = [now in ("genuine", "decorative") for now in modes]
+            consistent = [now in ("genuine", "decorative") for now in modes]
             counts.append(
                 variant
                 | {"tasks": tasks, "necessity_threshold": threshold}
                 | {"n": len(of), "n_same": sum(same)}
                 | columns("agreement", stats.share(same))
-                | {"n_consistent": sum(as_gap)}
-                | columns("as_gap", stats.share(as_gap))
+                | {"n_consistent": sum(consistent)}
+                | columns("consistent", stats.share(consistent))
                 | {f"n_{name}": modes.count(name) for name in MODES}
             )
     names = ["framing", "reading", "tasks", "necessity_threshold", "n", "n_same"]
-    names += [*with_interval("agreement"), "n_consistent", *with_interval("as_gap")]
+    names += [*with_interval("agreement"), "n_consistent", *with_interval("consistent")]
     return pd.DataFrame(counts, columns=[*names, *(f"n_{name}" for name in MODES)])
 
 
@@ -246,12 +246,12 @@ THRESHOLD_SENSITIVITY = computed_table(
         ),
         Column(
             "n_consistent",
-            "necessity as the gain",
+            "necessity and gain agree",
             "Pairs in which steps matter and reasoning helps, or neither.",
         ),
         Column(
-            "as_gap",
-            "share, necessity as the gain",
+            "consistent",
+            "share, necessity and gain agree",
             "Share of these pairs in which steps matter and reasoning helps, or neither.",
             interval=True,
         ),

@@ -45,14 +45,14 @@ def test_the_sets_of_figure_6_and_what_all_miss():
 def test_a_silent_judge_is_no_part_of_the_sets():
     with_mute = pd.concat([THREE, judged([ABSENT] * 6, [], "mute")])
     table = FAILURE_OVERLAP.make(frames(with_mute))
-    assert set(table["n_voices_silent"]) == {1}
+    assert set(table["n_raters_silent"]) == {1}
     assert set(table["among"]) == {"judges"}
     assert table["n_items"].tolist() == FAILURE_OVERLAP.make(THREE)["n_items"].tolist()
     (only_mute,) = FAILURE_OVERLAP.make(frames(judged([ABSENT], [], "mute"))).to_dict("records")
-    assert (only_mute["n"], only_mute["n_raters"], only_mute["n_voices_silent"]) == (0, 0, 1)
+    assert (only_mute["n"], only_mute["n_raters"], only_mute["n_raters_silent"]) == (0, 0, 1)
 
 
-def test_of_one_judge_its_readings_and_prompts_are_the_voices():
+def test_of_one_judge_its_readings_and_prompts_are_the_raters():
     written = judged([0, 0, 1, 1, ABSENT], [1, 1], "a")
     scored = judged([0, 1, 1, 0, 1], [1, 1], "a").assign(reading="scored")
     table = FAILURE_OVERLAP.make(frames(written, scored))
@@ -69,7 +69,7 @@ def test_of_one_judge_its_readings_and_prompts_are_the_voices():
     # a judge that never spoke is no second voice
     mute = judged([ABSENT] * 5, [], "mute")
     beside = FAILURE_OVERLAP.make(frames(written, scored, mute))
-    assert (set(beside["n_raters"]), set(beside["n_voices_silent"])) == ({2}, {1})
+    assert (set(beside["n_raters"]), set(beside["n_raters_silent"])) == ({2}, {1})
     assert beside["n_items"].tolist() == table["n_items"].tolist()
     alone = FAILURE_OVERLAP.make(frames(written))
     assert (set(alone["n_raters"]), set(alone["missed_by"])) == ({1}, {"", "a"})

@@ -165,8 +165,8 @@ def test_table_2_has_the_mode_of_every_pair():
 
 def test_extended_data_3_prints_shares_of_pairs():
     sensitivity = pd.DataFrame([{**WAY, "necessity_threshold": 0.2}])
-    classes = sensitivity.assign(n=12, n_consistent=9, as_gap=0.75, tasks="classification")
-    every = sensitivity.assign(n=18, n_consistent=12, as_gap=12 / 18, tasks="all")
+    classes = sensitivity.assign(n=12, n_consistent=9, consistent=0.75, tasks="classification")
+    every = sensitivity.assign(n=18, n_consistent=12, consistent=12 / 18, tasks="all")
     table = laid_out({"threshold_sensitivity": pd.concat([every, classes])})["ed3"].printed
     for tasks in ("Classification", "All tasks"):
         pairs, share = printed("slrc", "ed3", task=tasks, row="0.20")

@@ -147,12 +147,12 @@ def test_a_pair_without_a_mode_keeps_none_and_the_share_is_of_the_n_beside_it():
     assert table["n"].tolist() == [2] * 4
     assert table["n_same"].tolist() == [1, 2, 2, 2]
     assert table["agreement"].tolist() == [0.5, 1.0, 1.0, 1.0]
-    assert table["as_gap"].tolist() == [1.0, 0.5, 0.5, 0.5]
+    assert table["consistent"].tolist() == [1.0, 0.5, 0.5, 0.5]
     assert (table[[f"n_{name}" for name in MODES]].sum(axis=1) == table["n"]).all()
     assert table["n_consistent"].tolist() == [2, 1, 1, 1]
     unmeasured = threshold_sensitivity_table(pairs[pairs["mode"] == ""], SlrcAnalysis())
     assert unmeasured[["n", "n_same", "n_consistent"]].values.tolist() == [[0, 0, 0]] * 4
-    assert unmeasured["as_gap"].isna().all()
+    assert unmeasured["consistent"].isna().all()
 
 
 def test_the_papers_reference_is_the_gain_in_accuracy():
@@ -171,5 +171,5 @@ def test_the_papers_reference_is_the_gain_in_accuracy():
     usual = table[table["necessity_threshold"] == 0.3].set_index("tasks")
     assert (usual.loc["all", "n_consistent"], usual.loc["all", "n"]) == (16, 22)
     (share,) = printed("slrc", "ed3", task="All tasks", row="0.30", column="Share")
-    assert usual.loc["all", "as_gap"] == pytest.approx(value(share), abs=0.01)
+    assert usual.loc["all", "consistent"] == pytest.approx(value(share), abs=0.01)
     assert usual.loc["classification", "n"] == sum(r["task"] == "sst2" for r in rows)
