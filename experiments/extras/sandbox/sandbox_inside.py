@@ -193,9 +193,7 @@ def run(job: dict, program: str, files: tuple[int, ...], tells: int) -> None:
         (resource.RLIMIT_NOFILE, 256),
     ):
         resource.setrlimit(which, (value, value))
-    # the kernel holds no process of the machine's root to a number of them: whoever watches comes
-    # first, however many there are
-    os.setpriority(os.PRIO_PROCESS, 0, 19)
+    os.setpriority(os.PRIO_PROCESS, 0, job["nice"])
     # at the first a signal of its own tells the limit; at the second it is killed as by any other
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
     deny()
