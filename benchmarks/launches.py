@@ -34,7 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-import emulated_devices
+import emulated_devices  # pyright: ignore[reportMissingImports]
 from forest import padded, probe_set
 from tiny_configs import VOCABULARY, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
