@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import dataclass
 
@@ -94,6 +95,14 @@ def stated_format(
 def template_of(tokenizer: PreTrainedTokenizerBase) -> str | None:
     """The chat template's text; None for a base model."""
     return tokenizer.get_chat_template() if tokenizer.chat_template else None
+
+
+def with_template(tokenizer: PreTrainedTokenizerBase, template: str) -> PreTrainedTokenizerBase:
+    """A tokenizer of the same tokens that renders conversations by another chat template (Jinja, as
+    `tokenizer_config.json` holds it); the one given is left as it is."""
+    other = copy.copy(tokenizer)
+    other.chat_template = template
+    return other
 
 
 def detect_format(

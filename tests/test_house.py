@@ -302,7 +302,7 @@ def test_every_study_stands_on_one_floor_plan() -> None:
     }
 
 
-PAPER_FILES = {"paper.py", "paper.csv", "paper_rows.py", "paper_names.py"}
+PAPER_FILES = {"paper.py", "paper.csv", "paper_rows.py", "paper_names.py", "paper_states.py"}
 """Files of a study that may declare its paper's printed tables."""
 
 

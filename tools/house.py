@@ -19,7 +19,7 @@ BUDGETS = {
     "probes": 12_000,
     "experiments/analysis": 16_000,
     "experiments/cli": 2_700,
-    "experiments/config": 1_500,
+    "experiments/config": 1_650,
     "experiments/data": 9_600,
     "experiments/engine": 11_500,
     "experiments/extras": 5_000,

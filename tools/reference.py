@@ -24,7 +24,8 @@ from pydantic_core import PydanticUndefined
 
 import faithscope.experiments.studies  # noqa: F401, registers them
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.published import read_cells
+from faithscope.experiments.analysis.published import Paper, read_cells
+from faithscope.experiments.analysis.published.deviations import leaves, paper_config
 from faithscope.experiments.analysis.published.runs import paper_of, papers
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.analysis.wording import VerdictWord
@@ -146,7 +147,8 @@ def keys() -> str:
 def paper(name: str) -> str:
     """The made part of the page of a paper: its printed tables that a run can stand beside."""
     one = paper_of(name)
-    cells = Counter(cell.table for cell in read_cells(one.cells))
+    # a cell whose number the text has lost is no printed number
+    cells = Counter(cell.table for cell in read_cells(one.cells) if cell.value is not None)
     head = ("table", "what the paper shows there", "printed cells", "carried out by")
     rows = (
         (
@@ -159,7 +161,29 @@ def paper(name: str) -> str:
     )
     differs = {line: None for t in one.tables for line in t.differs}
     lines = [*table(head, rows), "Known differences between these configs and the paper:", ""]
-    return "\n".join([*lines, *(f"- {line}" for line in differs)] if differs else lines[:-2])
+    lines = [*lines, *(f"- {line}" for line in differs)] if differs else lines[:-2]
+    return "\n".join([*lines, "", *_stated(one)]).rstrip()
+
+
+def _stated(one: Paper) -> Iterator[str]:
+    """What a paper states of its settings, and what it leaves open."""
+    theirs: dict[str, Any] = {}
+    for t in one.tables:
+        theirs |= dict(leaves(paper_config(t))) if t.config and not t.why_not else {}
+    rows = (
+        (
+            f"`{s.key}`",
+            s.says or f"`{shown(theirs[s.key])}`",
+            s.section,
+            f"No: {s.stand_in}." if s.stand_in else "yes",
+        )
+        for s in one.states
+    )
+    yield "A run deviates from the paper where one of these settings, which it states, is another:"
+    yield ""
+    yield from table(("key", "the paper", "section", "in the shipped config"), rows)
+    yield "What a run has in these keys costs no verdict, since the paper says nothing of them:"
+    yield f"{', '.join(f'`{key}`' for key in one.leaves_open)}."
 
 
 def reasons() -> str:

@@ -55,6 +55,38 @@ def service_of(name: str) -> str:
     return "/".join(parts[: 2 if parts[0] == "openai-api" else 1])
 
 
+_SNAPSHOT = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|20\d{6})$")
+_OF_SERVICE = re.compile(
+    r"^(?:[a-z-]+\.)+(?=[a-z])|-v\d+:\d+$|:(?:free|nitro|floor|exacto)$|-latest$"
+)
+"""What services put around a model's name: regions and makers before it (`us.anthropic.`),
+versions of the service (`-v1:0`), ways of serving (`:nitro`), and `-latest` after it."""
+
+
+def same_model(one: str, other: str) -> bool:
+    """Whether two names are of one model behind APIs, by name: through another service, as an Azure
+    deployment that is called like the model, and with or without the date of a snapshot.
+
+    Two snapshots of different dates are two models; so is one behind an API and one with weights
+    here. A deployment with a name of its own is not recognised.
+    """
+    if one == other:
+        return True
+    if not (one.startswith(API) and other.startswith(API)):
+        return False
+    (name, date), (other_name, other_date) = _dated(one), _dated(other)
+    return name == other_name and (not date or not other_date or date == other_date)
+
+
+def _dated(name: str) -> tuple[str, str]:
+    """A model's name as all services have it, and the date of its snapshot; "" without one."""
+    plain = name.rpartition("/")[2].lower()
+    while (short := _OF_SERVICE.sub("", plain)) != plain:
+        plain = short
+    date = found[1].replace("-", "") if (found := _SNAPSHOT.search(plain)) else ""
+    return re.sub(r"[._]", "-", _SNAPSHOT.sub("", plain)), date
+
+
 def one_address_problem(key: str, url: str | None, names: Iterable[str]) -> str | None:
     """Why one `base_url` cannot serve these models; None if it can.
 

@@ -66,7 +66,7 @@ def test_a_stored_run_gives_exact_cells(tmp_path: Path) -> None:
     assert float(cell["difference"]) == pytest.approx(100 * necessity(of) - 0.1, abs=1e-4)
     assert cells(path)["GPT-5.4", "GSM8K", "", "Nec%"]["ours"] == ""
     assert "4 of 133 published cells measured" in said.out
-    assert f"{run} differs: data.limit: paper: 500, run: 30" in said.out
+    assert f"{run} differs: data.limit: this run: 30, the shipped config: 500" in said.out
     assert "DEVIATES" not in said.out
     assert {p.suffix for p in path.parent.iterdir()} == {".csv", ".md", ".tex", ".html"}
     assert faults(path.with_suffix(".html").read_text()) == []
@@ -76,8 +76,7 @@ def test_a_stored_run_gives_exact_cells(tmp_path: Path) -> None:
     "setting",
     [
         "api.temperature=1.0",
-        "api.reasoning_effort=low",
-        "api.max_tokens=512",
+        "steps.min_chars=0",
         "steps.segmentation=auto",
         "steps.conclusion=strip",
     ],
@@ -86,7 +85,7 @@ def test_no_cell_looks_reproduced_where_the_run_deviates(tmp_path: Path, setting
     run = stored(tmp_path / "gpt", samples(GPT), "paper/slrc", setting)
     said = said_by("reproduce", "slrc.table1", "--from", str(run))
     assert said.code == 0
-    assert f"{run} DEVIATES: {setting.partition('=')[0]}: paper: " in said.out
+    assert f"{run} DEVIATES: {setting.partition('=')[0]}: the paper (4." in said.out
     measured = [c for c in cells(run / "reproduced" / "slrc_table1.csv").values() if c["ours"]]
     assert len(measured) == 4
     assert {(c["verdict"], c["reason"]) for c in measured} == {
@@ -98,7 +97,10 @@ def test_data_from_a_file_that_nothing_checks_is_said_with_the_verdict(tmp_path:
     run = stored(tmp_path / "gpt", samples(GPT), "paper/slrc", "data.path=sst2.jsonl")
     said = said_by("reproduce", "slrc.table1", "--from", str(run))
     assert "outside (unchecked data), n 30" in said.out
-    assert "data.path: paper: null, run: sst2.jsonl (a copy of the data here" in said.out
+    assert (
+        "data.path: this run: sst2.jsonl, the shipped config: null (a copy of the data here"
+        in said.out
+    )
     page = Page((run / "reproduced" / "slrc_table1.html").read_text()).text
     assert "outside, unchecked data" in page
 
@@ -184,8 +186,14 @@ def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path)
     assert (own["published"], own["why"]) == ("", "the paper has no such row")
     assert -1 <= float(own["ours"]) <= 1
     assert of["R1-Qwen-1.5B", "CSR", "Time (hrs)"]["published"] == "6.900000"
-    assert "DEVIATES: tasks: paper: [gsm8k], run: [planted] (every cell pools" in said.out
-    assert "DEVIATES: updates: paper: 50, run: 1 (decides what the number is)" in said.out
+    assert (
+        "DEVIATES: tasks: this run: [planted], the shipped config: [gsm8k] (every cell pools"
+        in said.out
+    )
+    assert (
+        "DEVIATES: updates: the paper (3.3): 50 training steps; this run: 1 (decides what the number is)"
+        in said.out
+    )
     assert "differs: methods: 2 of the paper's 5 (each entry has rows of its own)" in said.out
     other = stored(tmp_path / "gpt", samples(GPT))
     said = said_by("reproduce", "slrc.table6", "--from", str(run), str(other))

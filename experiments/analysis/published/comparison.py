@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.published.deviations import Deviation
 from faithscope.experiments.analysis.published.paper import Ours, Paper, Published, Tables
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import keep, rows
+from faithscope.experiments.config.api import same_model
 
 WITHIN, OUTSIDE, NOT_COMPARABLE = "within", "outside", "not comparable"
 NOT_MEASURED, NO_MEASURE, POOLED, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR = (
@@ -207,8 +208,15 @@ class _Index:
         return []
 
     def names(self, key: str, printed: str) -> list[str]:
-        """Our values for a printed name, in the form in which rows are looked up."""
-        return [plain(name) for name in self.paper.name_of(self.published, key, printed)]
+        """Our values for a printed name, in the form in which rows are looked up: those declared,
+        then the run's own names of the same models."""
+        declared = [plain(name) for name in self.paper.name_of(self.published, key, printed)]
+        column = self.published.keys[key]
+        if column not in SUBJECTS:
+            return declared
+        there = dict.fromkeys(map(plain, self.run.table[column]))
+        others = [n for n in there if any(same_model(n, of) for of in declared)]
+        return [*declared, *(n for n in others if n not in declared)]
 
     def others(self, cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
         """Lines for our rows whose model or judge the paper's table does not have, at the places
@@ -298,7 +306,7 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
         return line | _said(Verdict(NOT_COMPARABLE, OTHER_QUANTITY, published.incomparable))
     if index.run.decides:
         return line | _said(Verdict(NOT_COMPARABLE, DEVIATES, index.run.decides))
-    if cell.unit == "n" and index.run.deviations:
+    if cell.unit == "n" and any(not d.states for d in index.run.deviations):
         why = "a count of cases, which depends on how many the run took"
         return line | _said(Verdict(NOT_COMPARABLE, OTHER_QUANTITY, why))
     n = math.nan if numbers["n"] is None else numbers["n"]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.cells import Mask, every_row, rows_with
+from faithscope.experiments.config.api import same_model
 from faithscope.interp.errors import UserError, did_you_mean
 
 Tables = Mapping[str, pd.DataFrame]
@@ -38,6 +39,35 @@ class Ours:
     """Unit, one of `cells.UNITS`, of a heading that the paper does not have (`Published.also`)."""
     decimals: int = 0
     """Decimals of a heading that the paper does not have."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A setting that a paper states, so that a run can deviate from it.
+
+    The shipped config has it, unless `stand_in` says what it has instead.
+    """
+
+    key: str
+    """Config key, or a section with all of its keys."""
+    section: str
+    """Where the paper states it: `4.1`, `C.2`."""
+    says: str = ""
+    """What it states, in words, where the value in the shipped config does not tell."""
+    also: tuple[Any, ...] = ()
+    """Further values of the key that are what the paper states, or are nearer to it than the
+    shipped config's."""
+    any_given: bool = False
+    """Whether every value but null is what the paper states."""
+    stand_in: str = ""
+    """What the shipped config has instead, for readers: a sentence. Its value then costs no
+    verdict and is named with every run that has it."""
+    tables: tuple[str, ...] = ()
+    """Names of the printed tables for which it is stated; empty for all."""
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value other than the shipped config's is what the paper states."""
+        return value in self.also or (self.any_given and value is not None)
 
 
 def every_selected(rows: pd.DataFrame, tables: Tables) -> np.ndarray:
@@ -159,6 +189,11 @@ class Paper:
     independent_of: tuple[str, ...] = ()
     """Config keys that no table depends on, beside those that never matter (`deviations.HARMLESS`);
     `tracing.` is a whole section."""
+    states: tuple[Stated, ...] = ()
+    """The settings that the paper states. A run that has another value is not comparable."""
+    leaves_open: tuple[str, ...] = ()
+    """Patterns of config keys of which the paper says nothing, beside `deviations.SILENT`: what a
+    run has there is named and costs nothing. `judge.` is a whole section."""
     ways: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     """Our column that tells apart ways of measuring (reader, prompt, framing) -> the paper's value
     or values. It is a further key of a run's own tables that have rows of another value."""
@@ -174,6 +209,34 @@ class Paper:
             guess = did_you_mean(name, list(known)) or f"; known: {', '.join(known)}"
             raise UserError(f"{self.name}: no table {name!r}{guess}")
         return known[name]
+
+    def stated(self, key: str, published: Published) -> Stated | None:
+        """What the paper states for a config key in a table; None where it leaves it open."""
+        return next(
+            (
+                s
+                for s in self.states
+                if (not s.tables or published.name in s.tables)
+                and (key == s.key or key.startswith(f"{s.key.removesuffix('.')}."))
+            ),
+            None,
+        )
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether two config values are the same, whatever service or snapshot a model is asked
+        through: equal names (`same_model`), or two of our names for one printed name."""
+        if isinstance(one, list) and isinstance(other, list):
+            return len(one) == len(other) and all(any(self.same(a, b) for b in other) for a in one)
+        if one == other:
+            return True
+        if not (isinstance(one, str) and isinstance(other, str)):
+            return False
+        return same_model(one, other) or any(
+            all(any(same_model(name, n) for n in names) for name in (one, other))
+            for key in ("model", "judge")
+            for names in self.names.get(key, {}).values()
+            if isinstance(names, tuple)
+        )
 
     def name_of(self, published: Published, key: str, printed: str) -> tuple[str, ...]:
         """Our values for a printed name, in the order of preference."""

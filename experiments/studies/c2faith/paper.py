@@ -20,6 +20,7 @@ from faithscope.experiments.studies.c2faith.paper_rows import (
     steps_flagged,
     with_intervals_of_shares,
 )
+from faithscope.experiments.studies.c2faith.paper_states import LEAVES_OPEN, STATES
 from faithscope.experiments.studies.c2faith.tables.agreement import FAILURE_OVERLAP, JUDGES
 from faithscope.experiments.studies.c2faith.tables.coverage import SCORES
 from faithscope.experiments.studies.c2faith.tables.detection import DETECTION, MCNEMAR
@@ -232,6 +233,8 @@ PAPER = Paper(
         for table in TABLES
     ),
     {"judge": NAMES},
+    states=STATES,
+    leaves_open=LEAVES_OPEN,
     row_keys=("judge.model", "judge.readings", "forms", "perturb.levels"),
     independent_of=("internals.", "injection.", "perturb.rules"),
     ways={"reading": "generated", "prompt": FORMS, "scale": "0-4"},

@@ -102,6 +102,9 @@ class SubjectsConfig(Section):
     marks: StatedMarks | None = None
     """Marks of a model's reasoning, if neither its chat template nor its file shows them: a name
     (`think_tags`, `seed_think`, …; see `faithscope docs given`), [OPENER, CLOSER], or `none`."""
+    template: StrictStr | None = None
+    """Chat template (Jinja, as text) under which every model of the run is asked, or `own` for that
+    of each tokenizer; null takes what the model's file says, and the tokenizer's own otherwise."""
 
 
 class ClosedConfig(ApiSection):

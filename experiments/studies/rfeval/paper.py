@@ -39,6 +39,7 @@ from faithscope.experiments.studies.rfeval.paper_rows import (
     stance_words,
     token_lengths,
 )
+from faithscope.experiments.studies.rfeval.paper_states import LEAVES_OPEN, STATES
 from faithscope.experiments.studies.rfeval.tables import benchmark, faithfulness, steps, texts
 from faithscope.experiments.studies.rfeval.tables.filtering import FILTERING
 from faithscope.experiments.studies.rfeval.tables.reviews import REVIEWS
@@ -126,7 +127,10 @@ OF_WRITTEN: dict[str, Any] = {
     **OF_ITEMS,
     "sets": (
         *("name=paper_rfeval_written", "counterfactual.written=true", *FEWEST_HOURS),
-        *("counterfactual.writer=api:openai/o3", "counterfactual.validator=api:openai/gpt-5"),
+        *(
+            "counterfactual.writer=api:openai/o3-2025-04-16",
+            "counterfactual.validator=api:openai/gpt-5-2025-08-07",
+        ),
     ),
     "independent_of": tuple(k for k in ITEMS if k not in ("counterfactual.", "judge.", "prompts")),
     "differs": (
@@ -453,6 +457,8 @@ PAPER = Paper(
     Path(__file__).with_name("paper.csv"),
     tuple(sorted(TABLES, key=lambda table: int(table.name.removeprefix("table")))),
     {"model": {**MODELS, **QUOTED, "Overall": OVERALL}, "task": TASK_NAMES},
+    states=STATES,
+    leaves_open=LEAVES_OPEN,
     row_keys=("model.name", "data.tasks", "report.exclude"),
     ways={"reader": JUDGE, "context": "none", "framing": PREFIX},
 )

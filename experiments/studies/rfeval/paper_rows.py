@@ -12,6 +12,7 @@ from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published.paper import Selection, Tables
 from faithscope.experiments.analysis.tables import OVERALL, pooled
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows, summed, where
+from faithscope.experiments.config.api import same_model
 from faithscope.experiments.studies.rfeval.items import LETTERS, TASKS
 from faithscope.experiments.studies.rfeval.paper_names import OVERALL_METRICS
 from faithscope.experiments.studies.rfeval.tables import faithfulness
@@ -19,7 +20,7 @@ from faithscope.experiments.studies.rfeval.tables.benchmark import STANCES_BETWE
 from faithscope.experiments.studies.rfeval.tables.filtering import COUNTS
 from faithscope.experiments.studies.rfeval.tables.reviews import CONSTANT
 
-JUDGE = "api:openai/o3"
+JUDGE = "api:openai/o3-2025-04-16"
 EXCLUDED = ("Qwen/Qwen3-8B", "paper_review")
 """The model and the task that the paper excludes from all that it pools (appendix C.4)."""
 NORMAL = 1.959964
@@ -39,7 +40,8 @@ def as_in_paper(models: Collection[str] | None = None, **way: str) -> Selection:
 
     def mask(frame: pd.DataFrame, tables: Tables) -> np.ndarray:
         readers = list(dict.fromkeys(frame["reader"])) if "reader" in frame else []
-        reader = {"reader": JUDGE if JUDGE in readers else readers[0]} if readers else {}
+        judges = [name for name in readers if same_model(name, JUDGE)]
+        reader = {"reader": (judges or readers)[0]} if readers else {}
         # a table without one of these keys pools over it
         of = frame.assign(**{key: OVERALL for key in ("model", "task") if key not in frame})
         return rows_with(**way, **reader)(frame) & _pools_alike(of, tables, models)

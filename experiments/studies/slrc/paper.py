@@ -37,13 +37,13 @@ from faithscope.experiments.studies.slrc.paper_rows import (
     tasks_with_steps_that_matter,
     under_both_prompts,
 )
+from faithscope.experiments.studies.slrc.paper_states import LEAVES_OPEN, STATES, needs_only
 from faithscope.experiments.studies.slrc.tables.slrc import STEPS
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     CLASSIFICATION,
     TAXONOMY,
     THRESHOLD_SENSITIVITY,
 )
-from faithscope.probes import PROBES
 
 IN_PAPERS_WAY = in_way(framing="reprompt", reading="generated")
 AS_IN_PAPER = in_way(framing="reprompt", reading="generated", reference=STATED)
@@ -63,12 +63,6 @@ OTHER_PAIRS = (
     "The paper pools over pairs of model and task that it does not list (22 in Table 2, 18 in "
     "Extended Data Table 3); a run pools over all of its own."
 )
-
-
-def _needs(*probes: str) -> tuple[str, ...]:
-    """The config keys that a table made by these probes does not depend on."""
-    others = tuple(f"{probe}." for probe in PROBES if probe not in probes)
-    return others if "direct" in probes else (*others, "taxonomy.")
 
 
 _WEIGHTS = ("generation.", *(f"model.{k}" for k in ("dtype", "revision", "quantize", "thinking")))
@@ -101,7 +95,7 @@ TABLES = (
         keys={**ON_TASKS, "row": ""},
         across=("task",),
         compared=AS_IN_PAPER,
-        independent_of=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -114,7 +108,7 @@ TABLES = (
         no_counterpart={"Pairs": OTHER_PAIRS},
         keys={**ON_TASKS, "row": ""},
         compared=IN_PAPERS_WAY,
-        independent_of=(*_needs("slrc", "direct"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc", "direct"), *_WEIGHTS),
         differs=(
             *SERVICES,
             "Necessity is held against the answer given when asked again, not against the "
@@ -131,7 +125,7 @@ TABLES = (
         keys=ON_TASKS,
         across=("model",),
         compared=AS_IN_PAPER,
-        independent_of=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
         dollars=16.0,
         dollars_from=DRY_RUN,
         differs=(
@@ -152,7 +146,7 @@ TABLES = (
             "Signal, drop": Ours("signal_drop", unit="word"),
         },
         keys=ON_TASKS,
-        independent_of=(*_needs("attention"), "api.", "direct."),
+        independent_of=(*needs_only("attention"), "api.", "direct."),
         differs=(
             "The paper does not say whether its shares are means over layers or what is lost from "
             "the first layer to the last (its 4.5 says drop); ours are means over layers and "
@@ -178,7 +172,7 @@ TABLES = (
         keys={"model": "model"},
         compared=AS_IN_PAPER,
         pooled_over=("tasks",),
-        independent_of=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
         differs=SERVICES,
         incomparable="The paper asked each model other tasks, and does not say which of them it "
         "looked at here.",
@@ -227,7 +221,7 @@ TABLES = (
             "row": {"Self-justification": "self_justification", "Alternative CoT": "alternative"}
         },
         compared=AS_IN_PAPER,
-        independent_of=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
         dollars=1.7,
         dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
         differs=(
@@ -254,7 +248,7 @@ TABLES = (
         no_counterpart={"Layers": "The number of layers is the model's, and no measurement."},
         also={"Layers": Ours("n_layers")},
         keys=ON_TASKS,
-        independent_of=(*_needs("rigidity", "attention", "flow"), "api.", "direct."),
+        independent_of=(*needs_only("rigidity", "attention", "flow"), "api.", "direct."),
         differs=(
             "The number of items is lost in the paper's text; that of the config is what its 4.5 "
             "gives for all analyses of insides.",
@@ -281,7 +275,7 @@ TABLES = (
         keys={**ON_TASKS, "row": ""},
         across=("task",),
         compared=AS_IN_PAPER,
-        independent_of=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
         dollars=35.0,
         dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
         differs=SERVICES,
@@ -311,7 +305,7 @@ TABLES = (
         },
         keys={**ON_TASKS, "row": ""},
         compared=AS_IN_PAPER,
-        independent_of=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -326,7 +320,7 @@ TABLES = (
         across=("task",),
         compared=IN_PAPERS_WAY,
         pooled_over=("tasks", "model.name"),
-        independent_of=(*_needs("slrc", "direct"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc", "direct"), *_WEIGHTS),
         differs=SERVICES,
         incomparable=OTHER_PAIRS,
     ),
@@ -339,7 +333,7 @@ TABLES = (
         columns={"Multi-step": "multi_step"},
         keys=ON_TASKS,
         across=("task",),
-        independent_of=(*_needs(), *_WEIGHTS),
+        independent_of=(*needs_only(), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -351,7 +345,7 @@ TABLES = (
         columns={k: STEP_LEVEL[k] for k in ("Nec%", "Suf%", "Acc%")},
         keys=ON_TASKS,
         compared=AS_IN_PAPER,
-        independent_of=(*_needs("slrc"), *_WEIGHTS),
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
         differs=SERVICES,
     ),
     Published(
@@ -363,7 +357,7 @@ TABLES = (
         columns={"Steps": "mean_steps"},
         keys=ON_TASKS,
         across=("task",),
-        independent_of=(*_needs(), *_WEIGHTS),
+        independent_of=(*needs_only(), *_WEIGHTS),
         differs=SERVICES,
     ),
 )
@@ -373,6 +367,8 @@ PAPER = Paper(
     Path(__file__).with_name("paper.csv"),
     TABLES,
     {"model": MODELS, "task": TITLES},
+    states=STATES,
+    leaves_open=LEAVES_OPEN,
     row_keys=(
         "model.name",
         "tasks",
@@ -382,7 +378,7 @@ PAPER = Paper(
         "slrc.edits",
         "methods",
     ),
-    independent_of=("report.groups", "report.pairs"),
+    independent_of=("report.groups", "report.pairs", "judges", "detectors"),
     ways={
         **{"framing": "reprompt", "reading": "generated", "reference": STATED},
         **{"unit": "sentence", "group": "", "pair": ""},

@@ -18,6 +18,7 @@ from faithscope.experiments.analysis.published import (
     Ours,
     Paper,
     Published,
+    Stated,
     beside,
     deviations,
     problems,
@@ -87,7 +88,11 @@ def paper(tmp_path: Path) -> Paper:
         "model": {"GPT": ("api:openai/gpt", "api:azure/gpt"), "Kimi": "kimi"},
         "task": {"SST-2": "sst2", "GSM8K": "gsm8k"},
     }
-    return Paper("toy", "A toy paper", path, (TABLE, THRESHOLDS), names)
+    states = (
+        Stated("generation.temperature", "4.6"),
+        Stated("model.quantize", "4.5", also=("8bit",)),
+    )
+    return Paper("toy", "A toy paper", path, (TABLE, THRESHOLDS), names, states=states)
 
 
 def row(model: str, task: str = "sst2", **more) -> dict:
@@ -140,7 +145,7 @@ def test_what_decides_makes_every_cell_incomparable(paper: Paper) -> None:
     of = lines(paper, of_run(row("api:openai/gpt"), deviations=(quantised, fewer)))
     cell = of["GPT", "SST-2", "Nec%"]
     assert (cell["verdict"], cell["reason"]) == (NOT_COMPARABLE, DEVIATES)
-    assert "model.quantize: paper: null, run: 4bit" in cell["why"]
+    assert "model.quantize: this run: 4bit, the shipped config: null" in cell["why"]
     assert cell["ours"] == pytest.approx(10.0)
     assert lines(paper, of_run(row("api:openai/gpt"), deviations=(fewer,)))["GPT", "SST-2", "Nec%"][
         "verdict"
@@ -271,22 +276,30 @@ def test_deviations_are_made_from_the_two_configs(paper: Paper) -> None:
         "seed": 7,
         "model": theirs["model"] | {"name": ["planted:hint", "planted:select"], "quantize": "4bit"},
         "data": theirs["data"] | {"limit": 3, "path": {"gsm8k": "here.jsonl"}},
-        "generation": theirs["generation"] | {"temperature": 0.7},
+        "generation": theirs["generation"] | {"temperature": 0.7, "max_new_tokens": 9},
+        "report": theirs["report"] | {"own": 1},
     }
     of = {d.key: d for d in deviations(paper, TABLE, ours, theirs)}
     assert [key for key, d in of.items() if d.decides] == [
         "model.quantize",
         "generation.temperature",
+        "report.own",
     ]
+    assert of["report.own"].effect == "not known to be open in the paper, so it counts"
+    assert of["generation.max_new_tokens"].line == (
+        "generation.max_new_tokens: the paper does not say; this run: 9, the shipped config: 256"
+    )
     assert {"seed", "model.name", "data.limit", "data.path.gsm8k"} < of.keys()
     assert "name" not in of
     assert of["model.name"].line == (
         "model.name: 1 of the paper's 3 and planted:select (each entry has rows of its own)"
     )
     assert of["generation.temperature"].line == (
-        "generation.temperature: paper: 0.0, run: 0.7 (decides what the number is)"
+        "generation.temperature: the paper (4.6): 0.0; this run: 0.7 (decides what the number is)"
     )
     assert deviations(paper, TABLE, theirs, theirs) == []
+    nearer = {**theirs, "model": theirs["model"] | {"quantize": "8bit"}}
+    assert deviations(paper, TABLE, nearer, theirs) == []
 
 
 def test_a_list_that_cells_pool_over_decides(paper: Paper) -> None:

@@ -29,7 +29,7 @@ from faithscope.experiments.config.model import StatedMarks
 from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.interp.errors import UserError
-from faithscope.interp.formats import stated_format, template_of
+from faithscope.interp.formats import detect_format, stated_format, template_of, with_template
 
 if TYPE_CHECKING:
     from faithscope.interp.language import Language
@@ -41,6 +41,8 @@ PENALTY, QWEN_PENALTY = 1.2, 1.0
 """Repetition penalties (C.1): of all models, and of the Qwen family, to which the former does
 harm."""
 
+OWN = "own"
+"""Value of `template` that takes the tokenizer's own."""
 CLOSED_SYSTEM = (
     "The assistant first thinks about the reasoning process in the mind and then provides the user "
     "with the answer with brief explanation. The final answer is enclosed within <answer> "
@@ -85,6 +87,9 @@ class ModelFile(Section):
     them off the template."""
     effort: Literal["low", "medium", "high"] | None = None
     """Reasoning effort, for a model whose template has one."""
+    template: StrictStr | None = None
+    """Chat template (Jinja, as text) under which the model is asked instead of its tokenizer's;
+    null and `own` take the tokenizer's."""
 
     repetition_penalty: StrictFloat = Field(
         default_factory=lambda known: penalty_of(known.get("name", "")), gt=0
@@ -123,13 +128,18 @@ class ModelFile(Section):
         return self
 
     def marked(self, model: Spoken) -> Spoken:
-        """The model with the marks of its reasoning that this file states, if it states any.
+        """The model with the chat template and the marks of its reasoning that this file states,
+        if it states any.
 
-        A base model without a chat template goes on from plain text, whatever the file says.
+        A base model without a chat template goes on from plain text, whatever marks the file
+        states.
 
         Raises:
-            UserError: another one's tokenizer has none.
+            UserError: marks are stated, and another one's tokenizer has no template.
         """
+        if self.template and self.template != OWN:
+            tokenizer = with_template(model.tokenizer, self.template)
+            model = replace(model, tokenizer=tokenizer, format=detect_format(tokenizer))
         if self.marks is None:
             return model
         if self.regime == "Base" and template_of(model.tokenizer) is None:

@@ -76,6 +76,7 @@ class Subject(ModelFile):
             "system": self.system,
             "effort": self.effort,
             "marks": self.marks,
+            "template": self.template,
             "dtype": self.dtype,
             "revision": self.revision,
             "quantize": self.quantize,
@@ -195,7 +196,7 @@ def forced(
         # templates take switches out of it: Nemotron Super 1.5's reads one in `</think>`
         raise UserError(
             f"{model.name}: its chat template alters the system prompt (it begins "
-            f"{system[:40]!r}); give another `system` in the model's file, or null"
+            f"{system[:40]!r}); give another `system` or `template` in the model's file, or null"
         )
     if quoted and r_prime.strip() not in prompt.text:
         # templates take what looks like reasoning out of earlier turns

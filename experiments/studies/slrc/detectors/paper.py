@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.data.principles import POST_HOC, SPURIOUS
 from faithscope.experiments.studies.slrc.config import DetectorsConfig, RunConfig
 from faithscope.experiments.studies.slrc.detectors.metrics import by_own_rule, main_readings
+from faithscope.experiments.studies.slrc.detectors.paper_states import LEAVES_OPEN, STATES
 from faithscope.experiments.studies.slrc.detectors.readings import AS_PRINTED, DETECTORS
 from faithscope.experiments.studies.slrc.detectors.tables import (
     ACCURACIES,
@@ -32,6 +33,7 @@ from faithscope.experiments.studies.slrc.detectors.tables import (
     QUADRANTS,
     RATES,
 )
+from faithscope.experiments.studies.slrc.paper_states import needs_only
 
 _LLAMA = ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct")
 _QWEN = ("Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct")
@@ -305,7 +307,15 @@ PAPER = Paper(
         "dataset": DATASETS,
         "detector": {name: ours for ours, names in _NAMES.items() for name in names},
     },
-    row_keys=("model.name",),
+    states=STATES,
+    leaves_open=LEAVES_OPEN,
+    row_keys=(
+        *("model.name", "probes", "slrc.framings", "slrc.readings", "slrc.edits"),
+        *("judges.forms", "judges.readings"),
+    ),
     ways={"read_by": "", "judged_by": ""},
-    independent_of=("traces.path", "traces.writers", "information.steps", "slrc.shuffles"),
+    independent_of=(
+        *("traces.path", "traces.writers", "information.steps", "slrc.shuffles"),
+        *("report.groups", "report.pairs", *needs_only("slrc", "tracing", "information")),
+    ),
 )

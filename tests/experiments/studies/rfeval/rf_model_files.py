@@ -20,5 +20,5 @@ QUESTION = "What is 2 + 3?"
 R_PRIME = "Okay, let’s see: 3 ≤ 4,\n\nso it is 6."
 MIMO = (
     f"<|im_start|>system\n<|im_end|>\n<|im_start|>user\n{QUESTION}<|im_end|>\n"
-    "<|im_start|>assistant\n<think>\n"
+    "<|im_start|>assistant<think>\n"
 )

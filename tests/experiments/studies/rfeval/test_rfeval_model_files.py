@@ -59,28 +59,24 @@ DEVELOPER = (
     "given instructions in your answer."
 )
 
-QWEN = (
-    f"<|im_start|>system\n{THINK_ANSWER}<|im_end|>\n<|im_start|>user\n{QUESTION}<|im_end|>\n"
-    "<|im_start|>assistant\n<think>\n"
-)
 DEEPSEEK = f"<｜begin▁of▁sentence｜>{THINK_ANSWER}<｜User｜>{QUESTION}<｜Assistant｜><think>\n"
 MISTRAL = f"<s>[SYSTEM_PROMPT]{MAGISTRAL}[/SYSTEM_PROMPT][INST]{QUESTION}[/INST]<think>\n"  # C.2
 GPT_OSS = (
     "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"
-    "Knowledge cutoff: 2024-06\nCurrent date: 2024-07-26\n\nReasoning: high\n\n"
-    "# Valid channels: analysis, commentary, final. Channel must be included for every "
-    f"message.<|end|><|start|>developer<|message|># Instructions\n\n{DEVELOPER}\n\n<|end|>"
+    "Knowledge cutoff: 2024-06\nCurrent date: 2025-06-28\n\nReasoning: high\n\n"
+    "# Valid channels: analysis, final. Channel must be included for every "
+    f"message.<|end|><|start|>developer<|message|># Instructions\n{DEVELOPER}<|end|>"
     f"<|start|>user<|message|>{QUESTION}<|end|>"
-    "<|start|>assistant<|channel|>analysis<|message|>"
+    "\n<|start|>assistant<|channel|>analysis<|message|>"
 )
 NEMOTRON = (
     f"<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n{THINK_ANSWER}<|eot_id|>"
     f"<|start_header_id|>user<|end_header_id|>\n\n{QUESTION}<|eot_id|>"
-    "<|start_header_id|>assistant<|end_header_id|>\n\n<think>\n"
+    "\n<|start_header_id|>assistant<|end_header_id|><think>\n"
 )
 CASES = [
-    ("Qwen/Qwen3-8B", "qwen3", QWEN),
-    ("Qwen/Qwen3-32B", "qwen3", QWEN),
+    ("Qwen/Qwen3-8B", "qwen3", DEEPSEEK),
+    ("Qwen/Qwen3-32B", "qwen3", DEEPSEEK),
     ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "deepseek_r1_distill", DEEPSEEK),
     ("deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "deepseek_r1_distill_qwen", DEEPSEEK),
     ("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "deepseek_r1_distill_llama", DEEPSEEK),
@@ -92,7 +88,7 @@ CASES = [
     ("mistralai/Magistral-Small-2506", "magistral", MISTRAL),
     ("nvidia/Llama-3_3-Nemotron-Super-49B-v1", "nemotron_super_v1", NEMOTRON),
 ]
-"""Model, a tokenizer of its family, and what is rendered, by hand from C.2 and the templates."""
+"""Model, a tokenizer of its family, and what is rendered: by hand, from C.2 and the code."""
 
 
 def model_of(name: str, family: str) -> Model:
@@ -187,23 +183,34 @@ def test_what_a_family_writes_is_cut_into_its_components(name: str, family: str,
     assert (cut.reasoning, cut.outcome) == (written, "truncated")
 
 
-def test_marks_of_a_file_stand_in_for_a_template_that_shows_none() -> None:
-    bare = replace(tiny("llama"), tokenizer=tokenizer("mimo"))
-    bare = replace(bare, format=detect_format(bare.tokenizer))
+def test_template_and_marks_of_a_file_stand_in_for_the_tokenizers() -> None:
+    name = "XiaomiMiMo/MiMo-7B-RL"
+    tokens = tokenizer("mimo")
+    bare = replace(tiny("llama"), name=name, tokenizer=tokens, format=detect_format(tokens))
     start = forced(bare, QUESTION, R_PRIME, "")
     assert not start.prompt.opener_in_prompt  # r′ would be the beginning of the answer
-    marked = FILES["XiaomiMiMo/MiMo-7B-RL"].marked(bare)
-    assert forced(marked, QUESTION, R_PRIME, "").prompt.text == MIMO
-    assert FILES["Qwen/Qwen3-8B"].marked(bare) is bare
+    assert forced(FILES[name].marked(bare), QUESTION, R_PRIME, "").prompt.text == MIMO
+    own = FILES[name].model_copy(update={"template": "own"})
+    own_text = MIMO.replace("assistant<think>", "assistant\n<think>")
+    assert forced(own.marked(bare), QUESTION, R_PRIME, "").prompt.text == own_text
+    assert tokens.chat_template == tokenizer("mimo").chat_template
+    assert FILES["deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"].marked(bare) is bare
     # and without weights
-    tokens = Language("m", bare.tokenizer, bare.format, bare.end_ids, "m")
-    marked = FILES["XiaomiMiMo/MiMo-7B-RL"].marked(tokens)
+    marked = FILES[name].marked(Language("m", tokens, bare.format, bare.end_ids, "m"))
     assert forced(marked, QUESTION, R_PRIME, "").prompt.text == MIMO
+
+
+def test_a_template_that_writes_no_message_is_refused() -> None:
+    file = FILES["Qwen/Qwen3-8B"].model_copy(update={"template": "chatml.jinja"})
+    with pytest.raises(UserError, match="alters the system prompt"):
+        forced(file.marked(model_of(file.name, "qwen3")), QUESTION, R_PRIME, file.system)
 
 
 def test_a_template_that_alters_the_system_prompt_is_told() -> None:
     name = "nvidia/Llama-3_3-Nemotron-Super-49B-v1"
-    model = model_of(name, "nemotron_super_v1_5")
+    own = FILES[name].model_copy(update={"template": "own"})
+    tokens = tokenizer("nemotron_super_v1_5")
+    model = own.marked(replace(tiny("llama"), name=name, tokenizer=tokens))
     with pytest.raises(UserError, match=f"{name}: its chat template alters the system prompt"):
         forced(model, QUESTION, R_PRIME, FILES[name].system)
     start = forced(model, QUESTION, R_PRIME, FILES[name].card_system)

@@ -125,8 +125,8 @@ def test_olmo_is_prompted_by_its_template(name: str, opened: str, opener: str) -
     assert (output.reasoning, output.answer) == ("No, 2 + 3 is 5.", "5")
 
 
-@pytest.mark.parametrize("name", ["allenai/Olmo-3-1025-7B", "XiaomiMiMo/MiMo-7B-Base"])
-def test_a_base_model_without_a_template_goes_on_from_plain_text(name: str) -> None:
+def test_a_base_model_without_a_template_goes_on_from_plain_text() -> None:
+    name = "allenai/Olmo-3-1025-7B"
     tokens = tokenizer("gpt2")
     bare = tiny("llama", vocab_size=len(tokens) + 8)
     bare = replace(bare, name=name, tokenizer=tokens, format=detect_format(tokens))
