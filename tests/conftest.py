@@ -8,6 +8,7 @@ from collections.abc import Iterator
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+import bytecode  # noqa: F401
 import fault_server
 import pytest
 import torch
@@ -17,7 +18,7 @@ from tiny_models import CONFIGS, NO_TREE, saved, tiny
 from faithscope.interp import scoring
 from faithscope.interp.model import Model
 
-pytest_plugins = ["processor_time"]
+pytest_plugins = ["processor_time", "together"]
 
 # how long an example may take says how busy the machine is, not whether the code is right
 settings.register_profile("any_machine", deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,17 +61,23 @@ def test_a_run_says_which_packages_took_part(here: Path) -> None:
     assert {f"('{name}', '0.1.0')" for name in names} <= set(done.stdout.splitlines()), done.stderr
 
 
-def broken(package: Path, old: str, new: str) -> None:
-    """A package whose files have another text."""
-    for path in package.iterdir():
+def broken(here: Path, into: Path, kind: str, old: str, new: str) -> Path:
+    """Another folder, in which one of the packages is installed with another text in its files."""
+    for installed_there in (here / "site").glob(f"my_{kind}*"):
+        at = into / "site" / installed_there.name
+        if installed_there.is_dir():
+            shutil.copytree(installed_there, at, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            at.parent.mkdir(exist_ok=True)
+            shutil.copyfile(installed_there, at)
+    for path in (into / "site").rglob("*.py"):
         path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+    return into
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, kind: str) -> None:
-    (folder,) = written(tmp_path, [kind])
-    broken(folder, "from __future__ import annotations", "import no_such_module")
-    installed(tmp_path, folder)
+def test_a_package_that_cannot_be_loaded_is_named(here: Path, tmp_path: Path, kind: str) -> None:
+    broken(here, tmp_path, kind, "from __future__ import annotations", "import no_such_module")
     # a run of probes asks no judge
     command = ("list", "prompts") if kind == "form" else ("run", "quickstart", "--dry-run")
     done = faithscope(tmp_path, *command)
@@ -80,10 +87,11 @@ def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, kind: str) -> 
     assert f"pip uninstall my-{kind}" in done.stderr
 
 
-def test_a_package_cannot_take_a_name_that_is_taken(tmp_path: Path) -> None:
-    (folder,) = written(tmp_path, ["task"])
-    broken(folder, 'my_task = "', 'gsm8k = "')
-    done = faithscope(installed(tmp_path, folder), "list", "tasks")
+def test_a_package_cannot_take_a_name_that_is_taken(here: Path, tmp_path: Path) -> None:
+    broken(here, tmp_path, "task", "", "")
+    (entries,) = (tmp_path / "site").glob("*/entry_points.txt")
+    entries.write_text(entries.read_text("utf-8").replace("my_task = ", "gsm8k = "), "utf-8")
+    done = faithscope(tmp_path, "list", "tasks")
     assert done.returncode == 2
     assert "its entry 'gsm8k' of faithscope.tasks has a name that is taken" in done.stderr
 
