@@ -23,7 +23,15 @@ def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
 def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table as mappings from column to value."""
     names = [str(name) for name in table.columns]
-    return [dict(zip(names, values, strict=True)) for values in table.itertuples(index=False)]
+    columns = [_values(column) for _, column in table.items()]
+    each = zip(*columns, strict=True) if columns else [()] * len(table)
+    return [dict(zip(names, values, strict=True)) for values in each]
+
+
+def _values(column: pd.Series) -> list[Any]:
+    """The values of a column; pandas would take each text out of its Arrow array by itself."""
+    strings = isinstance(column.dtype, pd.StringDtype)
+    return list(column.to_numpy(dtype=object) if strings else column)
 
 
 def distinct(table: pd.DataFrame, *names: str) -> list[dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,13 @@ class _TooMuch(yaml.YAMLError):
 
 
 def _loaded(text: str) -> Any:
+    return copy.deepcopy(_parsed(text))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Any:
+    """The values of a text, which nothing may change: a run reads its config a dozen times, and
+    PyYAML takes up to a tenth of a second for one."""
     try:
         value = yaml.load(text, Loader=_Loader)
     except RecursionError:

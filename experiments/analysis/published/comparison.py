@@ -178,6 +178,8 @@ def _meets(cell: Cell, low: float, high: float) -> bool:
 def _meets_others(line: Mapping[str, Any], cell: Cell, cells: Iterable[Cell]) -> float:
     """Share of the other printed numbers under a cell's heading that the line's range meets."""
     low, high = line.get("range_low", math.nan), line.get("range_high", math.nan)
+    if math.isnan(low):
+        return math.nan
     others = [
         other
         for other in cells
@@ -185,7 +187,7 @@ def _meets_others(line: Mapping[str, Any], cell: Cell, cells: Iterable[Cell]) ->
         and (other.column, other.unit) == (cell.column, cell.unit)
         and isinstance(other.value, float)
     ]
-    if math.isnan(low) or not others:
+    if not others:
         return math.nan
     return sum(_meets(other, low, high) for other in others) / len(others)
 

@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.published.layout import (
 )
 from faithscope.experiments.analysis.published.runs import Beside
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
-from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.tidy import only, rows
 from faithscope.experiments.files import make_folder, write_atomically
 
 WIDE = 0.5
@@ -75,7 +75,9 @@ class Score(NamedTuple):
 
 def score(tables: Iterable[Beside]) -> Score:
     """Counts of the printed cells of tables; rows that only we have are not counted."""
-    lines = [line for table in tables for line in rows(table.cells) if is_printed(line)]
+    counted = ("verdict", "reason", "meets_others", "data")
+    every = [line for table in tables for line in rows(only(table.cells, counted))]
+    lines = [line for line in every if is_printed(line)]
     verdicts = Counter(line["verdict"] for line in lines)
     reasons = Counter(line["reason"] for line in lines if line["verdict"] == NOT_COMPARABLE)
     return Score(
