@@ -44,7 +44,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
-@pytest.fixture(scope="session", params=CONFIGS)
+FORESTS = {"llama", "gpt2", "qwen3", "gemma2", "mixtral", "gpt_oss", "deepseek_v3"}
+"""Fast families among those that the forest serves, one for each kind of attention and layers. The
+others are verified (`test_every_supported_family_verifies`), and take every test that may be
+slow."""
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(f, marks=[] if f in FORESTS else pytest.mark.slow) for f in CONFIGS],
+)
 def tree_model(request: pytest.FixtureRequest) -> Model:
     return tiny(request.param)
 

@@ -21,8 +21,12 @@ from faithscope.experiments.engine.units import API_REPLIES, Key, read_unit
 
 PATIENCE = 240
 CLOCKS = re.compile(r"seconds|hours|per_second")
-PROGRAM = "import sys; sys.path[:0] = {path!r}; import conftest; from faithscope.experiments.cli"
-PROGRAM += " import main; main(['run', {config!r}])"
+PROGRAM = """import sys; sys.path[:0] = {path!r}
+import toy
+from faithscope.experiments.cli import main
+from faithscope.experiments.config.study import register
+register(toy.STUDY)
+main(['run', {config!r}])"""
 
 
 def _fast(*studies: str) -> pytest.MarkDecorator:
@@ -84,7 +88,6 @@ def signalled(
     path: Path, reached: Callable[[], bool], sent: signal.Signals = signal.SIGKILL
 ) -> Ended:
     """Start a run and send it a signal once something is reached; none where it is over before."""
-    # other folders of tests have a conftest, too
     folders = [str(Path(__file__).parent), *filter(None, sys.path)]
     run_dir = run_folder(path)
     program = PROGRAM.format(path=folders, config=str(path))
