@@ -122,6 +122,7 @@ def _slrc(at: Setting) -> Path:
         data={"limit": 4},
         generation={"batch_size": 2},
         probes=["slrc", "tracing"],
+        slrc={"edits": ["remove", "corrupt"]},
         judges={"model": at.models["plain"], "batch_size": 2, "max_tokens": 16, "forms": _ALSO},
         report={"traces": 1, "bootstrap": 20},
     )

@@ -162,7 +162,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
     pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")
     from huggingface_hub import constants
 
-    run, folder = undisturbed_of("slrc"), tmp_path / "data"
+    run, folder = undisturbed_of("judge"), tmp_path / "data"
     push = ["export", str(run), "--as", "dataset", "--out", str(folder), "--push", "me/mine"]
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_TOKEN", "hf_planted")
@@ -182,7 +182,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
 def test_what_cannot_be_exported_is_named(
     undisturbed_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    run = undisturbed_of("slrc")
+    run = undisturbed_of("judge")
     said = refused("export", str(run), "--as", "inspct")
     assert "cannot export as 'inspct'; did you mean 'inspect'?" in said
     pytest.importorskip("datasets", reason="needs the extra: faithscope[data]")

@@ -73,6 +73,7 @@ def test_a_trace_that_a_run_would_exclude_is_refused_with_the_reason(model: inte
         faithscope.measure(model, cut, "tracing")
 
 
+@pytest.mark.slow
 def test_chains_with_short_steps_come_with_the_setting_that_takes_them() -> None:
     model = faithscope.load("bundled:smollm2-135m", verify_model=False)
     text = "3 boxes of 4 pens are 12 pens. 12 - 2 = 10."

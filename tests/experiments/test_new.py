@@ -76,6 +76,7 @@ def broken(here: Path, into: Path, kind: str, old: str, new: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.in_time(2)
 def test_a_package_that_cannot_be_loaded_is_named(here: Path, tmp_path: Path, kind: str) -> None:
     broken(here, tmp_path, kind, "from __future__ import annotations", "import no_such_module")
     # a run of probes asks no judge

@@ -170,6 +170,7 @@ def test_every_form_is_read_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.in_time(8)
 def test_math_verify_reads_the_same(name: str) -> None:
     different = [text for text, value in CLASSES[name] if not theirs(text, value)]
     assert len(different) == DISAGREE.get(name, (0, ""))[0], different

@@ -81,6 +81,7 @@ def test_a_stored_run_gives_exact_cells(tmp_path: Path) -> None:
         "steps.conclusion=strip",
     ],
 )
+@pytest.mark.in_time(2)
 def test_no_cell_looks_reproduced_where_the_run_deviates(tmp_path: Path, setting: str) -> None:
     run = stored(tmp_path / "gpt", samples(GPT), "paper/slrc", setting)
     said = said_by("reproduce", "slrc.table1", "--from", str(run))

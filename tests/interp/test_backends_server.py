@@ -154,6 +154,7 @@ def test_the_client_retries_by_itself(model, server):
         (changed(finish_reason="abort"), "ended with 'abort' after 6 of 6"),
     ],
 )
+@pytest.mark.in_time(3)
 def test_other_than_what_was_asked_for_is_an_error(server, fault, said):
     server.plan = {PROMPTS[2][0]: [fault]}
     with pytest.raises(BackendError, match=said):

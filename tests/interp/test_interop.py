@@ -219,7 +219,7 @@ def test_a_model_that_accelerate_placed_has_adapters_too(model: Model) -> None:
     assert torch.equal(ours(placed).logits, before)
 
 
-@pytest.mark.in_time(10)
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("family", [f for f in [*CONFIGS, *NO_TREE] if f not in FAMILIES])
 def test_both_adapters_serve_every_family(family: str) -> None:
     model = tiny(family)

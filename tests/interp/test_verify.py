@@ -32,7 +32,7 @@ def is_run_one_by_one(model: Model, why: str) -> None:
     assert gap < (1e-4 if model.dtype == "float32" else 0.1)
 
 
-@pytest.mark.in_time(7)
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("family", ["llama", "gpt2", "qwen3_moe", *list(WINDOWED)[:3], *NO_TREE])
 def test_sound_models_pass(family: str, dtype: torch.dtype):
@@ -44,6 +44,7 @@ def test_sound_models_pass(family: str, dtype: torch.dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("family", ["mistral", "phimoe", "qwen2_moe", "llama4_chunks"])
+@pytest.mark.in_time(3)
 def test_a_window_that_is_dropped_is_caught(family: str, dtype: torch.dtype, monkeypatch):
     monkeypatch.setattr(attention, "reach_of", lambda *_: EVERYTHING)
     # longer than the trees of a model without limits; only the config names it now

@@ -110,7 +110,7 @@ def test_models_that_no_tree_serves(everything_run: None) -> None:
         assert found[ask.id].probabilities == pytest.approx((p / p.sum()).tolist(), rel=1e-3)
 
 
-@pytest.mark.in_time(20)
+@pytest.mark.in_time(7)
 @pytest.mark.parametrize("cue", [CUE, '{"score":', "Score:\n"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_verdicts_read_back_after_the_cue_with_every_tokenizer(family: str, cue: str) -> None:

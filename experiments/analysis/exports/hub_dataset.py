@@ -70,15 +70,19 @@ def to_dataset(run: Run, name: str = CHAINS) -> Dataset:
     Raises:
         UserError: the package `datasets` is not installed, or the run has no data of that name.
     """
-    try:
-        from datasets import Dataset
-    except ImportError as error:
-        raise UserError(_INSTALL) from error
     known = configurations(run)
     if name not in known:
         guess = did_you_mean(name, known) or f"; it has {', '.join(known)}"
         raise UserError(f"{run.path}: has no data {name!r}{guess}")
-    columns = known[name].to_dict("list")
+    return _dataset(known[name])
+
+
+def _dataset(frame: pd.DataFrame) -> Dataset:
+    try:
+        from datasets import Dataset
+    except ImportError as error:
+        raise UserError(_INSTALL) from error
+    columns = frame.to_dict("list")
     return Dataset.from_dict({str(n): _of_one_type(values) for n, values in columns.items()})
 
 
@@ -103,19 +107,19 @@ def write_dataset(run: Run, folder: Path) -> list[Path]:
     Raises:
         UserError: the run holds no chains, or the folder holds files that no export wrote.
     """
-    names = list(configurations(run))
-    _check_folder(folder, {CARD, *(f"{name}.parquet" for name in names)})
+    frames = configurations(run)
+    _check_folder(folder, {CARD, *(f"{name}.parquet" for name in frames)})
     try:
         from pyarrow.parquet import write_table
     except ImportError as error:
         raise UserError(_INSTALL) from error
     make_folder(folder)
-    paths = [folder / f"{name}.parquet" for name in names]
+    paths = [folder / f"{name}.parquet" for name in frames]
     sizes = {}
-    for name, path in zip(names, paths, strict=True):
-        dataset = to_dataset(run, name)
+    for frame, path in zip(frames.values(), paths, strict=True):
+        dataset = _dataset(frame)
         write_table(dataset.data.table, path)
-        sizes[name] = dataset.num_rows
+        sizes[path.stem] = dataset.num_rows
     write_atomically(folder / CARD, _card(run, sizes))
     return [folder / CARD, *paths]
 

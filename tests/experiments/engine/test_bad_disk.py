@@ -117,6 +117,7 @@ def test_a_garbled_line_is_named_and_its_remedy_works(
 
 
 @pytest.mark.takes("a run writes its outputs again")
+@pytest.mark.slow
 def test_everything_that_is_damaged_is_repaired_at_once(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

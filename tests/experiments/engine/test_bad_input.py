@@ -34,6 +34,7 @@ def test_a_config_that_cannot_be_run(tmp_path: Path, text: str, expected: list[s
 
 
 @pytest.mark.parametrize(("make", "expected"), MODELS)
+@pytest.mark.in_time(3)
 def test_a_model_that_cannot_be_read(
     tmp_path: Path, make: Callable[[Path], str], expected: str
 ) -> None:

@@ -226,6 +226,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.in_time(7)
 def test_a_reply_that_the_client_cannot_read_is_charged_and_asked_for_again(
     server: FaultServer, tmp_path: Path, name: str
 ) -> None:

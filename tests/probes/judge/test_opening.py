@@ -32,6 +32,7 @@ pytestmark = pytest.mark.usefixtures("home")
         ("openai/m", {"base_url": f"http://h/{KEY}/v1"}, "variable that is a key; keys are read"),
     ],
 )
+@pytest.mark.in_time(4)
 def test_what_would_fail_at_the_first_call_fails_before_it(name, settings, message):
     with pytest.raises(UserError, match=message) as error:
         ApiJudge(name, **settings)

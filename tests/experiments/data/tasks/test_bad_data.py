@@ -31,6 +31,7 @@ def complaint(folder: Path, path: Path, task: str = "own", *more: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.in_time(16)
 def test_a_file_that_cannot_be_used(tmp_path: Path, case: str) -> None:
     suffix, content, expected = CASES[case]
     path = tmp_path / (f"mine.{suffix}" if suffix else "mine")

@@ -224,6 +224,7 @@ def test_a_dry_run_prices_what_comes_after_the_writing_too(
     assert spending(then, "judge") == [judge, other]
 
 
+@pytest.mark.slow
 def test_a_step_that_is_given_up_on_is_not_priced(tmp_path: Path, server: Any) -> None:
     refusing, wordy = Refusing(), Wordy(1)
 

@@ -50,6 +50,7 @@ def looked(task: Item = TABLE, **settings: Any) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", MARKED)
+@pytest.mark.in_time(5)
 def test_each_part_ends_where_it_ends_and_every_cut_keeps_every_token_before_it(name: str) -> None:
     model = family(name)
     start = forced(model, "What is 2 + 3?", R_PRIME)

@@ -142,6 +142,7 @@ def test_what_a_file_gives_to_loaders_they_take(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "family", "text"), CASES, ids=[c[0] for c in CASES])
+@pytest.mark.in_time(5)
 def test_the_ids_of_a_forced_prompt_are_those_of_its_text(
     name: str, family: str, text: str
 ) -> None:
@@ -161,6 +162,7 @@ def test_the_ids_of_a_forced_prompt_are_those_of_its_text(
 
 
 @pytest.mark.parametrize(("name", "family", "text"), CASES, ids=[c[0] for c in CASES])
+@pytest.mark.in_time(5)
 def test_what_a_family_writes_is_cut_into_its_components(name: str, family: str, text: str) -> None:
     model, file = model_of(name, family), FILES[name]
     start = forced(model, QUESTION, R_PRIME, file.system, file.effort)

@@ -121,6 +121,7 @@ def test_the_papers_layout() -> None:
     assert by_name["paper_rfeval_table14"]["CG B"].tolist() == ["100.0"] * 3
 
 
+@pytest.mark.slow
 def test_a_second_reader_and_a_run_of_other_models_have_rows_of_their_own() -> None:
     """The paper has one reader and its own models; only its rows stand beside the paper."""
     rows = pd.concat([drawn(60).assign(reader=reader) for reader in ("one", "two")])

@@ -238,6 +238,7 @@ def test_an_answer_alone_is_no_reasoning() -> None:
 
 
 @pytest.mark.parametrize("name", CHAT)
+@pytest.mark.in_time(9)
 def test_r_prime_stands_right_after_the_opener(name: str) -> None:
     model = family(name)
     start, bare = forced(model, "What is 2 + 3?", R_PRIME), forced(model, "What is 2 + 3?")

@@ -101,6 +101,7 @@ def test_a_server_that_wants_another_key_says_so_without_it(
 
 
 @pytest.mark.takes("a run is made twice")
+@pytest.mark.slow
 def test_a_failing_prompt_costs_no_other_and_is_made_good(
     tmp_path: Path, servers: Servers, capfd: pytest.CaptureFixture[str]
 ) -> None:
