@@ -191,10 +191,8 @@ def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path)
         "DEVIATES: tasks: this run: [planted], the shipped config: [gsm8k] (every cell pools"
         in said.out
     )
-    assert (
-        "DEVIATES: updates: the paper (3.3): 50 training steps; this run: 1 (decides what the number is)"
-        in said.out
-    )
+    told = "DEVIATES: updates: the paper (3.3): 50 training steps; this run: 1 "
+    assert f"{told}(decides what the number is)" in said.out
     assert "differs: methods: 2 of the paper's 5 (each entry has rows of its own)" in said.out
     other = stored(tmp_path / "gpt", samples(GPT))
     said = said_by("reproduce", "slrc.table6", "--from", str(run), str(other))

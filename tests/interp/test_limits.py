@@ -20,6 +20,7 @@ PREFIXES = [tuple(range(1, n)) for n in (30, 12, 12, 50)]
 LIMITS = [3, 9, 5, 0]
 
 
+@pytest.mark.in_time(8)
 def test_every_prefix_is_continued_up_to_its_own_limit(tree_model: Model):
     labels = [[[1, 2], [3]]] * len(PREFIXES)
     together = tree_model.ask(PREFIXES, labels, LIMITS)

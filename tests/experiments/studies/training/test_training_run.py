@@ -28,6 +28,9 @@ from faithscope.experiments.studies.training.plan import plan
 from faithscope.experiments.studies.training.work import STATES
 
 METHOD = "cosr_differentiable"
+WITH_GRADIENT = ("csr", "cosr_differentiable", "follow_differentiable")
+WITHOUT = ("grpo", "cosr", "update_mask")
+SEVERAL = [m for m in METHODS if m in (START, *WITH_GRADIENT, *WITHOUT)]
 SMALL: dict[str, Any] = {
     "benchmark": "training",
     "model": {"name": ["planted:mixture_50"]},
@@ -67,13 +70,22 @@ def test_methods_of_the_config_are_the_objectives():
     assert [START, *OBJECTIVES] == list(METHODS)
 
 
+def ended_run(folder: Path, **values: Any) -> Path:
+    ended = run(load_config(config(folder, **values), []))
+    assert not ended.failures
+    return ended.run_dir
+
+
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two steps of every objective."""
-    folder = tmp_path_factory.mktemp("every")
-    ended = run(load_config(config(folder, methods=list(METHODS), updates=2), []))
-    assert not ended.failures
-    return ended.run_dir
+    return ended_run(tmp_path_factory.mktemp("every"), methods=list(METHODS), updates=2)
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one step of some objectives, with a gradient and without."""
+    return ended_run(tmp_path_factory.mktemp("several"), methods=list(SEVERAL), updates=1)
 
 
 @pytest.mark.slow
@@ -88,10 +100,10 @@ def test_every_objective_trains_and_is_measured(everything):
     assert (of.training["n_rewarded"] <= of.training["n_rollouts"] - counted).all()
 
 
-def test_a_run_says_how_many_rollouts_taught_something(everything):
-    taught = faithscope.load_run(everything).training.groupby("method")["n_taught"].sum()
-    assert (taught[["csr", "cosr_differentiable", "follow_differentiable"]] > 0).all()
-    assert (taught[["grpo", "cosr", "update_mask"]] == 0).all()
+def test_a_run_says_how_many_rollouts_taught_something(several):
+    taught = faithscope.load_run(several).training.groupby("method")["n_taught"].sum()
+    assert (taught[list(WITH_GRADIENT)] > 0).all()
+    assert (taught[list(WITHOUT)] == 0).all()
 
 
 def test_farl_unlearns_what_is_known_without_reasoning(tmp_path):
@@ -102,14 +114,14 @@ def test_farl_unlearns_what_is_known_without_reasoning(tmp_path):
     assert any(of.abs().max() > 0 for of in weights(ended.run_dir, "farl").values())
 
 
-@pytest.mark.parametrize("method", ["csr", "cosr_differentiable", "follow_differentiable"])
-def test_objectives_with_a_gradient_move_the_adapter(everything, method):
-    moved = weights(everything, method)
+@pytest.mark.parametrize("method", WITH_GRADIENT)
+def test_objectives_with_a_gradient_move_the_adapter(several, method):
+    moved = weights(several, method)
     assert any(of.abs().max() > 0 for name, of in moved.items() if "lora_B" in name)
 
 
-def test_an_adapter_is_a_models_name(everything):
-    (folder,) = everything.glob("adapters/*/follow_differentiable-0")
+def test_an_adapter_is_a_models_name(several):
+    (folder,) = several.glob("adapters/*/follow_differentiable-0")
     model = faithscope.load(str(folder))
     assert model.name == str(folder)
     question = "Compute 3 + 4 - 2 + 9 mod 10 . Hint : 4 ."
@@ -117,15 +129,15 @@ def test_an_adapter_is_a_models_name(everything):
     assert len(trace.counted_steps) == 3
 
 
-def test_tables_and_page_are_written(everything):
-    planted = pd.read_csv(everything / "tables" / "training_planted.csv")
-    assert list(planted["method"]) == list(METHODS)
+def test_tables_and_page_are_written(several):
+    planted = pd.read_csv(several / "tables" / "training_planted.csv")
+    assert list(planted["method"]) == list(SEVERAL)
     start = planted[planted["method"] == START].iloc[0]
     assert start["necessity_gain"] == 0
-    table = pd.read_csv(everything / "tables" / "training_methods.csv")
+    table = pd.read_csv(several / "tables" / "training_methods.csv")
     assert {"reward", "hours", "projections"} <= set(table)
     assert table["reward"].between(-1, 1).all()
-    page = (everything / "report.html").read_text()
+    page = (several / "report.html").read_text()
     assert "1 seed: differences between methods may be chance" in page
 
 
