@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +20,10 @@ from pydantic import (
 from faithscope.experiments.config.base import Section
 from faithscope.probes.judge.secrets import address_problem, redact
 
+WITH_THOUGHT = 8000
+"""Number of reply tokens that is room for a model that thinks."""
+ENOUGH_TO_THINK = 2000
+"""Number of reply tokens below which a model that thinks seldom reaches its answer."""
 API = "api:"
 """Prefix in the name of a model that is asked over the network; any other model runs here."""
 HOW_FAST = ("max_connections", "max_retries", "timeout", "cache")
@@ -116,8 +120,13 @@ def no_temperature_problem(temperature: float | None, names: Iterable[str]) -> s
 class ApiSection(Section):
     """Settings for asking a model behind an API; some also apply to models here."""
 
-    max_tokens: StrictInt = Field(default=4096, ge=16)
-    """Maximum number of tokens of a reply, thinking included; a thinking model needs thousands."""
+    KEY: ClassVar[str] = "api"
+    """Name of the section in a config, for messages."""
+
+    max_tokens: StrictInt | None = Field(default=4096, ge=16)
+    """Maximum number of tokens of a reply, thinking included; a thinking model needs thousands.
+    null sends no limit; estimates and budgets then count 4,096 tokens for a reply whose length is
+    not known."""
     temperature: StrictFloat | None = Field(default=0.0, ge=0)
     """Sampling temperature; 0 is greedy. null, for models behind APIs only, sends no temperature
     and leaves it to the provider, as the authors of C2-Faith did. Models that accept no temperature
@@ -162,6 +171,19 @@ class ApiSection(Section):
                 "from the environment only"
             )
         return body
+
+    def short_of_thought(self, names: Iterable[str]) -> list[str]:
+        """A note for each of the named API models if `max_tokens` is too low for a model that
+        thinks."""
+        if self.max_tokens is None or self.max_tokens >= ENOUGH_TO_THINK:
+            return []
+        return [
+            f"{name}: {self.KEY}.max_tokens is {self.max_tokens}; if it thinks before it replies, "
+            "that is too few, and a reply that is cut off is lost and costs: "
+            f"--set {self.KEY}.max_tokens={WITH_THOUGHT}"
+            for name in dict.fromkeys(names)
+            if name.startswith(API)
+        ]
 
     def generate_config(self) -> dict[str, Any]:
         """The settings of a call as fields of Inspect's `GenerateConfig`."""

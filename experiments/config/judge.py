@@ -18,6 +18,7 @@ from pydantic import (
 from faithscope.experiments.config.api import (
     API,
     HOW_FAST,
+    WITH_THOUGHT,
     ApiSection,
     no_temperature_problem,
     one_address_problem,
@@ -28,10 +29,6 @@ from faithscope.experiments.config.model import StatedMarks, checked_name
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.probes.settings import Reading
 
-WITH_THOUGHT = 8000
-"""Number of reply tokens that is room for a model that thinks."""
-ENOUGH_TO_THINK = 2000
-"""Number of reply tokens below which a model that thinks seldom reaches the required form."""
 _PROVIDERS = ("openai", "anthropic", "google", "groq", "together", "vllm", "openai-api")
 
 
@@ -84,7 +81,6 @@ class JudgeConfig(ApiSection, BackendSection):
     """
 
     KEY: ClassVar[str] = "judge"
-    """Name of the section in a config, for messages."""
 
     model: Annotated[list[JudgeName], *OneOrMany]
     """One or several judges: a model here as in `model.name`, or `api:PROVIDER/MODEL`."""
@@ -150,16 +146,3 @@ class JudgeConfig(ApiSection, BackendSection):
         return one_address_problem(
             f"{self.KEY}.base_url", self.base_url, names
         ) or self.several_models_problem(self.KEY, names)
-
-    def short_of_thought(self, names: Iterable[str]) -> list[str]:
-        """A note for each of the named API models if `max_tokens` is too low for a model that
-        thinks."""
-        if self.max_tokens >= ENOUGH_TO_THINK:
-            return []
-        return [
-            f"{name}: {self.KEY}.max_tokens is {self.max_tokens}; if it thinks before it replies, "
-            "that is too few, and a reply that is cut off is lost and costs: "
-            f"--set {self.KEY}.max_tokens={WITH_THOUGHT}"
-            for name in dict.fromkeys(names)
-            if name.startswith(API)
-        ]

@@ -256,6 +256,7 @@ class _TracesConfig(FolderConfig):
                 f"answer; {SHORT} or more leave room for most"
             )
         closed = [m for m in self.model.name if m.startswith(API)]
+        notes += self.api.short_of_thought(closed)
         inside = [p for p in self.probes if closed and p not in self.of(closed[0]).probes]
         if inside:
             needed = f"without {', '.join(inside)}, which need a model's weights"
