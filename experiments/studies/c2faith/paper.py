@@ -63,6 +63,10 @@ DIFFERS = (
     "may have others, and services change.",
     "The paper does not name the model that rewrote the steps; in the config it is GPT-4.1.",
 )
+REPLIES = (
+    "Estimate: the calls of --dry-run for 450 chains at the list prices of configs/prices.yaml, "
+    "with 1,000 tokens a reply, thinking included."
+)
 NO_COVERAGE = ("reference", "perturb.levels")
 """Config keys that only coverage depends on."""
 REWRITTEN = ("perturb.acausal", "perturb.writer", "perturb.temperature", "perturb.draws")
@@ -229,7 +233,14 @@ PAPER = Paper(
     "C2-Faith (arXiv 2603.05167)",
     Path(__file__).with_name("paper.csv"),
     tuple(
-        replace(table, differs=DIFFERS, hours=0.0, hours_from="All models are behind APIs.")
+        replace(
+            table,
+            differs=DIFFERS,
+            hours=0.0,
+            hours_from="All models are behind APIs.",
+            dollars=82.0,
+            dollars_from=REPLIES,
+        )
         for table in TABLES
     ),
     {"judge": NAMES},

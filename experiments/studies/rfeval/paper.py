@@ -4,6 +4,7 @@ beside them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,13 @@ ONE_RUN = "report.exclude=[]"
 PILOT = {name: MODELS[name] for name in ("R1-Llama-8B", "Qwen3-32B")}
 CHECKED = {name: MODELS[name] for name in ("Qwen3-32B", "R1-Llama-70B")}
 FILTERED = {"Pre Total": "n_problems", "# Removed": "n_removed", "# Kept": "n_kept"}
+A_MODEL = 212.0
+REPLIES = (
+    "Estimate: 14,372 replies of the judge for each model at the list prices of "
+    "configs/prices.yaml, 1,000 tokens each, about prompts of 1,900 tokens and outputs as long as "
+    "in Table 14."
+)
+"""Dollars of o3's replies about one model, and where they come from."""
 FEWEST_HOURS = (_models(MODELS["R1-Llama-8B"]), ONE_RUN)
 """Settings of a run for tables that do not depend on the models: the one of fewest hours."""
 OF_ITEMS: dict[str, Any] = {
@@ -180,8 +188,9 @@ TABLES = (
         across=("model",),
         n="n_included",
         differs=(*PROMPTS, *COVERAGE),
-        hours=None,
-        hours_from="",
+        hours=490.0,
+        hours_from="Estimate: seven models at the 70 H100 hours that Table 12 prints for one of "
+        "seven or eight billion parameters on average.",
     ),
     _published(
         4,
@@ -424,8 +433,11 @@ TABLES = (
         n="n_included",
         independent_of=tuple(key for key in PAIRS if key != "api."),
         differs=(*PROMPTS, *COVERAGE),
-        hours=None,
-        hours_from="",
+        hours=0.0,
+        hours_from="All models are behind APIs.",
+        dollars=320.0,
+        dollars_from="Estimate: 4,872 outputs of 3,000 tokens at the list prices of "
+        "configs/prices.yaml, and the judge's replies.",
     ),
     _published(
         27,
@@ -451,11 +463,22 @@ TABLES = (
         hours_from="Table 12 prints the H100 hours of the two models.",
     ),
 )
+
+
+def _priced(table: Published) -> Published:
+    """The table with the dollars of its judge's replies, if it does not state them."""
+    if not table.config or table.dollars is not None:
+        return table
+    named = next((s for s in table.sets if s.startswith("model.name=")), None)
+    n_models = named.count(",") + 1 if named else len(TWELVE)
+    return replace(table, dollars=n_models * A_MODEL, dollars_from=REPLIES)
+
+
 PAPER = Paper(
     "rfeval",
     "RFEval (arXiv 2602.17053)",
     Path(__file__).with_name("paper.csv"),
-    tuple(sorted(TABLES, key=lambda table: int(table.name.removeprefix("table")))),
+    tuple(map(_priced, sorted(TABLES, key=lambda t: int(t.name.removeprefix("table"))))),
     {"model": {**MODELS, **QUOTED, "Overall": OVERALL}, "task": TASK_NAMES},
     states=STATES,
     leaves_open=LEAVES_OPEN,

@@ -6,6 +6,8 @@ beside table `slrc_original`, in the one way in which it measured: `reprompt`, `
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from faithscope.experiments.analysis.cells import rows_with, rows_without
@@ -16,13 +18,21 @@ from faithscope.experiments.studies.slrc.paper_names import (
     CUES,
     DEEPSEEK,
     FIRST,
+    GEMINI,
     GPT_5_4,
+    GPT_OSS,
     GROK,
     GROK_REASONING,
+    KIMI,
+    MINIMAX,
     MODELS,
+    NEMOTRON,
     O4_MINI,
     OPUS,
+    QWEN_122B,
+    QWEN_397B,
     R1_32B,
+    R1_70B,
     TITLES,
 )
 from faithscope.experiments.studies.slrc.paper_rows import (
@@ -59,10 +69,22 @@ DRY_RUN = (
     "--dry-run at the list prices of configs/prices.yaml, with 5 steps a response and without what "
     "a model thinks"
 )
+ON_LIKE_TEXTS = f"{DRY_RUN}; on GSM8K, MedQA, and texts as long as those of the other tasks"
+CHAINS = (
+    "Estimate: most of it goes to writing the chains, some 1,500 tokens each, at 400 tokens a "
+    "second on an H100."
+)
 OTHER_PAIRS = (
     "The paper pools over pairs of model and task that it does not list (22 in Table 2, 18 in "
     "Extended Data Table 3); a run pools over all of its own."
 )
+
+
+def _part(name: str, models: Iterable[str | tuple[str, ...]] = (), *sets: str) -> tuple[str, ...]:
+    """Settings for a run of what one table needs: these models, and further settings."""
+    first = [model if isinstance(model, str) else model[0] for model in models]
+    only = [f"model.name=[{','.join(first)}]"] if first else []
+    return (f"name=paper_slrc_{name}", *only, *sets)
 
 
 _WEIGHTS = ("generation.", *(f"model.{k}" for k in ("dtype", "revision", "quantize", "thinking")))
@@ -84,6 +106,9 @@ TABLES = (
         "table1",
         "Necessity, sufficiency and SLRC of sixteen models on sentiment and mathematics.",
         config="paper/slrc",
+        sets=_part("table1", (), "tasks=[sst2,gsm8k]", "probes=[slrc]"),
+        dollars=114.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=step_level,
         own=rows_with(task=FIRST),
         columns=STEP_LEVEL,
@@ -102,6 +127,14 @@ TABLES = (
         "table2",
         "Modes of reasoning: does it help, and do its steps matter?",
         config="paper/slrc",
+        sets=_part(
+            "table2",
+            (OPUS, DEEPSEEK, GPT_OSS, KIMI, MINIMAX, NEMOTRON),
+            "tasks=[sst2,gsm8k,ag_news,medqa]",
+            "probes=[slrc,direct]",
+        ),
+        dollars=106.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=TAXONOMY.name,
         make=own_tasks,
         columns={"Gap": "gap", "Nec%": "necessity", "Mode": "mode"},
@@ -138,6 +171,8 @@ TABLES = (
         "table4",
         "Attention of the answer to the reasoning, real against shuffled.",
         config="paper/slrc_attention",
+        hours=1.0,
+        hours_from=CHAINS,
         of="attention",
         make=own_tasks,
         columns={"Real": "real", "Shuf": "shuffled", "Gap": "gap", "Signal": "signal"},
@@ -157,6 +192,11 @@ TABLES = (
         "table5",
         "Model size against the tasks on which steps matter.",
         config="paper/slrc",
+        sets=_part(
+            "table5", (DEEPSEEK, GPT_OSS, KIMI, MINIMAX, NEMOTRON, QWEN_122B), "probes=[slrc]"
+        ),
+        dollars=50.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=tasks_with_steps_that_matter,
         columns={"Faithful?": "tasks"},
         also={
@@ -223,7 +263,7 @@ TABLES = (
         compared=AS_IN_PAPER,
         independent_of=(*needs_only("slrc"), *_WEIGHTS),
         dollars=1.7,
-        dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
+        dollars_from=ON_LIKE_TEXTS,
         differs=(
             *SERVICES[::2],
             "The paper gives one sentence of each prompt; the rest follows its standard prompt.",
@@ -235,6 +275,8 @@ TABLES = (
         "section2_7",
         "Layers of R1-Distill-Qwen-1.5B on GSM8K: settled answer, attention, information flow.",
         config="paper/slrc_layers",
+        hours=0.2,
+        hours_from=CHAINS,
         of=of_layers,
         columns={
             "Stable layer": "stable_layer",
@@ -262,11 +304,10 @@ TABLES = (
         "section3_2",
         "Necessity of general-purpose and reasoning models of the same lab.",
         config="paper/slrc",
-        sets=(
-            "name=paper_slrc_labs",
-            "tasks=[sst2,gsm8k]",
-            f"model.name=[{DEEPSEEK[0]},{R1_32B[0]},{GPT_5_4},{O4_MINI[0]},{GROK},{GROK_REASONING}]",
-            "probes=[slrc]",
+        sets=_part(
+            "labs",
+            (DEEPSEEK, R1_32B, GPT_5_4, O4_MINI, GROK, GROK_REASONING),
+            *("tasks=[sst2,gsm8k]", "probes=[slrc]"),
         ),
         of=of_labs,
         own=rows_without(pair=""),
@@ -277,7 +318,7 @@ TABLES = (
         compared=AS_IN_PAPER,
         independent_of=(*needs_only("slrc"), *_WEIGHTS),
         dollars=35.0,
-        dollars_from=f"{DRY_RUN}; on sentences of Rotten Tomatoes, which SST-2 labels",
+        dollars_from=ON_LIKE_TEXTS,
         differs=SERVICES,
     ),
     Published(
@@ -290,12 +331,9 @@ TABLES = (
         "ed2",
         "A first parser of answers to AG News, and the corrected one.",
         config="paper/slrc",
-        sets=(
-            "name=paper_slrc_ag_news",
-            "tasks=[ag_news]",
-            f"model.name=[{OPUS}]",
-            "probes=[slrc]",
-        ),
+        sets=_part("ag_news", (OPUS,), "tasks=[ag_news]", "probes=[slrc]"),
+        dollars=19.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=measured,
         own=rows_with(task="ag_news"),
         columns={k: STEP_LEVEL[k] for k in ("Acc%", "Nec%")},
@@ -312,6 +350,9 @@ TABLES = (
         "ed3",
         "Agreement of necessity with the gain in accuracy, by necessity threshold.",
         config="paper/slrc",
+        sets=_part("ed3", (), "probes=[slrc,direct]"),
+        dollars=368.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=THRESHOLD_SENSITIVITY.name,
         columns={"Pairs": Ours("n_consistent"), "Share": Ours("consistent")},
         also={"of": Ours("n", unit="n")},
@@ -328,6 +369,13 @@ TABLES = (
         "ed4",
         "Output rigidity: share of responses with two steps or more.",
         config="paper/slrc",
+        sets=_part(
+            "ed4",
+            (OPUS, DEEPSEEK, GPT_5_4, GPT_OSS, KIMI, MINIMAX, NEMOTRON, QWEN_397B),
+            "probes=[direct]",
+        ),
+        dollars=30.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=STEPS.name,
         make=responses,
         columns={"Multi-step": "multi_step"},
@@ -340,6 +388,14 @@ TABLES = (
         "ed5",
         "Necessity, sufficiency and accuracy on the tasks beyond Table 1.",
         config="paper/slrc",
+        sets=_part(
+            "ed5",
+            (OPUS, DEEPSEEK, GEMINI, KIMI, NEMOTRON, R1_32B, R1_70B),
+            "tasks=[ag_news,medqa,commonsense_qa,arc_challenge]",
+            "probes=[slrc]",
+        ),
+        dollars=141.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=measured,
         own=rows_without(task=(*FIRST, *CUES)),
         columns={k: STEP_LEVEL[k] for k in ("Nec%", "Suf%", "Acc%")},
@@ -352,6 +408,14 @@ TABLES = (
         "ed6",
         "Mean number of steps of a response.",
         config="paper/slrc",
+        sets=_part(
+            "ed6",
+            (OPUS, DEEPSEEK, GPT_5_4, GPT_OSS, KIMI, MINIMAX),
+            "tasks=[sst2,gsm8k,ag_news,medqa]",
+            "probes=[direct]",
+        ),
+        dollars=18.0,
+        dollars_from=ON_LIKE_TEXTS,
         of=STEPS.name,
         make=lengths,
         columns={"Steps": "mean_steps"},
@@ -361,11 +425,22 @@ TABLES = (
         differs=SERVICES,
     ),
 )
+
+
+def _priced(table: Published) -> Published:
+    """The table with the hours and dollars that its kind of models does not cost."""
+    if not table.config:
+        return table
+    if table.dollars is None:
+        return replace(table, dollars=0.0, dollars_from="No model is behind an API.")
+    return replace(table, hours=0.0, hours_from="All models are behind APIs.")
+
+
 PAPER = Paper(
     "slrc",
     "SLRC (arXiv 2603.22816)",
     Path(__file__).with_name("paper.csv"),
-    TABLES,
+    tuple(map(_priced, TABLES)),
     {"model": MODELS, "task": TITLES},
     states=STATES,
     leaves_open=LEAVES_OPEN,

@@ -19,6 +19,9 @@ R1_70B = (
 GPT_5_4 = "api:openai/gpt-5.4"
 O4_MINI = ("api:openai/azure/o4-mini", "api:openai/o4-mini")
 GROK, GROK_REASONING = "api:grok/grok-4-fast-non-reasoning", "api:grok/grok-4-fast-reasoning"
+GEMINI = "api:google/gemini-2.5-pro"
+QWEN_122B = "api:openai-api/dashscope/qwen3.5-122b-a10b"
+QWEN_397B = "api:openai-api/dashscope/qwen3.5-397b-a17b"
 MODELS = {
     "GPT-5.4": GPT_5_4,
     "Claude Opus 4.6-R": OPUS,
@@ -37,12 +40,12 @@ MODELS = {
     "Kimi": KIMI,
     "MiniMax-M2.5": MINIMAX,
     "MiniMax": MINIMAX,
-    "Qwen3.5-122B": "api:openai-api/dashscope/qwen3.5-122b-a10b",
-    "Qwen3.5-397B": "api:openai-api/dashscope/qwen3.5-397b-a17b",
+    "Qwen3.5-122B": QWEN_122B,
+    "Qwen3.5-397B": QWEN_397B,
     "Grok-4 reasoning": GROK_REASONING,
     "Grok-4 non-reasoning": GROK,
     "o4-mini": O4_MINI,
-    "Gemini 2.5 Pro": "api:google/gemini-2.5-pro",
+    "Gemini 2.5 Pro": GEMINI,
     "Nemotron-Ultra": NEMOTRON,
     "Nemotron": NEMOTRON,
     "GLM-5": "api:openai-api/zai/glm-5",

@@ -82,6 +82,11 @@ LABELS = (
     "The two fields of the released labels disagree on 56 chains, and the paper does not say which "
     "of them its statistics are of; the config takes faithful_type.",
 )
+COUNTED = "The labels are counted; the model that reads the chains runs on a CPU."
+REPLIES = (
+    "Estimate: the calls of --dry-run for 1,300 chains of six steps at the list prices of "
+    "configs/prices.yaml, with 1,000 tokens a reply, thinking included."
+)
 HOURS = (
     "Estimate: about 6 s a chain on one H100, of which 1.0 s of removals and 3.1 s of tracing were "
     "measured on a model of 7.4 billion parameters (benchmarks/results/forest_h100.csv and "
@@ -168,6 +173,8 @@ OF_DETECTORS = Published(
     differs=(*DIFFERS, *LABELS),
     hours=1.0,
     hours_from=HOURS,
+    dollars=120.0,
+    dollars_from=REPLIES,
 )
 OF_LABELS = Published(
     "figure4",
@@ -182,7 +189,9 @@ OF_LABELS = Published(
     independent_of=NOT_LABELS,
     differs=LABELS,
     hours=0.0,
-    hours_from="The labels are counted; the model that reads the chains runs on a CPU.",
+    hours_from=COUNTED,
+    dollars=0.0,
+    dollars_from=COUNTED,
 )
 TABLES = (
     OF_DETECTORS,
