@@ -16,7 +16,7 @@ from typing import Any
 
 from faithscope.experiments.data.tasks.kinds import choice_question, choice_task
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.hub import HubData
+from faithscope.experiments.data.tasks.sources.hub import PARQUET, HubData
 from faithscope.experiments.data.tasks.sources.options import LETTERS, options_of
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, column, has, text_of, with_ids
 from faithscope.experiments.data.tasks.task import LoadSettings, Task
@@ -146,7 +146,9 @@ def _is_biology(row: SourceRow) -> bool:
     return chosen and biology and not has(row, "image")
 
 
-LOGIQA = _drawn(HubData("logiqa", "lucasmccabe/logiqa", "test"), "logical deduction", _logiqa)
+LOGIQA = _drawn(
+    HubData("logiqa", "lucasmccabe/logiqa", "test", revision=PARQUET), "logical deduction", _logiqa
+)
 TRUTHFULQA = _drawn(
     HubData("truthfulqa", "truthfulqa/truthful_qa", "validation", "multiple_choice"),
     "questions that many answer wrongly",

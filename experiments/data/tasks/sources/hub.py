@@ -10,6 +10,10 @@ from faithscope.experiments.data.tasks.task import LoadSettings
 from faithscope.interp import hub
 from faithscope.interp.errors import UserError
 
+PARQUET = "refs/convert/parquet"
+"""Branch to which the hub converts a repository's tables; those of a repository of scripts, which
+`datasets` 4 and later do not run, can only be read there."""
+
 
 @dataclass(frozen=True)
 class HubData:
@@ -20,6 +24,8 @@ class HubData:
     split: str
     """The split that is read if no other is asked for."""
     config: str | None = None
+    revision: str | None = None
+    """Branch of the repository; None is its main one. `PARQUET` where that holds a script."""
 
     @property
     def summary(self) -> str:
@@ -53,7 +59,9 @@ class HubData:
             ) from error
         problem = hub.unreachable()
         try:
-            rows = list(load_dataset(self.repository, self.config, split=split))
+            rows = list(
+                load_dataset(self.repository, self.config, split=split, revision=self.revision)
+            )
         except Exception as error:  # whatever the network, the hub or the files come up with
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             config = f"config {self.config}, " if self.config else ""

@@ -11,6 +11,7 @@ from tiny_models import tiny
 
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, make_trace
+from faithscope.interp import hub
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Question
 
@@ -125,3 +126,23 @@ def test_the_reply_begins_with_the_words_it_was_prefilled_with() -> None:
     (alone,) = model.generate([plain.ids + prefix], [8])
     assert (*trace.reasoning_ids, *trace.tail_ids)[len(prefix) :] == alone.ids
     assert asking_for(model, task, trace).answer_cue.startswith("\nFinal Answer:")
+
+
+def test_logiqa_is_read_from_the_branch_of_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The main branch of its repository holds a script, which `datasets` 4 refuses."""
+    datasets = pytest.importorskip("datasets", reason="datasets comes with the data extra")
+    monkeypatch.setattr(hub, "unreachable", lambda: None)
+    asked = {}
+
+    def load_dataset(repository: str, config: str | None, **how: str | None) -> list[dict]:
+        asked.update(repository=repository, config=config, **how)
+        row = {"context": "p", "query": "q?", "options": ["x", "y", "z", "w"], "correct_option": 2}
+        return [row]
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    (question,) = get_task("logiqa").load(LoadSettings())
+    assert (question.text.split("\n")[:2], question.gold) == (["p", "q?"], "C")
+    assert asked == {
+        **{"repository": "lucasmccabe/logiqa", "config": None, "split": "test"},
+        "revision": "refs/convert/parquet",
+    }

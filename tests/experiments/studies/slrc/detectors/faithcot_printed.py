@@ -15,6 +15,8 @@ from faithscope.experiments.studies.slrc.detectors.readings import AS_PRINTED, D
 from faithscope.experiments.studies.slrc.detectors.results import SCORES
 
 HALF = 0.05
+MOST, MOST_OF_HLE = 100, 78
+"""Most chains of a model and a data set: 378 queries, of which 100 of each other data set (A.1)."""
 LLAMA, QWEN = "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen2.5-7B-Instruct"
 GPT, GEMINI = "api:openai/gpt-4o-mini", "api:google/gemini-2.5-flash"
 Counts = tuple[int, int, int, int]
@@ -22,23 +24,23 @@ Counts = tuple[int, int, int, int]
 faithful."""
 
 
-def counts_of(kappa: float, accuracy: float, f1: float) -> Counts | None:
-    """The fewest chains whose verdicts have these statistics, in percent and rounded; None if 2,000
-    chains are too few."""
-    for n in range(15, 2_000):
-        wrong = round(n * (1 - accuracy / 100))
-        hits = round(f1 * wrong / (2 * (100 - f1)))
-        if not hits or abs(100 * (1 - wrong / n) - accuracy) > HALF or hits + wrong > n:
-            continue
-        if abs(200 * hits / (2 * hits + wrong) - f1) > HALF:
-            continue
-        missed = np.arange(wrong + 1)
-        flagged, unfaithful = hits + wrong - missed, hits + missed
-        chance = (flagged * unfaithful + (n - flagged) * (n - unfaithful)) / n**2
-        off = np.abs(100 * (1 - wrong / n - chance) / (1 - chance) - kappa)
-        best = int(off.argmin())
-        if off[best] <= HALF:
-            return hits, wrong - best, best, n - hits - wrong
+def counts_of(kappa: float, accuracy: float, f1: float, most: int) -> Counts | None:
+    """The fewest chains whose verdicts have these statistics, in percent and rounded either way;
+    None if no verdicts on this many or fewer have them."""
+    off = HALF + 1e-9
+    for n in range(4, most + 1):
+        for wrong in range(n + 1):
+            if abs(100 * (1 - wrong / n) - accuracy) > off:
+                continue
+            hits = np.arange(n - wrong + 1)[:, None]
+            missed = np.arange(wrong + 1)
+            flagged, unfaithful = hits + wrong - missed, hits + missed
+            chance = (flagged * unfaithful + (n - flagged) * (n - unfaithful)) / n**2
+            with np.errstate(divide="ignore", invalid="ignore"):
+                fits = np.abs(200 * hits / (2 * hits + wrong) - f1) <= off
+                agree = np.abs(100 * (1 - wrong / n - chance) / (1 - chance) - kappa) <= off
+            for hit, miss in np.argwhere(fits & agree):
+                return int(hit), wrong - int(miss), int(miss), n - int(hit) - wrong
     return None
 
 
@@ -51,7 +53,8 @@ def verdicts(paper: Paper, cells: list[Cell]) -> pd.DataFrame:
             statistics.setdefault((*cell.keys.values(),), {})[cell.column] = cell
     parts = []
     for (dataset, model, detector), of in statistics.items():
-        counts = counts_of(*(float(of[column].value or 0) for column in ("κ", "Acc", "F1")))
+        most = MOST_OF_HLE if dataset == "HLE-Bio" else MOST
+        counts = counts_of(*(float(of[c].value or 0) for c in ("κ", "Acc", "F1")), most)
         if counts is None:
             assert of["κ"].doubt, (dataset, model, detector)
             continue

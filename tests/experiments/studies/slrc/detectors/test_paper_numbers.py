@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from faithcot_printed import MOST, MOST_OF_HLE, counts_of
 from sklearn.metrics import mutual_info_score
 
 from faithscope.experiments.studies.slrc import detectors
@@ -123,6 +124,21 @@ def test_thirteen_cells_hold_a_kappa_that_their_accuracy_and_f1_do_not_allow(
         for doubt in (cell.doubt_kappa, cell.doubt_accuracy, cell.doubt_f1):
             assert (said in doubt) == cannot_be
     assert (len(cells), impossible) == (152, 13)
+
+
+def test_cells_that_no_verdicts_on_as_many_chains_as_there_are_have_are_doubted(
+    cells: pd.DataFrame,
+) -> None:
+    doubted = 0
+    for cell in cells.itertuples():
+        most = MOST_OF_HLE if cell.dataset == "HLE-Bio" else MOST
+        none = counts_of(cell.kappa, cell.accuracy, cell.f1, most) is None
+        of_cell = (cell.doubt_kappa, cell.doubt_accuracy, cell.doubt_f1)
+        assert not none or all(of_cell), cell
+        said = [doubt.startswith(f"No verdicts on {most} chains or fewer") for doubt in of_cell]
+        assert not any(said) or (none and all(said)), cell
+        doubted += all(said)
+    assert doubted == 33
 
 
 def test_table_1_repeats_the_f1_of_tables_2_and_3_with_their_doubts(cells: pd.DataFrame) -> None:
