@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -44,6 +45,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
+kept = cache(tiny)
+"""Models by family: every module has all families in turn, and pytest would make each anew."""
+
 FORESTS = {"llama", "gpt2", "qwen3", "gemma2", "mixtral", "gpt_oss", "deepseek_v3"}
 """Fast families among those that the forest serves, one for each kind of attention and layers. The
 others are verified (`test_every_supported_family_verifies`), and take every test that may be
@@ -55,7 +59,7 @@ slow."""
     params=[pytest.param(f, marks=[] if f in FORESTS else pytest.mark.slow) for f in CONFIGS],
 )
 def tree_model(request: pytest.FixtureRequest) -> Model:
-    return tiny(request.param)
+    return kept(request.param)
 
 
 LOOPS = {"falcon", "gptj", "qwen3_next"}
@@ -68,7 +72,7 @@ Scans of state-space layers take seconds on a CPU."""
     params=[pytest.param(f, marks=[] if f in LOOPS else pytest.mark.slow) for f in NO_TREE],
 )
 def loop_model(request: pytest.FixtureRequest) -> Model:
-    return tiny(request.param)
+    return kept(request.param)
 
 
 @pytest.fixture(scope="session")
